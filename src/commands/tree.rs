@@ -30,14 +30,10 @@ pub(super) struct TreeArgs {
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
-    /// Show only remote and localized nodes, and the paths to them
-    #[arg(long)]
-    remote: bool,
-
     /// Show who names this: a URL with or without its ref, or the beginning of one
     ///
     /// Also through other remotes, as far as the lock tells.
-    #[arg(long, value_name = "URL", conflicts_with = "remote")]
+    #[arg(long, value_name = "URL")]
     invert: Option<String>,
 }
 
@@ -57,16 +53,13 @@ impl TreeArgs {
         let targets = targets.collect::<Result<Vec<String>>>()?;
         let lock = Lock::at(&*opened.tree, LOCK_NAME)?.unwrap_or_default();
         let mut tree = ReferenceTree::survey(opened.tree, &config, &targets)?;
-        if self.remote {
-            tree.only_remote(|_| true);
-        }
         if let Some(url) = &self.invert {
             let labels = leading_to(url, &lock);
             let is_meant = |name: &String| is_named(url, name) || labels.contains(name);
             tree.invert(|node| is_meant(&node.name) || node.remote.as_ref().is_some_and(is_meant));
             if tree.starts.is_empty() {
                 return Err(Failure::new(format!("nothing names `{}`", redact::url(url)))
-                    .hint("list the remote references: git kustomize-localize tree --remote")
+                    .hint("list the remote references: git kustomize-localize tree")
                     .into());
             }
         }
@@ -125,7 +118,7 @@ impl Outcome for ReferenceTree {
     }
 
     fn said(&self, _output: &OutputArgs) -> String {
-        let nothing = "there is no kustomization, or nothing remote in any\n";
+        let nothing = "there is no kustomization\n";
         if self.starts.is_empty() { nothing.to_owned() } else { String::new() }
     }
 }

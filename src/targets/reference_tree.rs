@@ -140,9 +140,9 @@ impl ReferenceTree {
         below
     }
 
-    /// Keeps only what is on another host, or was brought in from one, where `is_meant` picks it, and what leads there.
-    /// Returns those.
-    pub(crate) fn only_remote(&mut self, is_meant: impl Fn(&Node) -> bool) -> BTreeSet<Node> {
+    /// Turns the graph around: it begins at what is on another host, or was brought in from one, where `is_meant` picks
+    /// it, and leads to what names that.
+    pub(crate) fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) {
         let is_meant = |node: &&Node| (node.is_away() || node.remote.is_some()) && is_meant(node);
         let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
         let meant: BTreeSet<Node> = named.filter(is_meant).cloned().collect();
@@ -153,13 +153,7 @@ impl ReferenceTree {
         let kept = reach(&meant, |node| above.get(node).cloned().unwrap_or_default());
         let kept: HashSet<Node> = kept.into_iter().cloned().collect();
         self.links.retain(|link| kept.contains(&link.to));
-        self.starts.retain(|start| kept.contains(start));
-        meant
-    }
-
-    /// Turns the graph around: it begins at the remotes that `is_meant` picks, and leads to what names them.
-    pub(crate) fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) {
-        self.starts = self.only_remote(is_meant).into_iter().collect();
+        self.starts = meant.into_iter().collect();
         for link in &mut self.links {
             let from = Rc::new(link.to.clone());
             link.to = std::mem::replace(&mut link.from, from).as_ref().clone();

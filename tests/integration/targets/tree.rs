@@ -85,17 +85,6 @@ overlays/prod
     └── git@github.com:acme/tls?ref=main (branch, not locked)
 "
     );
-    assert_eq!(
-        tree(&repo, &["--remote", "overlays/prod"]),
-        "\
-overlays/prod
-├── base
-│   └── https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)
-├── https://files.example.com/x.yaml (not locked)
-└── tls (component)
-    └── git@github.com:acme/tls?ref=main (branch, not locked)
-"
-    );
     for url in [APP, "https://github.com/acme/app", "github.com/acme/app?ref=v1.2.0", "github.com/acme"] {
         let found = tree(&repo, &["--invert", url]);
         let expected = "\
@@ -160,10 +149,9 @@ fn an_empty_tree_is_reported() {
         assert_eq!(output.success().stdout, "");
         assert_eq!(output.stderr, said);
     };
-    let said = "there is no kustomization, or nothing remote in any\n";
+    let said = "there is no kustomization\n";
     nothing(&[], said);
     repo.write("app/kustomization.yaml", "namePrefix: a-\n");
-    nothing(&["--remote"], said);
 }
 
 #[test]
@@ -171,11 +159,11 @@ fn locked_and_localized_nodes_are_marked() {
     let project = Project::new();
     let work = &project.work;
     work.run(&["lock"]).success();
-    let text = tree(work, &["--remote"]);
+    let text = tree(work, &[]);
     assert!(text.contains(", locked "), "{text}");
     assert!(!text.contains("not locked"), "{text}");
     work.run(&["vendor"]).success();
-    let text = tree(work, &["--remote"]);
+    let text = tree(work, &[]);
     assert!(!text.contains("locked "), "{text}");
     assert!(text.contains(" (from https://"), "{text}");
     let label = text.split(" (from ").nth(1).unwrap().split(')').next().unwrap();
@@ -204,9 +192,6 @@ fn the_json_has_everything() {
     assert_eq!((&reference["from"], &reference["file"]), (&"base".into(), &"base/kustomization.yaml".into()));
     assert_eq!((&reference["line"], &reference["column"]), (&3.into(), &3.into()));
     assert_eq!(reference["field"], "resources[1]");
-    // Nodes that are left out are not there at all.
-    let remote = graph(&repo, &["--remote"]);
-    assert_eq!(node(&remote, "base/map.yaml"), None);
 }
 
 const PART: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
@@ -275,8 +260,7 @@ fn what_is_not_there_is_an_error() {
         (&["nowhere"][..], "`nowhere` holds no kustomization"),
         (&["--rev", "nothing"], "unknown revision `nothing`"),
         (&["--invert", other], "nothing names `https://example.com/other`"),
-        (&["--invert", other], "git kustomize-localize tree --remote"),
-        (&["--invert", "x", "--remote"], "cannot be used with"),
+        (&["--invert", other], "list the remote references: git kustomize-localize tree"),
         (
             &["https://token@example.com/acme/app"],
             "`https://example.com/acme/app` is not a directory of this repository",
@@ -351,7 +335,7 @@ transformers:
     ] {
         repo.run(&["tree", "--invert", url]).fails(2).stderr_has("nothing names");
     }
-    let graph = graph(&repo, &["--remote"]);
+    let graph = graph(&repo, &[]);
     let charts: Vec<_> = nodes(&graph).filter(|node| node["kind"] == "chart").collect();
     assert_eq!(charts.len(), 3, "{graph}");
     assert!(charts[0]["locked"].is_null());
