@@ -11,7 +11,7 @@ use crate::graph::Graph;
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::{Scratch, unusable};
-use crate::os::parallel::{processors, side_by_side};
+use crate::os::parallel::processors;
 use crate::plan::{Affected, Plan, reached_left};
 use crate::record::{Builder, LoadRestrictor};
 use crate::targets::generated::ANY_FILE;
@@ -99,15 +99,10 @@ impl Runner<'_> {
         write(job, roots, &input)?;
         let fetched = Fetched::of(&job.plan.before, options.offline, &input.join("original"))?;
         let runner = Runner { program, input: &input, tops, fetched, private, arguments, kept };
-        let progress = Progress::new("building", options.quiet);
-        progress.expect(roots.len());
-        let checked = side_by_side(roots, processors().div_ceil(2), |number, root| {
-            progress.begin(&root.name);
-            let checked = runner.one(&runner.private.join(number.to_string()), root);
-            progress.end(&root.name);
-            checked
-        });
-        progress.clear();
+        let most = processors().div_ceil(2);
+        let name = |root: &&Affected| root.name.clone();
+        let checked = Progress::new("building", options.quiet)
+            .each(most, roots, name, |number, root| runner.one(&runner.private.join(number.to_string()), root));
         let targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
         if targets.iter().any(|target| target.outputs.is_some()) {
             runner.kept.keep();

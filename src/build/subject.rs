@@ -82,15 +82,15 @@ pub(crate) struct Written {
     /// The arguments of all of them.
     more: Vec<String>,
     roots: Vec<Roots>,
-    /// What to call for each subject, or why it cannot be built.
-    calls: Vec<Result<Call, Failures>>,
+    /// What to call for each subject, or why it cannot be built; none of nothing.
+    calls: Vec<Result<Option<Call>, Failures>>,
 }
 
 impl Written {
-    /// Writes subjects of a workspace. `remotes` gives what their references lead to.
+    /// Writes subjects of a workspace, of which none builds to nothing. `remotes` gives what their references lead to.
     pub(crate) fn of(
         workspace: &Workspace,
-        subjects: Vec<Result<Subject, Failures>>,
+        subjects: Vec<Result<Option<Subject>, Failures>>,
         remotes: &mut dyn Remotes,
         kustomize: Option<&Path>,
         more: &[String],
@@ -115,12 +115,12 @@ impl Written {
         mut self,
         tree: &SharedTree,
         checks_out: bool,
-        subjects: Vec<Result<Subject, Failures>>,
+        subjects: Vec<Result<Option<Subject>, Failures>>,
         mut reach: impl FnMut(&Program, &SharedTree, &[String]) -> Result<Graph, Failures>,
     ) -> Result<Written> {
         let is_root = |one: &&Subject| Rc::ptr_eq(&one.tree, tree);
         let mut roots: Vec<String> =
-            subjects.iter().flatten().filter(is_root).map(|one| one.directory.clone()).collect();
+            subjects.iter().flatten().flatten().filter(is_root).map(|one| one.directory.clone()).collect();
         let mut shared = reach(&self.program, tree, &roots);
         // One that cannot be followed does not keep the others from being built.
         if shared.is_err() {
@@ -132,7 +132,7 @@ impl Written {
             _ => roots.clear(),
         }
         for subject in subjects {
-            let found = subject.and_then(|subject| {
+            let mut write = |subject: Subject| {
                 let is_shared = is_root(&&subject) && roots.contains(&subject.directory);
                 let Subject { tree, directory, arguments } = subject;
                 if !is_shared {
@@ -142,15 +142,17 @@ impl Written {
                 }
                 let at = if is_shared { 0 } else { self.roots.len() - 1 };
                 Ok((at, directory, arguments))
-            });
-            self.calls.push(found);
+            };
+            let call = subject.and_then(|subject| subject.map(&mut write).transpose());
+            self.calls.push(call);
         }
         Ok(self)
     }
 
     /// Builds one of the subjects, and returns what kustomize wrote, to the byte.
     pub(crate) fn build(&self, subject: usize) -> Result<Vec<u8>, Failures> {
-        let (at, directory, arguments) = self.calls[subject].as_ref().map_err(Failures::clone)?;
+        let call = self.calls[subject].as_ref().map_err(Failures::clone)?;
+        let Some((at, directory, arguments)) = call else { return Ok(Vec::new()) };
         Ok(self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?)
     }
 }
@@ -160,7 +162,7 @@ pub(crate) fn build_all(tree: &SharedTree, all: &[&Generated]) -> Vec<Result<Vec
     if all.is_empty() {
         return Vec::new();
     }
-    let subjects = all.iter().map(|made| Ok(Subject::made(tree.clone(), made))).collect();
+    let subjects = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
     let reach = |_: &Program, tree: &SharedTree, directories: &[String]| Ok(explore(tree.clone(), directories).graph);
     let written = super::alone::program(None).and_then(|program| {
         let written = Written { program, more: Vec::new(), roots: Vec::new(), calls: Vec::new() };

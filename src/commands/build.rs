@@ -39,7 +39,7 @@ impl BuildArgs {
         let mut fetcher = from_lock(workspace.repo(), &workspace, true, output.quiet)?;
         let written = Written::of(
             &workspace,
-            vec![Ok(subject)],
+            vec![Ok(Some(subject))],
             &mut fetcher,
             self.with.kustomize.as_deref(),
             &self.with.build_arg,

@@ -22,8 +22,8 @@ use crate::fetch::{Fetcher, Progress};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result, command, short};
 use crate::message::redact::{inert, visible};
-use crate::os::parallel::{processors, side_by_side};
-use crate::record::{Lock, Remote};
+use crate::os::parallel::processors;
+use crate::record::{GitRemote, Lock, Remote};
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Cause, Status};
 use crate::targets::{Target, Unread};
@@ -131,7 +131,9 @@ impl DiffArgs {
                 (Changes::among(Rc::new(was), new.tree.clone(), files)?, None)
             }
         };
-        let side = |workspace| Side::of(&here, workspace, self.offline, output.quiet);
+        let side = |workspace| -> Result<Side> {
+            Ok(Side { workspace, fetcher: from_lock(Some(&here), workspace, self.offline, output.quiet)? })
+        };
         let mut both = [side(&old)?, side(&new)?];
         let mut diff = Diff::between(&here, &mut both, &changes, only, &self.with, output.quiet)?;
         (diff.since, diff.commit) = (base.commit, commit);
@@ -167,19 +169,8 @@ impl DiffArgs {
 
 /// What is compared: files, and what their references lead to by their lock.
 pub(super) struct Side<'a> {
-    workspace: &'a Workspace,
-    fetcher: Fetcher,
-}
-
-impl Side<'_> {
-    pub(super) fn of<'a>(
-        here: &Rc<LocalRepo>,
-        workspace: &'a Workspace,
-        offline: bool,
-        quiet: bool,
-    ) -> Result<Side<'a>> {
-        Ok(Side { workspace, fetcher: from_lock(Some(here), workspace, offline, quiet)? })
-    }
+    pub workspace: &'a Workspace,
+    pub fetcher: Fetcher,
 }
 
 impl Diff {
@@ -197,44 +188,38 @@ impl Diff {
         if chosen.is_empty() {
             return Ok(Diff { unbuilt, unread, ..Diff::default() });
         }
-        let mut names = Vec::new();
-        let mut subjects = [Vec::new(), Vec::new()];
-        for choice in &chosen {
-            let there = choice.subjects([old.workspace, new.workspace]);
-            names.push((choice.name(), there.each_ref().map(Option::is_some)));
-            let nothing = || Err(Failure::new("there is nothing").into());
-            for (all, one) in subjects.iter_mut().zip(there) {
-                all.push(one.unwrap_or_else(nothing));
-            }
-        }
-        let [before, after] = subjects;
+        let names: Vec<String> = chosen.iter().map(Choice::name).collect();
+        let subjects = chosen.iter().map(|choice| choice.subjects([old.workspace, new.workspace]).into());
+        let (before, after): (Vec<_>, Vec<_>) = subjects.unzip();
         let written = [
             Written::of(old.workspace, before, &mut old.fetcher, with.kustomize.as_deref(), &with.build_arg)?,
             Written::of(new.workspace, after, &mut new.fetcher, with.kustomize.as_deref(), &with.build_arg)?,
         ];
-        let progress = Progress::new("building", quiet);
-        progress.expect(names.len());
-        let built = side_by_side(&names, processors(), |number, (name, there)| {
-            progress.begin(name);
-            let built = [0, 1].map(|side| if there[side] { written[side].build(number) } else { Ok(Vec::new()) });
-            progress.end(name);
-            match built {
-                [Ok(before), Ok(after)] => (compare::changes(&before, &after), [Vec::new(), Vec::new()]),
-                failed => (Vec::new(), failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0))),
-            }
-        });
-        progress.clear();
-        let because = Because::of(old, new, chosen.iter().map(|choice| &choice.cause));
-        let affected = chosen.len();
-        let all =
-            chosen.into_iter().zip(names).zip(built).map(|((choice, (name, _)), (objects, not_built))| Compared {
-                name,
-                because: because.tell(&choice.cause),
-                status: choice.status,
-                cause: choice.cause,
-                objects,
-                not_built,
+        let built =
+            Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
+                match written.each_ref().map(|side| side.build(number)) {
+                    [Ok(before), Ok(after)] => (compare::changes(&before, &after), [Vec::new(), Vec::new()]),
+                    failed => (Vec::new(), failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0))),
+                }
             });
+        let labels = chosen.iter().filter_map(|choice| match &choice.cause {
+            Cause::Remote(label) => Some(label.clone()),
+            Cause::Path(_) => None,
+        });
+        let moved = moved(old, new, &labels.collect());
+        let because = |cause: &Cause| match cause {
+            Cause::Path(place) => path::shown(place).to_owned(),
+            Cause::Remote(label) => moved.get(label).unwrap_or(label).clone(),
+        };
+        let affected = chosen.len();
+        let all = chosen.into_iter().zip(names).zip(built).map(|((choice, name), (objects, not_built))| Compared {
+            name,
+            because: because(&choice.cause),
+            status: choice.status,
+            cause: choice.cause,
+            objects,
+            not_built,
+        });
         let builds = all.filter(|one| !one.objects.is_empty() || one.is_unknown()).collect();
         Ok(Diff { affected, builds, unbuilt, unread, ..Diff::default() })
     }
@@ -266,6 +251,15 @@ impl Diff {
 }
 
 impl Compared {
+    /// Returns what happened, or what differs.
+    fn why(&self) -> &str {
+        match self.status {
+            Status::Added => "added",
+            Status::Removed => "removed",
+            Status::Changed => &self.because,
+        }
+    }
+
     /// Returns whether it could not be built.
     fn is_unknown(&self) -> bool {
         self.not_built.iter().any(|failures| !failures.is_empty())
@@ -280,50 +274,25 @@ impl Compared {
     }
 }
 
-/// What is known of why builds differ.
-struct Because {
-    /// What each remote was and is, by its label.
-    moved: BTreeMap<String, String>,
-}
-
-impl Because {
-    /// Asks how far the repositories among some causes moved.
-    fn of<'a>(old: &Side<'_>, new: &Side<'_>, causes: impl Iterator<Item = &'a Cause>) -> Because {
-        let locks = [old, new].map(|side| side.workspace.lock.as_deref().cloned().unwrap_or_default());
-        let labels: BTreeSet<&str> = causes
-            .filter_map(|cause| match cause {
-                Cause::Remote(label) => Some(label.as_str()),
-                Cause::Path(_) => None,
-            })
-            .collect();
-        let mut moved = BTreeMap::new();
-        let mut add = |label: String, old: &str, new: &str, more: String| {
-            let line = format!("{label}: {} -> {}{more}", short(old), short(new));
-            moved.insert(label, line);
-        };
-        for change in Lock::changes(&locks[0], &locks[1]) {
-            if let (Some(old), Some(new)) = (change.old, change.new)
-                && old != new
-            {
-                add(change.label, old.hex(), new.hex(), String::new());
-            }
-        }
-        let mut pairs = pairs(&locks[0], &locks[1]);
-        pairs.retain(|(_, new)| labels.contains(&*Remote::Git((*new).clone()).label()));
-        for ((old, new), history) in pairs.iter().zip(new.fetcher.histories(&pairs)) {
-            let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
-            let count = count.map_or(String::new(), |count| format!(", {count}"));
-            add(Remote::Git((*new).clone()).label(), &old.commit, &new.commit, count);
-        }
-        Because { moved }
+/// Returns what each remote was and is, by its label; for the repositories among `asked` with how far they moved.
+fn moved(old: &Side<'_>, new: &Side<'_>, asked: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let [was, is] = [old, new].map(|side| side.workspace.lock.as_deref().cloned().unwrap_or_default());
+    let line = |label: &str, old: &str, new: &str| format!("{label}: {} -> {}", short(old), short(new));
+    let changes = Lock::changes(&was, &is).into_iter().filter(|change| change.old != change.new);
+    let changes = changes.filter_map(|change| {
+        let line = line(&change.label, change.old?.hex(), change.new?.hex());
+        Some((change.label, line))
+    });
+    let mut moved: BTreeMap<String, String> = changes.collect();
+    let mut pairs = pairs(&was, &is);
+    let label = |new: &GitRemote| Remote::Git(new.clone()).label();
+    pairs.retain(|(_, new)| asked.contains(&label(new)));
+    for ((old, new), history) in pairs.iter().zip(new.fetcher.histories(&pairs)) {
+        let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
+        let count = count.map_or(String::new(), |count| format!(", {count}"));
+        moved.insert(label(new), line(&label(new), &old.commit, &new.commit) + &count);
     }
-
-    fn tell(&self, cause: &Cause) -> String {
-        match cause {
-            Cause::Path(place) => path::shown(place).to_owned(),
-            Cause::Remote(label) => self.moved.get(label).unwrap_or(label).clone(),
-        }
-    }
+    moved
 }
 
 impl Outcome for Diff {
@@ -332,12 +301,7 @@ impl Outcome for Diff {
         let bold = style(Style::new().bold());
         let mut out = String::new();
         for build in &self.builds {
-            let why = match build.status {
-                Status::Added => "added",
-                Status::Removed => "removed",
-                Status::Changed => &build.because,
-            };
-            out += &format!("{}: {}\n", bold.apply_to(visible(&build.name)), visible(why));
+            out += &format!("{}: {}\n", bold.apply_to(visible(&build.name)), visible(build.why()));
             build.unknown().iter().for_each(|line| out += &format!("  {line}\n"));
             for object in &build.objects {
                 let (id, was) = (visible(&object.id), object.was.as_deref().map(visible));

@@ -12,6 +12,7 @@ use gix::ObjectId;
 
 use super::Network;
 use super::budget::Budget;
+use super::progress::SIDE_BY_SIDE;
 use super::{DEFAULT_TIMEOUT, RELOCK};
 use crate::git::{Fetch, Part};
 use crate::message::failure::{Failure, FailureKind, Result};
@@ -256,9 +257,10 @@ impl Network {
     /// Fetches files that are missing, of each repository with one request.
     pub(super) fn fetch_missing(&self, missing: &[Missing]) {
         self.progress.each(
+            SIDE_BY_SIDE,
             missing,
             |one| one.commits[0].request.url.shown(),
-            |one| {
+            |_, one| {
                 if let Err(failure) = self.fetch_files(one) {
                     // Reading one of the files will say so.
                     for commit in &one.commits {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::git::{GitRequest, format_of};
+use super::progress::SIDE_BY_SIDE;
 use super::{Fetcher, Key, Network};
 use crate::git::{Fetch, Part};
 use crate::message::failure::{FailureKind, Result};
@@ -56,9 +57,10 @@ impl Fetcher {
         let network: &Network = &self.network;
         let is_asked = |old: &str, new: &str| old != new && !network.offline;
         network.progress.each(
+            SIDE_BY_SIDE,
             &asked,
             |(request, ..)| request.url.shown(),
-            |(request, old, new)| is_asked(old, new).then(|| network.history(request, old, new).ok())?,
+            |_, (request, old, new)| is_asked(old, new).then(|| network.history(request, old, new).ok())?,
         )
     }
 }

@@ -10,6 +10,7 @@ use url::Url;
 use super::budget::Budget;
 use super::git::GitRequest;
 use super::http::{Bounds, Client};
+use super::progress::SIDE_BY_SIDE;
 use super::reach::Reach;
 use super::{Cache, DEFAULT_TIMEOUT, Got, Job, Key, MAX_FILE_SIZE, Options, Progress, helm};
 use crate::git::RemoteGit;
@@ -72,9 +73,10 @@ impl Network {
             Ok(Got::Bytes(bytes))
         };
         let got = self.progress.each(
+            SIDE_BY_SIDE,
             &groups,
             |group| group[0].key.label(),
-            |group| match &group[0].key {
+            |_, group| match &group[0].key {
                 Key::Git(_) => {
                     let requests = group.iter().filter_map(|job| match &job.key {
                         Key::Git(key) => Some(job.git(key)),

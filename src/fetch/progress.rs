@@ -8,12 +8,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::os::parallel::side_by_side;
 
 /// How many things are fetched side by side.
-const SIDE_BY_SIDE: usize = 8;
+pub(super) const SIDE_BY_SIDE: usize = 8;
 
 /// One line on standard error that shows what is being waited for.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    waiting: Mutex<Vec<String>>,
+    waiting: Mutex<Vec<(usize, String)>>,
 }
 
 impl Progress {
@@ -32,46 +32,29 @@ impl Progress {
         Progress { bar, waiting: Mutex::default() }
     }
 
-    /// Does the jobs side by side, and shows what each is doing by its label. Clears the line.
-    pub(super) fn each<J: Sync, D: Send>(
+    /// Does the jobs, `most` side by side, and shows what each is doing by its label. `one` gets the index of its job.
+    /// Clears the line.
+    pub(crate) fn each<J: Sync, D: Send>(
         &self,
+        most: usize,
         jobs: &[J],
         label: impl Fn(&J) -> String + Sync,
-        one: impl Fn(&J) -> D + Sync,
+        one: impl Fn(usize, &J) -> D + Sync,
     ) -> Vec<D> {
-        self.expect(jobs.len());
-        let done = side_by_side(jobs, SIDE_BY_SIDE, |_, job| {
-            let what = label(job);
-            self.begin(&what);
-            let done = one(job);
-            self.end(&what);
-            done
-        });
-        self.clear();
-        done
-    }
-
-    /// Announces `count` more things to do.
-    pub(crate) fn expect(&self, count: usize) {
-        self.bar.inc_length(count as u64);
-        if count > 0 {
+        self.bar.inc_length(jobs.len() as u64);
+        if !jobs.is_empty() {
             self.bar.enable_steady_tick(Duration::from_millis(100));
         }
-    }
-
-    /// Announces that `what` (without secrets) has begun.
-    pub(crate) fn begin(&self, what: &str) {
-        self.update(|waiting| waiting.push(what.to_owned()));
-    }
-
-    /// Announces that `what` is done, or has failed.
-    pub(crate) fn end(&self, what: &str) {
-        self.bar.inc(1);
-        self.update(|waiting| {
-            if let Some(at) = waiting.iter().position(|one| one == what) {
-                waiting.remove(at);
-            }
+        let done = side_by_side(jobs, most, |number, job| {
+            let what = (number, label(job));
+            self.update(|waiting| waiting.push(what.clone()));
+            let done = one(number, job);
+            self.bar.inc(1);
+            self.update(|waiting| waiting.retain(|one| *one != what));
+            done
         });
+        self.bar.finish_and_clear();
+        done
     }
 
     /// Clears the line while something else talks to the person at the terminal.
@@ -79,15 +62,10 @@ impl Progress {
         self.bar.suspend(work)
     }
 
-    /// Removes the line.
-    pub(crate) fn clear(&self) {
-        self.bar.finish_and_clear();
-    }
-
-    fn update(&self, change: impl FnOnce(&mut Vec<String>)) {
+    fn update(&self, change: impl FnOnce(&mut Vec<(usize, String)>)) {
         let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         change(&mut waiting);
-        self.bar.set_message(waiting.first().cloned().unwrap_or_default());
+        self.bar.set_message(waiting.first().map_or(String::new(), |(_, what)| what.clone()));
     }
 }
 
@@ -149,14 +127,10 @@ mod tests {
         let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
         let progress = Progress::on(target, "building");
         let drawn = || std::mem::take(&mut *paper.0.lock().unwrap());
-        progress.expect(240);
-        progress.begin("clusters/dev/apps");
-        progress.begin("clusters/prod/apps");
-        let line = drawn();
-        assert!(line.contains("building 0/240 clusters/dev/apps"), "{line:?}");
-        progress.end("clusters/dev/apps");
-        let line = drawn();
-        assert!(line.contains("building 1/240 clusters/prod/apps"), "{line:?}");
-        progress.clear();
+        let jobs = ["clusters/dev/apps", "clusters/prod/apps"];
+        let lines = progress.each(1, &jobs, |job| (*job).to_owned(), |_, _| drawn());
+        for (number, (line, job)) in lines.iter().zip(jobs).enumerate() {
+            assert!(line.contains(&format!("building {number}/2 {job}")), "{line:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::git::{GitRequest, Listing};
+use super::progress::SIDE_BY_SIDE;
 use super::{Network, helm};
 use crate::config::is_one_version;
 use crate::graph::ChartRef;
@@ -31,7 +32,12 @@ impl Network {
         }
         let groups: Vec<BTreeMap<String, &Remote>> = groups.into_values().collect();
         let label = |group: &BTreeMap<_, &Remote>| group.values().next().map(|one| redact::url(url(one)));
-        let answers = self.progress.each(&groups, |group| label(group).unwrap_or_default(), |group| self.group(group));
+        let answers = self.progress.each(
+            SIDE_BY_SIDE,
+            &groups,
+            |group| label(group).unwrap_or_default(),
+            |_, group| self.group(group),
+        );
         let answers: HashMap<String, Answer> = answers.into_iter().flatten().collect();
         remotes.iter().map(|remote| answers[&question(remote)].clone()).collect()
     }

@@ -96,12 +96,13 @@ impl Choice {
     }
 
     /// Returns what to build as it was and as it is; nothing where it was not, or is not.
-    pub(in crate::commands) fn subjects(&self, sides: [&Workspace; 2]) -> [Option<Result<Subject, Failures>>; 2] {
+    pub(in crate::commands) fn subjects(&self, sides: [&Workspace; 2]) -> [Result<Option<Subject>, Failures>; 2] {
         let is_there = [self.status != Status::Added, self.status != Status::Removed];
         [0, 1].map(|side| match &self.what {
-            What::Root(directory) => is_there[side].then(|| Ok(Subject::root(sides[side], directory))),
+            What::Root(directory) => Ok(is_there[side].then(|| Subject::root(sides[side], directory))),
             What::Target(both) => {
-                both[side].as_ref().map(|target| Subject::deployed(sides[side], target).map_err(Failures::from))
+                let subject = both[side].as_ref().map(|target| Subject::deployed(sides[side], target));
+                Ok(subject.transpose()?)
             }
         })
     }

@@ -4,7 +4,6 @@ use super::{Compared, Diff};
 use crate::build::compare::ObjectChange;
 use crate::commands::messages::counted;
 use crate::message::redact::{inert, visible};
-use crate::targets::affected::Status;
 
 /// How many characters a comment may have on GitHub.
 const MOST: usize = 65_536;
@@ -47,14 +46,9 @@ impl Diff {
 
 /// Returns what names a build and why it differs, or was not built.
 fn head(build: &Compared) -> String {
-    let why = match build.status {
-        Status::Added => "added".to_owned(),
-        Status::Removed => "removed".to_owned(),
-        Status::Changed => code(&build.because),
-    };
     let counted = counted(build.objects.len(), "object");
     let unknown: String = build.unknown().iter().map(|line| format!("<p>{}</p>\n\n", code(line))).collect();
-    inert(&format!("<details><summary>{}: {why} ({counted})</summary>\n\n{unknown}", code(&build.name)))
+    inert(&format!("<details><summary>{}: {} ({counted})</summary>\n\n{unknown}", code(&build.name), code(build.why())))
 }
 
 fn object(object: &ObjectChange, is_short: bool) -> String {
@@ -79,7 +73,7 @@ fn code(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::targets::affected::Cause;
+    use crate::targets::affected::{Cause, Status};
 
     fn build(name: &str, diffs: &[&str]) -> Compared {
         let change = |diff: &&str| ObjectChange {

@@ -14,7 +14,7 @@ use crate::commands::localize::KustomizeArgs;
 use crate::fetch::Progress;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result};
-use crate::os::parallel::{processors, side_by_side};
+use crate::os::parallel::processors;
 use crate::targets::affected::changes::Changes;
 use crate::tree::overlay::OverlayTree;
 use crate::workspace::Workspace;
@@ -36,20 +36,16 @@ pub(super) fn run_by(
     let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), all)?;
     let Choices { builds: mut chosen, unread, .. } = Choice::of(here, [&workspace; 2], &changes, &[])?;
     chosen.retain(|choice| !choice.is_elsewhere());
-    let subjects = chosen.iter().flat_map(|choice| choice.subjects([&workspace; 2])).flatten();
+    let names: Vec<String> = chosen.iter().map(Choice::name).collect();
+    let subjects = chosen.iter().map(|choice| {
+        let [_, is] = choice.subjects([&workspace; 2]);
+        is
+    });
     let mut fetcher = from_lock(workspace.repo(), &workspace, true, quiet)?;
     let written =
         Written::of(&workspace, subjects.collect(), &mut fetcher, with.kustomize.as_deref(), &with.build_arg)?;
-    let progress = Progress::new("building", quiet);
-    progress.expect(chosen.len());
-    let names: Vec<String> = chosen.iter().map(Choice::name).collect();
-    let built = side_by_side(&names, processors(), |number, name| {
-        progress.begin(name);
-        let output = written.build(number).map_err(lacks);
-        progress.end(name);
-        Ok(images(&output?)?)
-    });
-    progress.clear();
+    let built = Progress::new("building", quiet)
+        .each(processors(), &names, String::clone, |number, _| Ok(images(&written.build(number).map_err(lacks)?)?));
     let unread = unread.iter().map(|one| Failure::new(format!("{}: {}", one.place(), one.message)));
     let (mut run_by, mut not_built) = (RunBy::new(), unread.collect::<Vec<_>>());
     for (name, built) in names.iter().zip(built) {
