@@ -268,9 +268,8 @@ impl Compared {
     /// Returns why it was not built, in lines.
     fn unknown(&self) -> Vec<String> {
         let sides = ["as it was", "as it is"].into_iter().zip(&self.not_built);
-        let lines =
-            sides.flat_map(|(side, failures)| failures.iter().map(move |one| format!("not built {side}: {one}")));
-        lines.map(|line| visible(&line)).collect()
+        let line = |side, one: &Failure| visible(&format!("not built {side}: {one}"));
+        sides.flat_map(|(side, failures)| failures.iter().map(move |one| line(side, one))).collect()
     }
 }
 

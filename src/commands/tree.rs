@@ -118,8 +118,7 @@ impl Outcome for ReferenceTree {
     }
 
     fn said(&self, _output: &OutputArgs) -> String {
-        let nothing = "there is no kustomization\n";
-        if self.starts.is_empty() { nothing.to_owned() } else { String::new() }
+        if self.starts.is_empty() { "there is no kustomization\n".to_owned() } else { String::new() }
     }
 }
 

@@ -178,11 +178,13 @@ fn declares(text: &str) -> bool {
     holds(text, |text| {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
         let text = lines.join("\n");
-        let is_binary = BINARY.iter().any(|tag| text.contains(tag));
+        // `kind: !!binary QXBw…`, perhaps with an anchor before the tag.
+        let has_tag = |text: &str| BINARY.iter().any(|tag| text.contains(tag));
+        let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
         let names = |(version, kinds): &(&str, &[(&str, &str)])| {
-            (is_binary || text.contains(version)) && kinds.iter().any(|(kind, _)| is_binary || text.contains(kind))
+            (has_tag(&text) || text.contains(version)) && kinds.iter().any(|(kind, _)| is_hidden || text.contains(kind))
         };
-        KINDS.iter().any(names) || text.contains(OPTIONS) && (is_binary || text.contains("ConfigMap"))
+        KINDS.iter().any(names) || text.contains(OPTIONS) && (is_hidden || text.contains("ConfigMap"))
     })
 }
 

@@ -284,6 +284,8 @@ fn an_object_that_cannot_be_read_is_found_however_it_is_written() {
     let tagged = tagged.map(|version| object.replace("argoproj.io/v1alpha1", version));
     let heads = [
         "apiVersion: !<tag:yaml.org,2002:binary> YXJnb3Byb2ouaW8vdjFhbHBoYTE=\nkind: Application\n",
+        "apiVersion: argoproj.io/v1alpha1\nkind: !!binary QXBwbGljYXRpb24=\n",
+        "apiVersion: argoproj.io/v1alpha1\n\"kind\":\n  !!binary QXBwbGljYXRpb24=\n",
         "x: &m {apiVersion: argoproj.io/v1alpha1}\n<<: *m\nkind: Application\n",
         "apiVersion:\n  !!str argoproj.io/v1alpha1\nkind: Application\n",
         "? apiVersion\n: !!str argoproj.io/v1alpha1\nkind: Application\n",

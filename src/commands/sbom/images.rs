@@ -37,10 +37,7 @@ pub(super) fn run_by(
     let Choices { builds: mut chosen, unread, .. } = Choice::of(here, [&workspace; 2], &changes, &[])?;
     chosen.retain(|choice| !choice.is_elsewhere());
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
-    let subjects = chosen.iter().map(|choice| {
-        let [_, is] = choice.subjects([&workspace; 2]);
-        is
-    });
+    let subjects = chosen.iter().filter_map(|choice| choice.subjects([&workspace; 2]).into_iter().last());
     let mut fetcher = from_lock(workspace.repo(), &workspace, true, quiet)?;
     let written =
         Written::of(&workspace, subjects.collect(), &mut fetcher, with.kustomize.as_deref(), &with.build_arg)?;
