@@ -15,18 +15,18 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };
-    let is_complete = context.input.paths.is_empty();
-    if !is_complete || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
+    if !context.input.paths.is_empty() || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
     }
-    let named = context.remotes.iter().filter_map(|one| one.locked).map(Remote::label);
-    let charts = context.graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.label()));
-    let named: HashSet<String> = named.chain(charts).collect();
-    let stale: HashSet<String> =
-        lock.stale(|remote| named.contains(&remote.label())).into_iter().map(Remote::label).collect();
+    // With submodules and without is not the same.
+    let key = |remote: &Remote| (remote.label(), matches!(remote, Remote::Git(git) if git.submodules));
+    let named = context.remotes.iter().filter_map(|one| one.locked).map(key);
+    let charts = context.graph.charts.iter().filter_map(|chart| Some((chart.wanted.as_ref()?.label(), false)));
+    let named: HashSet<(String, bool)> = named.chain(charts).collect();
+    let stale: HashSet<_> = lock.stale(|remote| named.contains(&key(remote))).into_iter().map(key).collect();
     let bytes = if stale.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
     let found = lock.remotes.iter().zip(Lock::places(&bytes)).filter_map(|(remote, place)| {
-        let label = Some(remote.label()).filter(|label| stale.contains(label))?;
+        let label = stale.contains(&key(remote)).then(|| remote.label())?;
         let message = format!("nothing references `{label}`");
         let help = vec![format!("drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
         let finding = context.at_place(Rule::StaleLock, LOCK_NAME, place, message, help);
@@ -89,6 +89,17 @@ mod tests {
         assert_eq!(find(lock(Scene::of("resources: [https://h/o/a]\n"))), [""; 0]);
         assert_eq!(find(lock(Scene::of("resources: [https://h/o/b]\n"))), ["https://h/o/a"]);
         assert_eq!(find(lock(Scene::of("namePrefix: a-\n"))).len(), 3);
+    }
+
+    #[test]
+    fn one_with_submodules_is_not_one_without() {
+        let without = |mut remote: Remote| {
+            let Remote::Git(git) = &mut remote else { panic!("{remote:?}") };
+            git.submodules = false;
+            remote
+        };
+        let scene = Scene::of("resources: [https://h/o/a]\n").remote(without(through("https://h/o/a", &[])));
+        assert_eq!(find(scene.remote(through("https://h/o/a", &[]))), ["https://h/o/a"]);
     }
 
     #[test]
