@@ -108,7 +108,8 @@ impl Changes {
 
     /// Returns where the trees differ at or below a directory.
     fn below(&self, directory: &str) -> Result<Option<String>> {
-        let inside = self.paths.iter().find(|changed| path::is_in(changed, directory));
+        let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let inside = self.paths.range(first..).next().filter(|changed| path::is_in(changed, directory));
         let changed = self.at(directory)?.or(inside.cloned());
         if changed.is_some() || self.attributes.is_empty() {
             return Ok(changed);
