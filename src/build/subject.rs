@@ -48,20 +48,22 @@ impl Subject {
         if let Some(revision) = at_other_revision(target) {
             return Err(not_built(&format!("it deploys `{}`", shown(revision))));
         }
-        let mut seen = OverlayTree::new(tree.clone());
-        // Only Flux packs what it builds.
+        // Only Flux packs what it builds. Who sees everything shares the tree with the roots.
         let all = if target.engine == Engine::Flux { tree.below("")? } else { Vec::new() };
+        let (mut packed, mut hides) = (OverlayTree::new(tree.clone()), false);
         for place in all {
             if tree.entry(&place)?.is_some_and(|entry| target.hides(there, &place, entry)) {
-                seen.remove(&place);
+                packed.remove(&place);
+                hides = true;
             }
         }
-        let made = generated(&seen, target, there)?;
+        let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
+        let made = generated(&*seen, target, there)?;
         let made = made.ok_or_else(|| match &there.found {
             Found::Nothing(why) => not_built(why),
             _ => not_built(&format!("`{}` is not for kustomize", path::shown(&there.path))),
         })?;
-        Ok(Subject::made(Rc::new(seen), &made))
+        Ok(Subject::made(seen, &made))
     }
 
     /// Takes what an engine makes of a directory of a tree.
@@ -105,9 +107,12 @@ impl Written {
                 None => Ok(graph),
             }
         };
+        Written::by(kustomize, more)?.with(&workspace.tree, checks_out, subjects, reach)
+    }
+
+    fn by(kustomize: Option<&Path>, more: &[String]) -> Result<Written> {
         let program = super::alone::program(kustomize)?;
-        let written = Written { program, more: more.to_vec(), roots: Vec::new(), calls: Vec::new() };
-        written.with(&workspace.tree, checks_out, subjects, reach)
+        Ok(Written { program, more: more.to_vec(), roots: Vec::new(), calls: Vec::new() })
     }
 
     /// Writes subjects with what a walk reaches. Those that are roots of `tree` itself share that.
@@ -121,6 +126,8 @@ impl Written {
         let is_root = |one: &&Subject| Rc::ptr_eq(&one.tree, tree);
         let mut roots: Vec<String> =
             subjects.iter().flatten().flatten().filter(is_root).map(|one| one.directory.clone()).collect();
+        roots.sort();
+        roots.dedup();
         let mut shared = reach(&self.program, tree, &roots);
         // One that cannot be followed does not keep the others from being built.
         if shared.is_err() {
@@ -133,7 +140,7 @@ impl Written {
         }
         for subject in subjects {
             let mut write = |subject: Subject| {
-                let is_shared = is_root(&&subject) && roots.contains(&subject.directory);
+                let is_shared = is_root(&&subject) && roots.binary_search(&subject.directory).is_ok();
                 let Subject { tree, directory, arguments } = subject;
                 if !is_shared {
                     let alone = std::slice::from_ref(&directory);
@@ -164,11 +171,7 @@ pub(crate) fn build_all(tree: &SharedTree, all: &[&Generated]) -> Vec<Result<Vec
     }
     let subjects = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
     let reach = |_: &Program, tree: &SharedTree, directories: &[String]| Ok(explore(tree.clone(), directories).graph);
-    let written = super::alone::program(None).and_then(|program| {
-        let written = Written { program, more: Vec::new(), roots: Vec::new(), calls: Vec::new() };
-        written.with(tree, false, subjects, reach)
-    });
-    match written {
+    match Written::by(None, &[]).and_then(|written| written.with(tree, false, subjects, reach)) {
         Ok(written) => side_by_side(all, processors(), |number, _| written.build(number)),
         Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
     }

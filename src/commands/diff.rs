@@ -183,14 +183,13 @@ impl Diff {
         with: &KustomizeArgs,
         quiet: bool,
     ) -> Result<Diff, Failures> {
-        let Choices { builds: chosen, unbuilt, unread } =
-            Choice::of(here, [old.workspace, new.workspace], changes, only)?;
+        let Choices { builds: chosen, unbuilt, unread } = Choice::of(here, &new.workspace.config, changes, only)?;
         if chosen.is_empty() {
             return Ok(Diff { unbuilt, unread, ..Diff::default() });
         }
         let names: Vec<String> = chosen.iter().map(Choice::name).collect();
-        let subjects = chosen.iter().map(|choice| choice.subjects([old.workspace, new.workspace]).into());
-        let (before, after): (Vec<_>, Vec<_>) = subjects.unzip();
+        let before = chosen.iter().map(|choice| choice.subject(0, old.workspace)).collect();
+        let after = chosen.iter().map(|choice| choice.subject(1, new.workspace)).collect();
         let written = [
             Written::of(old.workspace, before, &mut old.fetcher, with.kustomize.as_deref(), &with.build_arg)?,
             Written::of(new.workspace, after, &mut new.fetcher, with.kustomize.as_deref(), &with.build_arg)?,

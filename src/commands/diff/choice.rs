@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::build::subject::Subject;
 use crate::commands::build::{is_meant, unknown};
 use crate::commands::targets::deployed;
+use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failures, Result, command};
@@ -42,11 +43,10 @@ impl Choice {
     /// Returns what a change touches, as far as it is asked for. A root that a target deploys is built as that.
     pub(in crate::commands) fn of(
         here: &Rc<LocalRepo>,
-        [_, new]: [&Workspace; 2],
+        config: &Config,
         changes: &Changes,
         only: &[String],
     ) -> Result<Choices, Failures> {
-        let config = &new.config;
         let (was, is) = (deployed(here, &changes.old, config)?, deployed(here, &changes.new, config)?);
         let affected = affected(changes, config, &was, &is)?;
         let targets = [was.1.targets, is.1.targets].concat();
@@ -95,15 +95,12 @@ impl Choice {
         matches!(&self.what, What::Target(both) if both.iter().flatten().all(is_elsewhere))
     }
 
-    /// Returns what to build as it was and as it is; nothing where it was not, or is not.
-    pub(in crate::commands) fn subjects(&self, sides: [&Workspace; 2]) -> [Result<Option<Subject>, Failures>; 2] {
-        let is_there = [self.status != Status::Added, self.status != Status::Removed];
-        [0, 1].map(|side| match &self.what {
-            What::Root(directory) => Ok(is_there[side].then(|| Subject::root(sides[side], directory))),
-            What::Target(both) => {
-                let subject = both[side].as_ref().map(|target| Subject::deployed(sides[side], target));
-                Ok(subject.transpose()?)
-            }
+    /// Returns what to build as it was (0) or as it is (1); nothing where it was not, or is not.
+    pub(in crate::commands) fn subject(&self, side: usize, workspace: &Workspace) -> Result<Option<Subject>, Failures> {
+        let absent = [Status::Added, Status::Removed][side];
+        Ok(match &self.what {
+            What::Root(directory) => (self.status != absent).then(|| Subject::root(workspace, directory)),
+            What::Target(both) => both[side].as_ref().map(|target| Subject::deployed(workspace, target)).transpose()?,
         })
     }
 }

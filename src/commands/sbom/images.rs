@@ -34,10 +34,10 @@ pub(super) fn run_by(
     // To a tree that holds nothing, everything is a change.
     let all = workspace.tree.names("")?.into_iter().collect();
     let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), all)?;
-    let Choices { builds: mut chosen, unread, .. } = Choice::of(here, [&workspace; 2], &changes, &[])?;
+    let Choices { builds: mut chosen, unread, .. } = Choice::of(here, &workspace.config, &changes, &[])?;
     chosen.retain(|choice| !choice.is_elsewhere());
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
-    let subjects = chosen.iter().filter_map(|choice| choice.subjects([&workspace; 2]).into_iter().last());
+    let subjects = chosen.iter().map(|choice| choice.subject(1, &workspace));
     let mut fetcher = from_lock(workspace.repo(), &workspace, true, quiet)?;
     let written =
         Written::of(&workspace, subjects.collect(), &mut fetcher, with.kustomize.as_deref(), &with.build_arg)?;
