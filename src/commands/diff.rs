@@ -131,11 +131,7 @@ impl DiffArgs {
                 (Changes::among(Rc::new(was), new.tree.clone(), files)?, None)
             }
         };
-        let side = |workspace| -> Result<Side> {
-            Ok(Side { workspace, fetcher: from_lock(Some(&here), workspace, self.offline, output.quiet)? })
-        };
-        let mut both = [side(&old)?, side(&new)?];
-        let mut diff = Diff::between(&here, &mut both, &changes, only, &self.with, output.quiet)?;
+        let mut diff = Diff::between(&here, [&old, &new], &changes, only, &self.with, self.offline, output.quiet)?;
         (diff.since, diff.commit) = (base.commit, commit);
         (diff.is_short, diff.fails) = (self.stat, self.exit_code);
         if output.format == Format::Human {
@@ -167,32 +163,29 @@ impl DiffArgs {
     }
 }
 
-/// What is compared: files, and what their references lead to by their lock.
-pub(super) struct Side<'a> {
-    pub workspace: &'a Workspace,
-    pub fetcher: Fetcher,
-}
-
 impl Diff {
-    /// Builds what can differ between two sides.
+    /// Builds what can differ between two sides, each with what its lock holds.
     pub(super) fn between(
         here: &Rc<LocalRepo>,
-        [old, new]: &mut [Side<'_>; 2],
+        [old, new]: [&Workspace; 2],
         changes: &Changes,
         only: &[String],
         with: &KustomizeArgs,
+        offline: bool,
         quiet: bool,
     ) -> Result<Diff, Failures> {
-        let Choices { builds: chosen, unbuilt, unread } = Choice::of(here, &new.workspace.config, changes, only)?;
+        let Choices { builds: chosen, unbuilt, unread } = Choice::of(here, &new.config, changes, only)?;
         if chosen.is_empty() {
             return Ok(Diff { unbuilt, unread, ..Diff::default() });
         }
         let names: Vec<String> = chosen.iter().map(Choice::name).collect();
-        let before = chosen.iter().map(|choice| choice.subject(0, old.workspace)).collect();
-        let after = chosen.iter().map(|choice| choice.subject(1, new.workspace)).collect();
+        let before = chosen.iter().map(|choice| choice.subject(0, old)).collect();
+        let after = chosen.iter().map(|choice| choice.subject(1, new)).collect();
+        let fetcher = |workspace| from_lock(Some(here), workspace, offline, quiet);
+        let (mut was, mut is) = (fetcher(old)?, fetcher(new)?);
         let written = [
-            Written::of(old.workspace, before, &mut old.fetcher, with.kustomize.as_deref(), &with.build_arg)?,
-            Written::of(new.workspace, after, &mut new.fetcher, with.kustomize.as_deref(), &with.build_arg)?,
+            Written::of(old, before, &mut was, with.kustomize.as_deref(), &with.build_arg)?,
+            Written::of(new, after, &mut is, with.kustomize.as_deref(), &with.build_arg)?,
         ];
         let built =
             Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
@@ -205,7 +198,7 @@ impl Diff {
             Cause::Remote(label) => Some(label.clone()),
             Cause::Path(_) => None,
         });
-        let moved = moved(old, new, &labels.collect());
+        let moved = moved([old, new], &is, &labels.collect());
         let because = |cause: &Cause| match cause {
             Cause::Path(place) => path::shown(place).to_owned(),
             Cause::Remote(label) => moved.get(label).unwrap_or(label).clone(),
@@ -273,8 +266,8 @@ impl Compared {
 }
 
 /// Returns what each remote was and is, by its label; for the repositories among `asked` with how far they moved.
-fn moved(old: &Side<'_>, new: &Side<'_>, asked: &BTreeSet<String>) -> BTreeMap<String, String> {
-    let [was, is] = [old, new].map(|side| side.workspace.lock.as_deref().cloned().unwrap_or_default());
+fn moved(sides: [&Workspace; 2], fetcher: &Fetcher, asked: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let [was, is] = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
     let line = |label: &str, old: &str, new: &str| format!("{label}: {} -> {}", short(old), short(new));
     let changes = Lock::changes(&was, &is).into_iter().filter(|change| change.old != change.new);
     let changes = changes.filter_map(|change| {
@@ -285,7 +278,7 @@ fn moved(old: &Side<'_>, new: &Side<'_>, asked: &BTreeSet<String>) -> BTreeMap<S
     let mut pairs = pairs(&was, &is);
     let label = |new: &GitRemote| Remote::Git(new.clone()).label();
     pairs.retain(|(_, new)| asked.contains(&label(new)));
-    for ((old, new), history) in pairs.iter().zip(new.fetcher.histories(&pairs)) {
+    for ((old, new), history) in pairs.iter().zip(fetcher.histories(&pairs)) {
         let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
         let count = count.map_or(String::new(), |count| format!(", {count}"));
         moved.insert(label(new), line(&label(new), &old.commit, &new.commit) + &count);

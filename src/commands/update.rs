@@ -4,15 +4,15 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::diff::{Diff, Side};
+use super::diff::Diff;
 use super::localize::{KustomizeArgs, Localized, deployed, on_disk, write};
 use super::lock;
 use super::output::{Done, OutputArgs};
-use super::{News, fetcher, fetching, from_lock};
+use super::{News, fetcher, fetching};
 use crate::destination::message;
 use crate::fetch::{self, Fetcher, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Warning};
-use crate::message::failure::{Failure, Failures, Location, Result, short};
+use crate::message::failure::{Failure, Failures, Location, short};
 use crate::message::finding::Rule;
 use crate::plan::in_place::{self, TurnedBack};
 use crate::plan::lock::{Relocked, relock};
@@ -159,11 +159,7 @@ fn compared(
     let tree = changed(OverlayTree::new(there.clone()), &changes);
     let (old, new) = (Workspace::of_tree(there.clone())?, Workspace::of_tree(Rc::new(tree))?);
     let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
-    let side = |workspace| -> Result<Side> {
-        Ok(Side { workspace, fetcher: from_lock(Some(here), workspace, false, quiet)? })
-    };
-    let mut sides = [side(&old)?, side(&new)?];
-    Diff::between(here, &mut sides, &changes, &[], &KustomizeArgs::default(), quiet)
+    Diff::between(here, [&old, &new], &changes, &[], &KustomizeArgs::default(), false, quiet)
 }
 
 /// Takes the words of the command line apart: what is there in the working tree is a path, everything else a URL.
