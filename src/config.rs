@@ -10,8 +10,10 @@
 //! exclude:                    # these, and what is below, are none
 //!   - "**/templates"
 //! allow:                      # what stays as it is
+//!   - url: https://github.com/acme/bases//web?ref=v1
+//!     reason: gone upstream   # exactly this reference
 //!   - url: github.com/acme
-//!     refs: tag               # any < branch < tag < commit
+//!     refs: tag               # everything there; any < branch < tag < commit
 //!     reason: our own bases, released with signed tags
 //!   - path: "**/secret.env"
 //!     reason: made by each cluster
@@ -127,7 +129,7 @@ pub struct Config {
 }
 
 /// How firmly a reference must be pinned, as far as its text shows; each includes those after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefPolicy {
     /// Whatever is there today: no ref, an abbreviated id, a chart without version.
@@ -135,8 +137,7 @@ pub enum RefPolicy {
     /// A ref, also one that looks like a branch; `releases/latest`.
     Branch,
     /// A ref that looks like a tag, a chart with one version, a single file whose URL names nothing
-    /// that is known to move. Such references do not float, so this is the default.
-    #[default]
+    /// that is known to move.
     Tag,
     /// A full commit id.
     Commit,

@@ -212,9 +212,9 @@ mod tests {
     #[test]
     fn the_configuration_alone_accepts_it() {
         for (entry, count) in [
-            ("- {chart: charts.example, reason: r}", 0),
-            ("- {url: github.com/o, reason: r}", 0),
-            ("- {chart: other.example, reason: r}", 1),
+            ("- {chart: charts.example, refs: any, reason: r}", 0),
+            ("- {url: github.com/o, refs: any, reason: r}", 0),
+            ("- {chart: other.example, refs: any, reason: r}", 1),
         ] {
             let scene = scene(chart(), &[OWN]).config(&format!("allow:\n{entry}\n"));
             let findings = scene.check().findings;
@@ -225,7 +225,7 @@ mod tests {
         }
         let image = || LeftWhat::Image { image: "gcr.io/x/fn:v1".to_owned() };
         for (rules, count) in [("", 1), (", rules: [function]", 0)] {
-            let entry = format!("allow:\n- {{image: gcr.io/x{rules}, reason: r}}\n");
+            let entry = format!("allow:\n- {{image: gcr.io/x, refs: any{rules}, reason: r}}\n");
             let findings = scene(image(), &[OWN]).config(&entry).find(Rule::Function);
             assert_eq!(findings.len(), count, "{entry} {findings:?}");
         }

@@ -35,9 +35,9 @@ mod tests {
         for (config, found) in [
             ("", &[] as &[Rule]),
             ("rules: {locked-reference: error}\n", &[Rule::LockedReference]),
-            ("rules: {locked-reference: error}\nallow: [{url: github.com, reason: r}]\n", &[]),
-            ("allow: [{url: github.com, reason: r}]\n", &[]),
-            ("allow: [{url: gitlab.com, reason: r}]\n", &[Rule::StaleAllow]),
+            ("rules: {locked-reference: error}\nallow: [{url: github.com, refs: any, reason: r}]\n", &[]),
+            ("allow: [{url: github.com, refs: any, reason: r}]\n", &[]),
+            ("allow: [{url: gitlab.com, refs: any, reason: r}]\n", &[Rule::StaleAllow]),
         ] {
             let findings = scene(config).check().findings;
             let counting = findings.iter().filter(|one| one.allowed.is_none());

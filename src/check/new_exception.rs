@@ -71,9 +71,9 @@ mod tests {
         "../../../out.yaml",
     ];
     const ENTRIES: [&str; 6] = [
-        "{url: a.example, reason: r}",
+        "{url: a.example, refs: tag, reason: r}",
         "{url: github.com/o, refs: any, reason: r}",
-        "{chart: charts.example, reason: r}",
+        "{chart: charts.example, refs: any, reason: r}",
         "{path: '**', reason: r}",
         "{path: '**', rules: [out-of-scope], reason: r}",
         "{url: a.example, refs: any, rules: [floating-ref], reason: r}",

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::stale_allow::{stale, stale_comment, stale_reasons};
 use super::{Context, left};
-use crate::config::{Comments, Config};
+use crate::config::{Allow, Comments, Config};
 use crate::message::failure::shown;
 use crate::message::finding::{Allowed, Finding, Rule};
 use crate::message::redact;
@@ -82,14 +82,31 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
         // One that comes in a change of its own covers what comes later.
         let is_new = || !config.allow.iter().any(|one| one.says(entry));
         if !used_entries.contains(&index) && !is_new() {
-            findings.push(stale(
-                &said.file,
-                entry.span,
-                format!("nothing is covered by the entry for `{}`", shown(&redact::url(&entry.text))),
-                "remove the entry, or correct what it names, its `refs` or `rules`".to_owned(),
-            ));
+            findings.push(unused(said, entry, findings));
         }
     }
+}
+
+/// Returns what is stale about an entry that covers none of these.
+fn unused(config: &Config, entry: &Allow, findings: &[Finding]) -> Finding {
+    let text = shown(&redact::url(&entry.text));
+    let below = findings.iter().filter(|one| entry.is_exact() && entry.would_cover(one.rule, &one.subject));
+    let below: BTreeSet<_> = below.map(|one| (&one.path, one.span, &one.reference)).collect();
+    let (message, help) = match below.len() {
+        0 if entry.is_exact() => (format!("nothing is exactly `{text}`"), "remove the entry, or correct what it names"),
+        0 => (
+            format!("nothing is covered by the entry for `{text}`"),
+            "remove the entry, or correct what it names, its `refs` or `rules`",
+        ),
+        count => {
+            let (are, them) = if count == 1 { ("reference is", "it") } else { ("references are", "them") };
+            (
+                format!("nothing is exactly `{text}`; {count} {are} below it: `refs: any` covers {them}"),
+                "write the whole reference as the kustomization has it, or add `refs`",
+            )
+        }
+    };
+    stale(&config.file, entry.span, message, help.to_owned())
 }
 
 fn by_entry(config: &Config, index: usize, is_new: bool) -> Allowed {

@@ -68,7 +68,7 @@ fn allowed_findings_and_stale_comments_are_reported() {
         "resources:\n# kustomize-localize: allow[remote-reference] ours\n- {REMOTE}\n- x.yaml # kustomize-localize: allow[engine] old\n"
     );
     let files = [("a/kustomization.yaml", file.as_str()), ("a/x.yaml", "")];
-    let config = b"allow: [{url: a.example, reason: r}]\n";
+    let config = b"allow: [{url: a.example, refs: tag, reason: r}]\n";
     let config = Config::parse(config, "policy.yaml").unwrap();
     let whole = checked_with(&files, &[], &config);
     assert_eq!(

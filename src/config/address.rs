@@ -1,4 +1,10 @@
-//! Globs of URLs: `HOST`, `HOST/PATH` or `SCHEME://HOST/PATH`.
+//! What an entry about a URL covers: exactly one reference, or all that a glob matches.
+//!
+//! An exact entry ([`Exact`]) is a reference as a kustomization or a message has it: the repository, the directory and the
+//! ref; the URL of a file; `REPOSITORY#CHART@VERSION`; an image with tag or digest. Host, port, user name and scheme are
+//! read as in a glob; everything else is compared as it is, but `.git` at the end of a repository.
+//!
+//! A glob is `HOST`, `HOST/PATH` or `SCHEME://HOST/PATH`:
 //!
 //! - It matches a URL that begins with it, name by name: `github.com/acme` is `github.com/acme/bases`
 //!   and everything else of that owner, but not `github.com/acme-evil`; `github.com` is the whole host.
@@ -21,9 +27,121 @@ use globset::{GlobMatcher, escape};
 
 use super::glob;
 use crate::message::finding::Subject;
+use crate::message::redact;
+use crate::record::chart_label;
+use crate::reference::RepoSpec;
 
 /// The schemes that a glob can name, and the port that need not be written.
 const SCHEMES: [(&str, &str); 5] = [("https", ":443"), ("ssh", ":22"), ("http", ":80"), ("oci", ":443"), ("file", "")];
+
+/// The schemes of what is written without one.
+const UNWRITTEN: [&str; 3] = ["https", "ssh", "oci"];
+
+/// One reference, chart or image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Exact {
+    /// None for one of [`UNWRITTEN`].
+    scheme: Option<&'static str>,
+    host: String,
+    /// That of the repository or file.
+    path: String,
+    /// The directory in a repository, the chart of one.
+    inside: Option<String>,
+    /// The ref, the version, the query, the tag or digest.
+    at: Option<String>,
+}
+
+impl Exact {
+    /// Returns whether this is what the other one, of a finding, is.
+    pub(super) fn names(&self, other: &Exact) -> bool {
+        let scheme = self.scheme.or(other.scheme.filter(|scheme| UNWRITTEN.contains(scheme)));
+        *other == Exact { scheme, ..self.clone() }
+    }
+}
+
+/// Returns what a finding is about; none where that is no URL, or clients could differ.
+pub(super) fn exact(subject: &Subject) -> Option<Exact> {
+    let at = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let (url, inside, at) = match subject {
+        Subject::Git { url, path, reference, .. } => {
+            (url.strip_suffix(".git").unwrap_or(url), Some(path), reference.clone())
+        }
+        Subject::Http { url } => {
+            let (url, query) = url.split_once('?').unwrap_or((url, ""));
+            (url, None, at(query))
+        }
+        // Where a name ends must be clear.
+        Subject::Helm { chart, version, .. } if format!("{chart}{version}").contains(['@', '#', '/']) => return None,
+        Subject::Helm { url, chart, version } => (url.trim_end_matches('/'), Some(chart), at(version)),
+        Subject::Image { image } => {
+            let url = of_image(image);
+            let name = image.rsplit('/').next().unwrap_or(image);
+            let tag = name.find([':', '@']).map_or("", |start| &name[start..]);
+            return exact_of(&url, None, at(tag));
+        }
+        Subject::Local | Subject::Path { .. } | Subject::Program { .. } => return None,
+    };
+    exact_of(url, inside, at)
+}
+
+fn exact_of(url: &str, inside: Option<&String>, at: Option<String>) -> Option<Exact> {
+    let (scheme, host, path) = split(url).ok()?;
+    let names = || path.split('/').chain(inside.into_iter().flat_map(|inside| inside.split('/')));
+    let is_odd = |text: &str| text.contains(|c: char| c.is_control() || c.is_whitespace());
+    let is_here = scheme == Some("file") && host.is_empty();
+    let is_clear = names().all(is_plain) && !is_odd(url) && !at.iter().chain(inside).any(|text| is_odd(text));
+    let path = if inside.is_some() { path.trim_matches('/') } else { path }.to_owned();
+    (scheme.is_some() && is_clear && (is_here || is_host(&host))).then(|| Exact {
+        scheme,
+        host,
+        path,
+        inside: inside.cloned(),
+        at,
+    })
+}
+
+/// Reads an exact entry with this key: what a URL means is said by the field that names it, so that it may be both a
+/// repository and a file. Fails with the rest of a sentence ("the entry `x` …").
+pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String> {
+    const WIDE: &str = "for everything that a glob matches, write `refs: any` (or branch, tag, commit)";
+    let place = text.split('?').next().unwrap_or(text);
+    let path = place.find("://").map_or(place, |at| &place[at + 3..]);
+    let path = path.find('/').map_or("", |at| &path[at..]);
+    if place.contains('*') || path.replace("${", "").contains(['[', '{']) {
+        return Err(format!("is a glob: {WIDE}"));
+    }
+    let has_scheme = text.contains("://") || split(place).is_ok_and(|(scheme, ..)| scheme.is_some());
+    let written = if has_scheme { text.to_owned() } else { format!("https://{text}") };
+    let subjects = match key {
+        "image" => vec![Subject::Image { image: text.strip_prefix("oci://").unwrap_or(text).to_owned() }],
+        "chart" => {
+            let (url, chart) =
+                written.split_once('#').ok_or_else(|| format!("names no chart: write URL#NAME@VERSION; {WIDE}"))?;
+            let (chart, version) = chart.split_once('@').unwrap_or((chart, ""));
+            let [url, chart, version] = [url, chart, version].map(str::to_owned);
+            if url.contains('?') || chart.is_empty() { Vec::new() } else { vec![Subject::Helm { url, chart, version }] }
+        }
+        _ if text.contains('#') => Vec::new(),
+        _ => {
+            let repository = RepoSpec::parse(&written).ok().filter(|spec| !spec.query_dropped);
+            let repository = repository.map(|spec| Subject::Git {
+                url: spec.clone_spec().shown(),
+                path: redact::url(&spec.directory()),
+                reference: spec.reference.as_deref().map(redact::url),
+                pin: "",
+            });
+            repository.into_iter().chain([Subject::Http { url: redact::url(&written) }]).collect()
+        }
+    };
+    let exact = subjects.iter().filter_map(exact);
+    let exact = exact.map(|exact| Exact { scheme: exact.scheme.filter(|_| has_scheme || key == "image"), ..exact });
+    let exact: Vec<Exact> = exact.collect();
+    if exact.is_empty() {
+        let why = compile(text).err().filter(|_| !text.contains(['#', '?', ' ']));
+        return Err(why.unwrap_or_else(|| "is not a reference that all clients read alike".to_owned()));
+    }
+    Ok(exact)
+}
 
 /// The scheme, the host, and the names of the path.
 type Parts = (Option<&'static str>, String, Vec<String>);
@@ -31,6 +149,19 @@ type Parts = (Option<&'static str>, String, Vec<String>);
 /// Takes a URL without query apart, or an scp-like address, or a glob, and what is at `below` there. Fails with the rest of
 /// a sentence ("the glob `x` …").
 fn parts(text: &str, below: &str) -> Result<Parts, String> {
+    let (scheme, host, path) = split(text)?;
+    let names = [path, below].into_iter().flat_map(|path| path.split('/')).filter(|name| !name.is_empty());
+    // With and without `.git` it is the same.
+    let bare = |name: &str| name.strip_suffix(".git").filter(|bare| !bare.is_empty()).unwrap_or(name).to_owned();
+    let names: Vec<String> = names.map(bare).collect();
+    match names.iter().find(|name| !is_plain(name)) {
+        Some(name) => Err(format!("holds `{name}`, which no URL that is accepted holds")),
+        None => Ok((scheme, host, names)),
+    }
+}
+
+/// Splits a URL without query, or an scp-like address, or a glob, into scheme, host and path.
+fn split(text: &str) -> Result<(Option<&'static str>, String, &str), String> {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (Some(scheme), rest),
         None => (None, text),
@@ -49,14 +180,7 @@ fn parts(text: &str, below: &str) -> Result<Parts, String> {
     let (scheme, port) = scheme.transpose()?.map_or((None, ":443"), |(scheme, port)| (Some(scheme), port));
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
     let host = host.strip_suffix(port).unwrap_or(&host).to_owned();
-    let names = [path, below].into_iter().flat_map(|path| path.split('/')).filter(|name| !name.is_empty());
-    // With and without `.git` it is the same.
-    let bare = |name: &str| name.strip_suffix(".git").filter(|bare| !bare.is_empty()).unwrap_or(name).to_owned();
-    let names: Vec<String> = names.map(bare).collect();
-    match names.iter().find(|name| !is_plain(name)) {
-        Some(name) => Err(format!("holds `{name}`, which no URL that is accepted holds")),
-        None => Ok((scheme, host, names)),
-    }
+    Ok((scheme, host, path))
 }
 
 /// Returns the scheme, the host and the path of what a finding is about, as one path: what globs match, or what is above.
@@ -81,7 +205,7 @@ fn of_image(image: &str) -> String {
     let last = last.split(':').next().unwrap_or(last);
     let registry = match directory.split('/').next() {
         Some(first) if first.contains(['.', ':']) || first == "localhost" => "",
-        Some("") | None => "docker.io/library/",
+        Some("") | None => "docker.io/library",
         Some(_) => "docker.io/",
     };
     format!("oci://{registry}{directory}/{last}")
@@ -113,7 +237,8 @@ fn is_plain(name: &str) -> bool {
 pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || "?#".contains(c);
     if text.is_empty() || text.contains(is_odd) {
-        return Err("is empty, or contains a space or a query (for refs, there is `refs`)".to_owned());
+        return Err("is empty, or contains a space or a query (a glob has none: for one reference, leave `refs` out)"
+            .to_owned());
     }
     let (scheme, host, mut path) = parts(text, "")?;
     let is_below = |domain: &str| domain.starts_with('.') && is_host(domain);
@@ -131,10 +256,19 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     glob::compile(&[&names[..], &path].concat().join("/"))
 }
 
-/// Returns the text of a glob that matches the directory, the file, the chart or the image that a finding is about.
+/// Returns the text of an exact entry for what a finding is about, as the lock and messages name it.
 pub(super) fn naming(subject: &Subject) -> Option<String> {
-    let place = place(subject)?;
-    let (scheme, rest) = place.split_once('/')?;
-    let is_written = matches!(scheme, "http" | "file");
-    Some(if is_written { format!("{scheme}://{rest}") } else { rest.to_owned() }.trim_end_matches('/').to_owned())
+    match subject {
+        Subject::Git { url, path, reference, .. } => {
+            let directory = if path.is_empty() { String::new() } else { format!("//{path}") };
+            let query = reference.as_ref().map_or(String::new(), |reference| format!("?ref={reference}"));
+            Some(format!("{url}{directory}{query}"))
+        }
+        Subject::Http { url } => Some(url.clone()),
+        Subject::Helm { url, chart, version } => {
+            Some(chart_label(url, chart, Some(version.as_str()).filter(|version| !version.is_empty())))
+        }
+        Subject::Image { image } => Some(image.clone()),
+        Subject::Local | Subject::Path { .. } | Subject::Program { .. } => None,
+    }
 }

@@ -1,11 +1,12 @@
 //! The one exception: what stays as it is, for a reason.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use globset::GlobMatcher;
 use serde::Deserialize;
 
-use super::{Config, PLACEHOLDER, RefPolicy, address, glob, read};
+use super::address::{self, Exact};
+use super::{Config, PLACEHOLDER, RefPolicy, glob, read};
 use crate::message::failure::Exception;
 use crate::message::finding::{Rule, Span, Subject};
 use crate::message::redact;
@@ -19,11 +20,11 @@ pub struct Allow {
     /// named, or the file in which something else is found), `program` (and plugins, as functions name them).
     #[serde(skip)]
     pub key: &'static str,
-    /// The glob as it was written.
+    /// What it names, as it was written.
     pub text: String,
-    pub(super) matcher: GlobMatcher,
-    /// How firmly what it covers must be pinned.
-    pub refs: RefPolicy,
+    pub(super) matcher: Matcher,
+    /// How firmly what it covers must be pinned; none for an entry that names one reference, whose ref it names.
+    pub refs: Option<RefPolicy>,
     /// Why.
     pub reason: String,
     /// The rules that it is about.
@@ -37,19 +38,43 @@ impl Allow {
     pub fn says(&self, other: &Allow) -> bool {
         (self.key, &self.text, self.refs, &self.rules) == (other.key, &other.text, other.refs, &other.rules)
     }
-}
 
-/// Reads the glob of an entry with this key. Fails with the rest of a sentence ("the glob `x` …").
-pub(super) fn compile(key: &str, glob: &str) -> Result<GlobMatcher, String> {
-    match key {
-        "path" => glob::from_top(glob),
-        "program" => glob::compile(glob),
-        _ => address::compile(glob),
+    /// Returns whether it names one reference alone.
+    pub fn is_exact(&self) -> bool {
+        matches!(self.matcher, Matcher::Exact(_))
+    }
+
+    /// Returns whether it would cover what a rule finds with `refs: any`.
+    pub fn would_cover(&self, rule: Rule, subject: &Subject) -> bool {
+        let wide = || compile(self.key, &self.text, true).is_ok_and(|matcher| is_match(&matcher, subject, ""));
+        self.rules.contains(&rule) && self.key == key(subject) && wide()
     }
 }
 
-/// Returns whether the glob of an entry with its key matches what is found in a file, given by its path from the top.
-pub(super) fn is_match(glob: &GlobMatcher, subject: &Subject, file: &str) -> bool {
+/// How an entry matches.
+#[derive(Debug, Clone)]
+pub(super) enum Matcher {
+    Glob(GlobMatcher),
+    /// One reference, in each way in which it can be read.
+    Exact(Vec<Exact>),
+}
+
+/// Reads what an entry with this key names. Fails with the rest of a sentence ("the entry for `x` …").
+pub(super) fn compile(key: &str, text: &str, is_wide: bool) -> Result<Matcher, String> {
+    match key {
+        "path" => glob::from_top(text).map(Matcher::Glob),
+        "program" => glob::compile(text).map(Matcher::Glob),
+        _ if is_wide => address::compile(text).map(Matcher::Glob),
+        _ => address::compile_exact(key, text).map(Matcher::Exact),
+    }
+}
+
+/// Returns whether an entry with its key matches what is found in a file, given by its path from the top.
+pub(super) fn is_match(matcher: &Matcher, subject: &Subject, file: &str) -> bool {
+    let glob = match matcher {
+        Matcher::Glob(glob) => glob,
+        Matcher::Exact(all) => return address::exact(subject).is_some_and(|one| all.iter().any(|all| all.names(&one))),
+    };
     match subject {
         Subject::Path { path } => glob.is_match(path),
         Subject::Local => glob.is_match(file),
@@ -75,7 +100,7 @@ impl Config {
         let (refs, key) = (RefPolicy::of(rule, subject), key(subject));
         self.allow.iter().position(|allow| {
             allow.rules.contains(&rule)
-                && allow.refs <= refs
+                && allow.refs.is_none_or(|least| least <= refs)
                 && allow.key == key
                 && is_match(&allow.matcher, subject, file)
         })
@@ -101,38 +126,30 @@ impl Config {
         quoted(&globset::escape(path))
     }
 
-    /// Returns the entry of `allow` that covers what a rule finds in a file; none where no entry can.
+    /// Returns the entry of `allow` that covers this finding of a rule in a file and no other reference; none where no entry can.
     pub fn exception(rule: Rule, subject: &Subject, file: &str) -> Option<Exception> {
         if !rule.can_be_allowed() {
             return None;
         }
-        let glob = match subject {
+        let text = match subject {
             Subject::Path { path } => globset::escape(path),
             Subject::Local => globset::escape(file),
             Subject::Program { program } => globset::escape(program),
             _ => address::naming(subject)?,
         };
         // What cannot be read back is no entry.
-        compile(key(subject), &glob).ok().filter(|glob| is_match(glob, subject, file))?;
-        let refs = RefPolicy::of(rule, subject).min(RefPolicy::default()).name();
+        compile(key(subject), &text, false).ok().filter(|matcher| is_match(matcher, subject, file))?;
         let rule = if rule.is_allowed_by_default() { "" } else { rule.id() };
-        Some(Exception { key: key(subject), refs, rule, glob })
+        Some(Exception { key: key(subject), rule, text })
     }
 
-    /// Returns the entries of `allow` for all of these, as YAML: about the weakest ref, where several name one thing.
+    /// Returns the entries of `allow` for all of these, as YAML.
     pub fn entries(exceptions: &[&Exception]) -> Vec<String> {
-        let mut entries = BTreeMap::new();
-        for one in exceptions {
-            let refs = entries.entry((one.key, &one.glob, one.rule)).or_insert(one.refs);
-            // By their names they are in order.
-            *refs = one.refs.min(refs);
-        }
-        let entry = |((key, glob, rule), refs): ((&str, &String, &str), &str)| {
-            let refs = if refs == RefPolicy::default().name() { String::new() } else { format!(", refs: {refs}") };
-            let rules = if rule.is_empty() { String::new() } else { format!(", rules: [{rule}]") };
-            format!("- {{{key}: {}{refs}{rules}, reason: {PLACEHOLDER}}}", quoted(glob))
+        let entry = |one: &Exception| {
+            let rules = if one.rule.is_empty() { String::new() } else { format!(", rules: [{}]", one.rule) };
+            format!("- {{{}: {}{rules}, reason: {PLACEHOLDER}}}", one.key, quoted(&one.text))
         };
-        entries.into_iter().map(entry).collect()
+        exceptions.iter().copied().collect::<BTreeSet<_>>().into_iter().map(entry).collect()
     }
 }
 
@@ -173,7 +190,7 @@ mod tests {
             (RemoteReference, git("git@host:o/r", "branch")),
             (RemoteReference, git("http://[::1]:8080/o/r", "commit")),
             (RemoteReference, git("file:///srv/r", "none")),
-            (RemoteReference, http("https://example.com/x*y'/z.yaml?a=b")),
+            (RemoteReference, http("https://example.com/xy'/z.yaml?a=b")),
             (RemoteReference, http("https://h:8443/releases/latest/x")),
             (RemoteChart, helm("https://charts.example/", "1.2.3")),
             (RemoteChart, helm("oci://h/o", "^1")),
@@ -196,6 +213,14 @@ mod tests {
             let entry = Config::entries(&[&exception]).concat();
             let config = Config::parse(format!("allow:\n{entry}\n").as_bytes(), "x").unwrap();
             assert_eq!(config.allowed_by(rule, &subject, file), Some(0), "{entry}");
+            let elsewhere = match subject.clone() {
+                Subject::Git { url, reference, pin, .. } => Subject::Git { url, path: "b".to_owned(), reference, pin },
+                Subject::Http { url } => Subject::Http { url: format!("{url}x") },
+                Subject::Helm { url, chart, .. } => Subject::Helm { url, chart, version: "9.9.9".to_owned() },
+                Subject::Image { image } => Subject::Image { image: format!("{image}0") },
+                _ => path("elsewhere"),
+            };
+            assert_eq!(config.allowed_by(rule, &elsewhere, "elsewhere"), None, "{entry}");
             let other = path("app/other.env");
             assert_eq!(config.allowed_by(rule, &other, "other.yaml"), None);
         }
@@ -212,6 +237,8 @@ mod tests {
         };
         for (entry, is_covered) in [
             ("url: github.com/o", false),
+            ("url: 'github.com/o/r//a?ref=x'", true),
+            ("url: github.com/o, refs: tag", false),
             ("url: github.com/o, refs: branch", true),
             ("url: github.com/o, refs: any, rules: [floating-ref]", false),
             ("url: github.com/other, refs: any", false),

@@ -55,8 +55,7 @@ pub(super) struct AllowKeys {
     chart: Option<String>,
     image: Option<String>,
     program: Option<String>,
-    #[serde(default)]
-    refs: RefPolicy,
+    refs: Option<RefPolicy>,
     rules: Option<BTreeSet<Rule>>,
     #[serde(deserialize_with = "words")]
     reason: String,
@@ -80,9 +79,9 @@ impl TryFrom<AllowKeys> for Allow {
                 "the entry because of `{reason}` must name exactly one of `url`, `path`, `chart`, `image`, `program`"
             ));
         };
-        // What is not a glob may be a URL with a password.
-        let why = |why: String| format!("the glob `{}` {}", shown(&redact::url(&text)), redact::text(&why));
-        let matcher = allow::compile(key, &text).map_err(why)?;
+        // It may be a URL with a password.
+        let why = |why: String| format!("the entry for `{}` {}", shown(&redact::url(&text)), redact::text(&why));
+        let matcher = allow::compile(key, &text, keys.refs.is_some()).map_err(why)?;
         let rules = match keys.rules {
             None => Rule::ALL.iter().copied().filter(|rule| rule.is_allowed_by_default()).collect(),
             Some(rules) if rules.is_empty() => {

@@ -57,6 +57,7 @@ exclude:
 - '.'
 allow:
 - url: github.com/acme
+  refs: tag
   reason: our own   # said twice
 - chart: https://charts.example.com/*
   refs: any

@@ -107,12 +107,10 @@ impl FailureKind {
 pub struct Exception {
     /// Which key names it, as `url`.
     pub key: &'static str,
-    /// Which refs it has to be about, by name.
-    pub refs: &'static str,
+    /// What it names.
+    pub text: String,
     /// The rule that it has to name; empty for none.
     pub rule: &'static str,
-    /// The glob that matches it.
-    pub glob: String,
 }
 
 impl Failure {

@@ -175,7 +175,7 @@ resources:
 - gone.yaml # kustomize-localize: allow[missing-path, engine] r
 - x.yaml # kustomize-localize: allow[engine] r
 ";
-    let entries = "allow:\n- {url: a.example, reason: r}\n- {url: 'b.example', refs: commit, reason: r}\ninclude: [., gone]\nexclude:\n- '**/gone'\n- docs\n";
+    let entries = "allow:\n- {url: a.example, refs: tag, reason: r}\n- {url: 'b.example', refs: commit, reason: r}\ninclude: [., gone]\nexclude:\n- '**/gone'\n- docs\n";
     let scene = |text: &str| scene(text).file("docs/index.md", "");
     let findings = scene(text).config(entries).check().findings;
     let stale = findings.iter().filter(|one| one.rule == Rule::StaleAllow);
@@ -209,6 +209,24 @@ resources:
     let mut part = scene(text).config(entries);
     part.paths = vec![String::from("kustomization.yaml")];
     assert_eq!(left(part), []);
+}
+
+#[test]
+fn an_exact_entry_that_others_stand_below_says_how_many() {
+    let text = "resources:\n- https://a.example/x/y.yaml\n- github.com/o/r//a?ref=v1\n- github.com/o/r//b\n";
+    for (entry, message) in [
+        ("a.example", "nothing is exactly `a.example`; 1 reference is below it: `refs: any` covers it"),
+        ("github.com/o", "nothing is exactly `github.com/o`; 2 references are below it: `refs: any` covers them"),
+        ("github.com/o/r", "nothing is exactly `github.com/o/r`; 2 references are below it: `refs: any` covers them"),
+        ("github.com/o/other", "nothing is exactly `github.com/o/other`"),
+        ("github.com/o/r//a?ref=v2", "nothing is exactly `github.com/o/r//a?ref=v2`"),
+    ] {
+        let scene = scene(text).config(&format!("allow: [{{url: '{entry}', reason: r}}]\n"));
+        let findings = scene.git("https://github.com/o/r", None).check().findings;
+        let stale = findings.iter().filter(|one| one.rule == Rule::StaleAllow);
+        let stale: Vec<&str> = stale.map(|one| &*one.message).collect();
+        assert_eq!(stale, [message], "{entry}");
+    }
 }
 
 #[test]

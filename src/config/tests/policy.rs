@@ -55,7 +55,7 @@ fn a_ref_must_be_as_firm_as_the_policy_says() {
 #[test]
 fn the_first_entry_that_accepts_is_named() {
     let config = parse(
-        "allow:\n- {url: github.com/other, reason: a}\n- {url: github.com, refs: commit, reason: b}\n- {url: github.com/acme, reason: c}\n- {url: github.com, reason: d}\n",
+        "allow:\n- {url: github.com/other, refs: tag, reason: a}\n- {url: github.com, refs: commit, reason: b}\n- {url: github.com/acme, refs: tag, reason: c}\n- {url: github.com, refs: tag, reason: d}\n",
     );
     let tag = git("https://github.com/acme/x", "", "tag");
     assert_eq!(config.allowed_by(Rule::RemoteReference, &tag, ""), Some(2));
@@ -66,7 +66,7 @@ fn the_first_entry_that_accepts_is_named() {
     for rule in Rule::ALL {
         assert_eq!(config.reason(*rule, &url).is_some(), rule.is_allowed_by_default(), "{rule}");
     }
-    let named = parse("allow: [{url: '*', rules: [unsafe-reference], reason: r}]\n");
+    let named = parse("allow: [{url: '*', refs: tag, rules: [unsafe-reference], reason: r}]\n");
     assert!(named.reason(Rule::UnsafeReference, &url).is_some());
     assert!(named.reason(Rule::RemoteReference, &url).is_none());
 }

@@ -28,7 +28,7 @@ fn every_key_is_read() {
         assert!(config.helm && config.allow_private);
         assert_eq!(config.load_restrictor, LoadRestrictor::None);
         let [own, charts, secret, image, program] = &config.allow[..] else { panic!("{:?}", config.allow) };
-        assert_eq!((&*own.text, own.refs), ("github.com/acme", RefPolicy::Tag));
+        assert_eq!((&*own.text, own.refs), ("github.com/acme", Some(RefPolicy::Tag)));
         assert_eq!(own.reason, "our own");
         let default = Rule::ALL.iter().filter(|rule| rule.is_allowed_by_default());
         assert_eq!(own.rules, default.copied().collect());
@@ -40,7 +40,7 @@ fn every_key_is_read() {
         assert_eq!(program.text, "sed");
         assert!(is_placeholder(&image.reason));
         assert_eq!(charts.reason, "mirrored, and watched");
-        assert_eq!(charts.refs, RefPolicy::Any);
+        assert_eq!(charts.refs, Some(RefPolicy::Any));
         assert_eq!(charts.rules, BTreeSet::from([Rule::RemoteChart]));
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn matches(glob: &str, subject: &Subject) -> bool {
-    allow::is_match(&address::compile(glob).unwrap(), subject, "")
+    allow::is_match(&allow::compile("url", glob, true).unwrap(), subject, "")
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn globs_of_urls_that_say_more_than_they_seem_to_are_refused() {
         ("/acme", "has the host ``"),
         ("../acme", "has the host `..`"),
         ("github.com/acme/../x", "holds `..`"),
-        ("github.com/acme?ref=v1", "query"),
+        ("github.com/acme?ref=v1", "leave `refs` out"),
         ("github.com/a b", "space"),
         ("github.com/[a", "is not a glob"),
         ("github.com/a**", "stands alone"),
@@ -177,6 +177,191 @@ fn globs_of_urls_that_say_more_than_they_seem_to_are_refused() {
         let refused = address::compile(glob).unwrap_err();
         assert!(refused.contains(why), "{glob}: {refused}");
     }
-    let failures = refused("allow: [{url: 'https://user:hunter2@a*b.example', reason: r}]\n");
+    let failures = refused("allow: [{url: 'https://user:hunter2@a*b.example', refs: any, reason: r}]\n");
     assert!(!failures.contains("hunter2"), "{failures:?}");
+}
+
+/// Returns what `allow` covers, of one entry as it is written between braces.
+fn covers(entry: &str, subject: &Subject) -> bool {
+    let config = parse(&format!("allow: [{{{entry}, reason: r}}]\n"));
+    let rule = match subject {
+        Subject::Helm { .. } => Rule::RemoteChart,
+        _ => Rule::RemoteReference,
+    };
+    config.allowed_by(rule, subject, "").is_some()
+}
+
+/// Returns what a text is in `resources`, as a repository.
+fn repository(text: &str) -> Subject {
+    let spec = reference::RepoSpec::parse(text).unwrap();
+    let url = spec.clone_spec().shown();
+    Subject::Git { url, path: spec.directory(), reference: spec.reference, pin: "tag" }
+}
+
+#[test]
+fn without_refs_an_entry_is_one_reference() {
+    let web = "https://github.com/acme/bases//web?ref=v1";
+    let odd = "https://git.example.com/a/b.git//c?ref=v1";
+    for (entry, text, expected) in [
+        (web, web, true),
+        ("github.com/acme/bases//web?ref=v1", web, true),
+        ("github.com/acme/bases/web?ref=v1", web, true),
+        ("GitHub.com/acme/bases.git//web/?ref=v1", web, true),
+        ("https://github.com/acme/bases//web?version=v1&timeout=90s", web, true),
+        ("https://github.com/acme/bases//web", web, false),
+        ("https://github.com/acme/bases?ref=v1", web, false),
+        ("https://github.com/acme/bases//web/x?ref=v1", web, false),
+        ("https://github.com/acme/bases//web?ref=v10", web, false),
+        ("https://github.com/acme/bases//web?ref=V1", web, false),
+        ("https://github.com/Acme/bases//web?ref=v1", web, false),
+        ("http://github.com/acme/bases//web?ref=v1", web, true),
+        ("git@github.com:acme/bases//web?ref=v1", web, false),
+        ("github.com/acme", web, false),
+        ("github.com", web, false),
+        ("github.com/acme/bases", "https://github.com/acme/bases", true),
+        ("github.com/acme/bases", "https://github.com/acme/bases?ref=v1", false),
+        ("github.com/acme/bases", "git@github.com:acme/bases", true),
+        ("github.com/acme/bases?ref=${VERSION}", "https://github.com/acme/bases?ref=${VERSION}", true),
+        (odd, odd, true),
+        ("git.example.com/a/b.git/c?ref=v1", odd, true),
+        ("git.example.com/a/b//c?ref=v1", odd, true),
+        ("https://git.example.com/a//b/c?ref=v1", odd, false),
+        ("https://git.example.com/a/b/c//?ref=v1", odd, false),
+        ("https://git.example.com:8443/a/b//c?ref=v1", odd, false),
+        ("file:///srv/git//a?ref=v1", "file:///srv/git//a?ref=v1", true),
+    ] {
+        assert_eq!(covers(&format!("url: '{entry}'"), &repository(text)), expected, "{entry} {text}");
+    }
+    let file = "https://files.example.com/a/x.yaml?a=b";
+    for (entry, expected) in [
+        (file, true),
+        ("files.example.com:443/a/x.yaml?a=b", true),
+        ("https://files.example.com/a/x.yaml", false),
+        ("https://files.example.com/a//x.yaml?a=b", false),
+        ("https://files.example.com/a/x.yaml.git?a=b", false),
+        ("https://files.example.com/a", false),
+        ("http://files.example.com/a/x.yaml?a=b", false),
+    ] {
+        assert_eq!(covers(&format!("url: '{entry}'"), &http(file)), expected, "{entry}");
+    }
+    let chart = |version: &str| {
+        let [url, chart, version] = ["https://charts.example.com", "redis", version].map(str::to_owned);
+        Subject::Helm { url, chart, version }
+    };
+    for (entry, version, expected) in [
+        ("https://charts.example.com#redis@1.2.3", "1.2.3", true),
+        ("charts.example.com/#redis@1.2.3", "1.2.3", true),
+        ("https://charts.example.com#redis", "1.2.3", false),
+        ("https://charts.example.com#redis", "", true),
+        ("https://charts.example.com#redis@1.2", "1.2.3", false),
+        ("https://charts.example.com#red@1.2.3", "1.2.3", false),
+        ("https://charts.example.com/redis#redis@1.2.3", "1.2.3", false),
+    ] {
+        assert_eq!(covers(&format!("chart: '{entry}'"), &chart(version)), expected, "{entry}");
+    }
+    for (entry, image, expected) in [
+        ("gcr.io/acme/fn:v1", "gcr.io/acme/fn:v1", true),
+        ("gcr.io/acme/fn", "gcr.io/acme/fn:v1", false),
+        ("gcr.io/acme", "gcr.io/acme/fn:v1", false),
+        ("docker.io/library/busybox", "busybox", true),
+        ("busybox", "busybox:latest", false),
+        ("fn@sha256:abc", "fn:v1@sha256:abc", false),
+    ] {
+        let image = Subject::Image { image: image.to_owned() };
+        assert_eq!(covers(&format!("image: '{entry}', rules: [remote-reference]"), &image), expected, "{entry}");
+    }
+}
+
+#[test]
+fn an_entry_that_is_not_clearly_one_reference_is_refused() {
+    for (entry, why) in [
+        ("url: github.com/acme/*", "is a glob: for everything that a glob matches, write `refs: any`"),
+        ("url: '*'", "is a glob"),
+        ("url: 'github.com/{acme,other}/bases'", "is a glob"),
+        ("url: '*.example.com/x?ref=v1'", "is a glob"),
+        ("chart: charts.example.com", "names no chart: write URL#NAME@VERSION"),
+        ("chart: 'https://charts.example.com#'", "is not a reference that"),
+        ("chart: 'https://charts.example.com#a@b@1'", "is not a reference that"),
+        ("url: github.com/acme/../x", "`..`"),
+        ("url: 'github.com/acme/x#y'", "is not a reference that"),
+        ("url: 'github.com/acme/x?ref=a b'", "is not a reference that"),
+        ("url: 'htps://github.com/acme/x'", "has the scheme `htps`"),
+        ("url: 'https://github.com/acme/%2e%2e/x'", "holds `%2e%2e`"),
+        ("url: gïthub.com/o/r", "has the host"),
+    ] {
+        is_refused_for(&format!("allow: [{{{entry}, reason: r}}]\n"), why);
+    }
+}
+
+mod generated {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    fn reference() -> impl Strategy<Value = String> {
+        let hosts = [
+            "https://github.com/",
+            "git@github.com:",
+            "ssh://git@h.example/",
+            "http://h.example/",
+            "https://h.example:8443/",
+            "file:///",
+        ];
+        let names = || select(vec!["o", "r", "r.git", "_git", "a", "a.git", "", "..", "%2e", "x.yaml", "a@b", "é"]);
+        let queries = [
+            "",
+            "?ref=v1",
+            "?ref=V1",
+            "?version=v1",
+            "?ref=a%26b",
+            "?ref=a+b",
+            "?ref=",
+            "?ref=v1#x",
+            "?x=y",
+            "?ref=%zz",
+            "#ref",
+        ];
+        let path = proptest::collection::vec((names(), select(vec!["/", "//"])), 1..5);
+        (select(hosts.to_vec()), path, select(queries.to_vec())).prop_map(|(host, path, query)| {
+            let path: String = path.into_iter().flat_map(|(name, end)| [name, end]).collect();
+            format!("{host}{}{query}", path.trim_end_matches('/'))
+        })
+    }
+
+    /// What makes one reference differ from another: read as kustomize reads it, not by the code for entries.
+    fn identity(subject: &Subject) -> String {
+        match subject {
+            Subject::Git { url, path, reference, .. } => {
+                let url = url.strip_suffix(".git").unwrap_or(url);
+                let url = url.replacen("git@github.com:", "ssh://github.com/", 1).replace("git@", "");
+                format!("{} {path} {reference:?}", url.trim_end_matches('/'))
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn subjects(text: &str) -> Vec<Subject> {
+        let git = reference::RepoSpec::parse(text).is_ok().then(|| repository(text));
+        git.into_iter().chain(text.starts_with("http").then(|| http(&crate::message::redact::url(text)))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn an_entry_for_one_reference_covers_no_other(a in reference(), b in reference()) {
+            for subject in subjects(&a) {
+                let Some(exception) = Config::exception(Rule::RemoteReference, &subject, "") else { continue };
+                let entry = Config::entries(&[&exception]).concat();
+                let config = parse(&format!("allow:\n{entry}\n"));
+                prop_assert!(config.reason(Rule::RemoteReference, &subject).is_some(), "{} {:?}", entry, subject);
+                for other in subjects(&b) {
+                    let is_same = std::mem::discriminant(&subject) == std::mem::discriminant(&other);
+                    if is_same && identity(&subject) != identity(&other) {
+                        let covered = config.reason(Rule::RemoteReference, &other).is_some();
+                        prop_assert!(!covered, "{} covers {:?}", entry, other);
+                    }
+                }
+            }
+        }
+    }
 }

@@ -117,7 +117,7 @@ fn a_change_is_compared_with_its_merge_base_and_judged_by_the_tip() {
 #[test]
 fn what_changes_in_the_configuration_is_shown() {
     let (_sandbox, repo) = work();
-    let entry = "- {url: 'https://u:hunter2@h.example/acme', reason: ours}";
+    let entry = "- {url: 'https://u:hunter2@h.example/acme', refs: any, reason: ours}";
     let both = format!("allow:\n{entry}\nhelm: true\n");
     // A file that attributes call binary, and one that the user has shown by a program.
     repo.write(".gitattributes", ".kustomize-localize -diff diff=x\n");
@@ -128,7 +128,7 @@ fn what_changes_in_the_configuration_is_shown() {
     let mut before = None;
     for (text, lines) in [
         (Some("helm: true\n"), &["+helm: true"][..]),
-        (Some(&*both), &["+allow:", "+- {url: 'https://h.example/acme', reason: ours}"]),
+        (Some(&*both), &["+allow:", "+- {url: 'https://h.example/acme', refs: any, reason: ours}"]),
         // The same lines, in another order.
         (Some("exclude:\n- a\ninclude:\n- app\n"), &["-helm: true", "+exclude:", "+- a", "+- app"]),
         (Some("exclude:\n- app/b\ninclude:\n- app\n"), &["-- a", "+- app/b"]),

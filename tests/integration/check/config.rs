@@ -93,17 +93,17 @@ fn urls_are_allowed_by_host_path_and_ref() {
         allowed.map(|finding| finding["line"].as_u64().unwrap()).collect()
     };
     // kustomize asks GitHub over https, whatever is written.
-    assert_eq!(allowed("url: github.com/acme"), [2, 3, 11]);
+    assert_eq!(allowed("url: github.com/acme, refs: tag"), [2, 3, 11]);
     assert_eq!(allowed("url: github.com/acme/*, refs: tag"), [2, 3, 11]);
     assert_eq!(allowed("url: github.com/acme, refs: commit"), [3]);
     assert_eq!(allowed("url: github.com/acme, refs: branch"), [2, 3, 4, 11]);
     assert_eq!(allowed("url: github.com/acme, refs: any"), [2, 3, 4, 11]);
-    assert_eq!(allowed("url: github.com"), [2, 3, 5, 11]);
-    assert_eq!(allowed("url: 'https://github.com/acme/bases//web'"), [2, 11]);
-    assert_eq!(allowed("url: 'git@github.com:acme'"), [3]);
-    assert_eq!(allowed("url: 'http://git.example'"), [10]);
-    assert_eq!(allowed("url: git.example"), [0; 0]);
-    assert_eq!(allowed("url: github.com, rules: [floating-ref]"), [0; 0]);
+    assert_eq!(allowed("url: github.com, refs: tag"), [2, 3, 5, 11]);
+    assert_eq!(allowed("url: 'https://github.com/acme/bases//web', refs: tag"), [2, 11]);
+    assert_eq!(allowed("url: 'git@github.com:acme', refs: tag"), [3]);
+    assert_eq!(allowed("url: 'http://git.example', refs: tag"), [10]);
+    assert_eq!(allowed("url: git.example, refs: tag"), [0; 0]);
+    assert_eq!(allowed("url: github.com, refs: any, rules: [floating-ref]"), [0; 0]);
 }
 
 #[test]
@@ -113,7 +113,9 @@ fn a_placeholder_counts_and_is_reported() {
         findings.iter().map(marked).collect()
     };
     let entries = |reason: &str| {
-        format!("allow:\n- {{url: example.com, reason: '{reason}'}}\n- {{path: gone.yaml, reason: '{reason}'}}\n")
+        format!(
+            "allow:\n- {{url: example.com, refs: any, reason: '{reason}'}}\n- {{path: gone.yaml, reason: '{reason}'}}\n"
+        )
     };
     let place = "kustomization.yaml";
     let both = "resources: ['https://example.com/x.yaml', gone.yaml]\n";

@@ -275,7 +275,7 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_locked() {
     world.work.git(&["reset", "-q", "--hard", "HEAD~1"]);
 
     // Accepted, it is not requested; no longer accepted, it is.
-    let allow = "allow:\n- {url: files.example.com, reason: r}\n";
+    let allow = "allow:\n- {url: files.example.com, refs: any, reason: r}\n";
     world.work.write(".kustomize-localize", allow);
     run(&world, &[]).success();
     world.work.git(&["add", "--all"]);
@@ -586,8 +586,8 @@ fn all_else_that_stands_against_a_branch_is_allowed_at_once() {
         .fails(1)
         .stderr_has("added 3 entries to `allow` in .kustomize-localize: write the reason in place of `TODO`")
         .stderr_has("not everything could be resolved: 1 error");
-    let allow = "allow:\n- {chart: charts.example.com/web, reason: TODO}\n\
-                 - {path: overlays/odd/gone.yaml, reason: TODO}\n- {url: github.com/acme/odd, reason: TODO}\n";
+    let allow = "allow:\n- {chart: 'https://charts.example.com#web@1.2.3', reason: TODO}\n\
+                 - {path: overlays/odd/gone.yaml, reason: TODO}\n- {url: 'https://github.com/acme/odd?ref=v1', reason: TODO}\n";
     assert_eq!(config(), format!("# ours\nhelm: false\n{allow}"));
     world.work.write("overlays/odd/kustomization.yaml", text.replace("- https://127.0.0.1:1/down.yaml\n", ""));
     run(&world, &["--add-allow"]).success();

@@ -20,7 +20,7 @@ fn world() -> World {
     world.commit(&[
         (
             ".kustomize-localize",
-            "allow:\n- {url: github.com/acme/internal, reason: by hand}\n",
+            "allow:\n- {url: github.com/acme/internal, refs: any, reason: by hand}\n",
         ),
         (
             "app/kustomization.yaml",

@@ -14,21 +14,25 @@ use crate::support::{Kustomize, Random, World, config_map, full};
 const NAMED: [(&str, &str, &str); 17] = [
     ("resources", "map.yaml", ""),
     ("resources", "../../base", ""),
-    ("resources", "https://github.com/acme/lib//other?ref=v1", "url: github.com/acme/lib"),
-    ("resources", "https://github.com/acme/lib//web?ref=v1", "url: github.com/acme"),
+    ("resources", "https://github.com/acme/lib//other?ref=v1", "url: 'github.com/acme/lib//other?ref=v1'"),
+    ("resources", "https://github.com/acme/lib//web?ref=v1", "url: github.com/acme, refs: any"),
     ("resources", "https://github.com/acme/lib//other?ref=main", "url: github.com/acme/lib, refs: any"),
     ("resources", "https://github.com/acme/lib//other", "url: github.com/acme/lib, refs: any"),
-    ("resources", "https://github.com/acme/gone//web?ref=v1", "url: github.com/acme/gone"),
-    ("resources", "https://files.example.com/v1/app.yaml", "url: files.example.com"),
+    ("resources", "https://github.com/acme/gone//web?ref=v1", "url: 'https://github.com/acme/gone//web?ref=v1'"),
+    ("resources", "https://files.example.com/v1/app.yaml", "url: files.example.com, refs: any"),
     ("resources", "https://files.example.com/v1/gone.yaml", "url: files.example.com/v1/gone.yaml"),
-    ("resources", "https://dead.invalid/x.yaml", "url: dead.invalid"),
+    ("resources", "https://dead.invalid/x.yaml", "url: dead.invalid/x.yaml"),
     ("resources", "missing.yaml", "path: '**/missing.yaml'"),
     ("resources", "ignored.yaml", "path: '**/ignored.yaml'"),
     ("resources", "../../../outside", "path: 'apps/**', rules: [out-of-scope]"),
-    ("components", "https://github.com/acme/lib//part?ref=v1", "url: github.com/acme/lib"),
+    ("components", "https://github.com/acme/lib//part?ref=v1", "url: 'github.com/acme/lib//part?ref=v1'"),
     ("transformers", "function.yaml", "image: docker.io/library/busybox, rules: [function]"),
     ("transformers", "program.yaml", "program: sed, rules: [function]"),
-    ("helmCharts", "{name: web, repo: 'https://charts.example.com', version: 1.2.3}", "chart: charts.example.com"),
+    (
+        "helmCharts",
+        "{name: web, repo: 'https://charts.example.com', version: 1.2.3}",
+        "chart: 'https://charts.example.com#web@1.2.3'",
+    ),
 ];
 
 const RULES: [&str; 8] = [

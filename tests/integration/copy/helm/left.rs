@@ -2,7 +2,7 @@
 
 use super::{BASE, CHART, LABEL, Stage};
 
-const LEAVE_CHART: &str = "- {chart: charts.example/stable/nginx, reason: our mirror holds it}";
+const LEAVE_CHART: &str = "- {chart: 'https://charts.example/stable#nginx@1.2.3', reason: our mirror holds it}";
 const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
 
 fn allow(stage: &Stage, entry: &str) {
@@ -99,7 +99,7 @@ fn a_function_of_an_upstream_is_reported_until_it_is_accepted() {
         .stdout_has("app/kustomization.yaml:2:3")
         .stdout_has(&format!("{BASE} > example.com/fn:v1"));
     work.run(&IN_PLACE).fails(1).stderr_has("error[function]: ");
-    allow(&stage, "- {image: example.com/fn, rules: [function], reason: ours}");
+    allow(&stage, "- {image: 'example.com/fn:v1', rules: [function], reason: ours}");
     work.run(&["check"]).success();
     work.run(&[&IN_PLACE[..], &["--strict"]].concat()).success();
     gates(&stage, 0);
@@ -114,7 +114,7 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
     let work = &stage.work;
     work.write("own/kustomization.yaml", format!("resources: ['{gone}']\n"));
     work.commit("own");
-    let entry = "- {url: example.com/acme/gone, reason: TODO}";
+    let entry = "- {url: 'https://example.com/acme/gone.git?ref=v1', reason: TODO}";
     work.run(&["lock"]).stderr_has(entry);
     allow(&stage, &entry.replace("TODO", "gone for good"));
     let run = || {
@@ -239,7 +239,7 @@ fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
         let script = format!("[ $1 = version ] || {{ echo 'Error: {said}' >&2; exit 1; }}");
         stage.sandbox.script("helm", &script);
         let output = stage.work.run(&["lock"]);
-        let offer = "- {chart: charts.example/stable/nginx, ";
+        let offer = "- {chart: 'https://charts.example/stable#nginx@";
         let offered = output.fails(1).stderr.contains(offer);
         assert_eq!(offered, is_offered, "{output:?}");
     }
