@@ -29,6 +29,7 @@ mod stale_lock;
 mod suppression;
 #[cfg(test)]
 pub(crate) mod testing;
+mod unknown_target;
 mod unsafe_reference;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -108,7 +109,6 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let checked = Checked {
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
-        untold: context.deployed.untold(),
         findings,
         ..Checked::failed(input.checking, failures)
     };
@@ -149,7 +149,7 @@ fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> V
 type Find = fn(&Context<'_>) -> Vec<Finding>;
 
 /// What the rules find in what the walk and the record yield. `new-exception` sees the findings of the others.
-const RULES: [Find; 18] = [
+const RULES: [Find; 19] = [
     |context| context.unfollowed(),
     remote_reference::find,
     locked_reference::find,
@@ -162,6 +162,7 @@ const RULES: [Find; 18] = [
     function::find,
     invalid_target::find,
     missing_target::find,
+    unknown_target::find,
     engine::find,
     deployed_remote::find,
     edited_copy::find,
@@ -311,10 +312,6 @@ pub struct Checked {
     /// The number of kustomizations on disk that git does not track or ignores, where there is no other.
     #[serde(skip)]
     pub unseen: usize,
-    /// The targets of which it is not known what is built, each with why: a build may change the objects that name them,
-    /// or something that is not here fills them in.
-    #[serde(rename = "unbuilt_targets")]
-    pub untold: Vec<String>,
     /// What was found, by path and place; what is allowed too.
     pub findings: Vec<Finding>,
     /// What is left out.
@@ -356,18 +353,6 @@ impl Checked {
     /// Returns how many findings of this severity count.
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity && finding.allowed.is_none()).count()
-    }
-
-    /// Makes errors of warnings, and failures of targets of which it is not known what is built.
-    pub fn strictly(&mut self) {
-        for finding in &mut self.findings {
-            finding.severity = Severity::Error;
-        }
-        let untold = self.untold.iter();
-        self.failures.extend(untold.map(|target| {
-            Failure::new(format!("cannot tell what is deployed: {target}"))
-                .hint("write it out, or leave `--strict` out")
-        }));
     }
 
     /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be checked.

@@ -1,7 +1,7 @@
 //! The configuration of `check`: `.kustomize-localize` at the top of the tree that is checked.
 //!
 //! ```yaml
-//! rules:                      # error, warning or off, for each rule
+//! rules:                      # error, warning or off, for each rule; "*" is all that are warnings by default
 //!   floating-ref: warning
 //! scopes:                     # directories that may not reach out of themselves
 //!   - apps/*
@@ -97,7 +97,7 @@ pub struct Config {
     #[serde(skip)]
     pub file: String,
     /// What holds instead of the severity that a rule gives its findings.
-    pub rules: BTreeMap<Rule, Severity>,
+    pub rules: Rules,
     /// The directories that bound what is in them.
     pub scopes: Vec<Glob>,
     /// Where starting points lie; anywhere when empty.
@@ -126,6 +126,16 @@ pub struct Config {
     pub repository: Vec<Repository>,
     /// What is deployed although no object in the tree says so.
     pub targets: Vec<Declared>,
+}
+
+/// The severities that the configuration gives.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(from = "BTreeMap<read::RuleKey, Severity>")]
+pub struct Rules {
+    /// That of each rule that is named.
+    pub named: BTreeMap<Rule, Severity>,
+    /// That of all else that is a warning (`*`).
+    pub warnings: Option<Severity>,
 }
 
 /// How firmly a reference must be pinned, as far as its text shows; each includes those after it.
@@ -224,11 +234,11 @@ impl Config {
 
     /// Returns the severity of what a rule finds here, which has this one by itself; `None` when the rule is off.
     pub fn level(&self, rule: Rule, own: Severity) -> Option<Severity> {
-        match self.rules.get(&rule) {
-            Some(Severity::Off) => None,
-            Some(severity) => Some(*severity),
-            None => Some(own).filter(|_| rule.default_level() != Severity::Off),
-        }
+        let is_off = rule.default_level() == Severity::Off;
+        let of_all = self.rules.warnings.filter(|_| own == Severity::Warning && !is_off);
+        let severity = self.rules.named.get(&rule).copied().or(of_all);
+        let severity = severity.unwrap_or(if is_off { Severity::Off } else { own });
+        Some(severity).filter(|severity| *severity != Severity::Off)
     }
 
     /// Returns the scope of a directory: of it and the directories above it, the innermost that one of

@@ -451,7 +451,7 @@ impl Target {
     }
 
     /// Returns why it is not known what is built; none where it is.
-    pub(crate) fn untold(&self) -> Option<String> {
+    pub(crate) fn unknown(&self) -> Option<String> {
         if let Some(changer) = &self.changed_by {
             return Some(format!("{} may change it", changer.name));
         }

@@ -206,8 +206,8 @@ impl Verifier {
                 }
             };
             let mut config = Config { ..own };
-            config.rules.retain(|rule, _| !REMOTE.contains(rule));
-            config.rules.insert(Rule::LockedReference, Severity::Error);
+            config.rules.named.retain(|rule, _| !REMOTE.contains(rule));
+            config.rules.named.insert(Rule::LockedReference, Severity::Error);
             let identity = here.map(|here| || Ok(Identity::new(here.remote_urls()?, &config, here.main_branches()?)));
             let inside = [directory.clone()];
             let checked = check::check(Input {

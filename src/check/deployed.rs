@@ -164,11 +164,10 @@ impl<'a> Deployed<'a> {
         self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path))
     }
 
-    /// Returns each target of which it is not known what is built, and why.
-    pub(super) fn untold(&self) -> Vec<String> {
-        let targets = self.targets.targets.iter();
-        let untold = targets.filter_map(|one| Some(format!("{}: {}", one.by(), one.untold()?)));
-        untold.collect()
+    /// Returns each target of which it is not known what is built, and why. With paths, those whose object lies in one.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = (&'a Target, String)> {
+        let targets = self.targets.targets.iter().filter(|target| self.is_wanted(&target.object.file));
+        targets.filter_map(|one| Some((one, one.unknown()?)))
     }
 
     /// Returns every target of which only the cluster knows where it lies. With paths, those whose object lies in one.
@@ -313,10 +312,10 @@ mod tests {
                 .file("clusters/apps.yaml", &flux("./apps"))
                 .file("clusters/kustomization.yaml", "resources: [apps.yaml]\n")
         };
-        assert_eq!(scene().check().untold.len(), 0);
+        assert_eq!(scene().find(Rule::UnknownTarget).len(), 0);
         assert_eq!(scene().find(Rule::MissingTarget).len(), 1);
         let scene = || scene().file("prod/kustomization.yaml", patch);
-        assert_eq!(scene().check().untold.len(), 1);
+        assert_eq!(scene().find(Rule::UnknownTarget).len(), 1);
         assert_eq!(scene().find(Rule::MissingTarget).len(), 0);
     }
 

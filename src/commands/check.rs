@@ -53,15 +53,9 @@ pub(super) struct CheckArgs {
 
     /// Write an entry of `allow` for each error that can have one, into the configuration of the working tree
     ///
-    /// With `--strict` for each warning, too. Each with `reason: TODO`, which is a warning until somebody says why.
+    /// Each with `reason: TODO`, which is a warning until somebody says why.
     #[arg(long, conflicts_with_all = ["rev", "base"])]
     add_allow: bool,
-
-    /// Treat warnings as errors, and fail where it is not known what is deployed
-    ///
-    /// The last line counts the targets that only a build or the cluster knows.
-    #[arg(long)]
-    strict: bool,
 
     /// Directories or kustomizations to begin at [default: all]
     ///
@@ -76,9 +70,6 @@ impl CheckArgs {
         let what = if self.staged { Checking::Index } else { Checking::of(self.rev.as_deref()) };
         let checked = self.checked(&what);
         let mut checked = checked.unwrap_or_else(|failures| Checked::failed(what, failures.0));
-        if self.strict {
-            checked.strictly();
-        }
         if output.format == Format::Github {
             checked.failures.extend(summarize(&checked, output.verbose).err());
         }
@@ -94,7 +85,7 @@ impl CheckArgs {
         if !self.add_allow || !checked.failures.is_empty() {
             return Ok(checked);
         }
-        let count = add_allow(&checked.exceptions(|one| self.strict || one.fails()))?;
+        let count = add_allow(&checked.exceptions(Finding::fails))?;
         if say_added(count) { check() } else { Ok(checked) }
     }
 }

@@ -22,7 +22,7 @@ use crate::fetch::{self, Fetcher, Tip};
 use crate::git::LocalRepo;
 use crate::graph::Warning;
 use crate::message::failure::{Failure, Failures, Location, Result};
-use crate::message::finding::{self, Finding, Rule, Severity};
+use crate::message::finding::{self, Finding, Rule};
 use crate::os::interrupt;
 use crate::plan::{self, Changes, Options, Plan, Rewritten};
 use crate::record::{Change, Left, Lock, Remote, sha256_hex, stored};
@@ -67,10 +67,6 @@ pub(super) struct HowArgs {
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     dry_run: bool,
-
-    /// Treat warnings as errors: nothing is written, exit status 1
-    #[arg(long, hide_short_help = true)]
-    strict: bool,
 }
 
 /// What to localize, how, and where to.
@@ -233,10 +229,7 @@ impl<'a> Run<'a> {
     /// Plans, builds and delivers. None where the branch at the remote has moved meanwhile.
     fn localize(mut self) -> Result<Option<Localized>, Failures> {
         let how = self.request.how;
-        let mut found = self.findings()?;
-        for warning in found.iter_mut().filter(|_| how.strict) {
-            warning.severity = Severity::Error;
-        }
+        let found = self.findings()?;
         if found.iter().any(Warning::fails) {
             let targets = self.subject.targets().to_vec();
             return Ok(Some(Localized { status: Status::Warned, targets, warnings: found, ..Localized::default() }));
@@ -249,14 +242,15 @@ impl<'a> Run<'a> {
         let deployed = deployed(&self.workspace, &mut plan)?;
         let builds = self.check_builds(&plan)?;
         let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
-        // Only if warnings are errors: the report mentions it anyway.
-        if let Some(reason) = without.filter(|_| how.strict && !how.no_verify) {
+        if let Some(reason) = without.filter(|_| !how.no_verify) {
             plan.warnings.push(Warning::new(Rule::NotBuilt, Location::default(), format!("not verified: {reason}")));
         }
         if let Some(branch) = self.destination.branch() {
             plan.warnings.extend(branch.warning(self.workspace.lock.as_deref())?);
         }
-        Warning::judge(&mut plan.warnings, &self.workspace.config, how.strict);
+        Warning::judge(&mut plan.warnings, &self.workspace.config);
+        // The report mentions it anyway.
+        plan.warnings.retain(|one| one.rule != Rule::NotBuilt || one.fails());
         plan.warnings.sort();
         self.deliver(plan, builds, deployed)
     }

@@ -45,10 +45,6 @@ pub(super) struct UpdateArgs {
     /// Show what this changes in what is deployed, as `diff` does
     #[arg(long)]
     diff: bool,
-
-    /// Treat warnings as errors: nothing is written, exit status 1
-    #[arg(long, hide_short_help = true)]
-    strict: bool,
 }
 
 impl UpdateArgs {
@@ -130,13 +126,13 @@ impl UpdateArgs {
         mut rewritten: Vec<Warning>,
     ) -> Result<Localized, Failures> {
         let Some(mut plan) = plan else {
-            Warning::judge(&mut rewritten, &workspace.config, self.strict);
+            Warning::judge(&mut rewritten, &workspace.config);
             return lock::finish(workspace, self.dry_run, rewritten, before, relocked, edits);
         };
         plan.warnings.extend(rewritten);
         plan.changes = edits.into_iter().chain(plan.changes).collect();
         deployed(workspace, &mut plan)?;
-        Warning::judge(&mut plan.warnings, &workspace.config, self.strict);
+        Warning::judge(&mut plan.warnings, &workspace.config);
         let status = write(workspace, &plan.changes, &plan.warnings, self.dry_run)?;
         let changes = Lock::changes(before, &plan.lock);
         Ok(on_disk(status, plan, changes))

@@ -1,13 +1,13 @@
 //! The configuration from text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::de::{Deserialize, Deserializer, Error as _, IntoDeserializer as _};
 
-use super::{Allow, Config, RefPolicy, allow, glob};
+use super::{Allow, Config, RefPolicy, Rules, allow, glob};
 use crate::kustomization::format;
 use crate::message::failure::{Result, shown};
-use crate::message::finding::{Rule, Span};
+use crate::message::finding::{Rule, Severity, Span};
 use crate::message::redact;
 use crate::os::limits::CONFIGURATION;
 
@@ -43,6 +43,27 @@ impl Config {
             (target.line, target.column) = place;
         }
         Ok(config)
+    }
+}
+
+/// A key of `rules`: a rule, or `*`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RuleKey(Option<Rule>);
+
+impl<'de> Deserialize<'de> for RuleKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RuleKey, D::Error> {
+        match String::deserialize(deserializer)? {
+            key if key == "*" => Ok(RuleKey(None)),
+            key => Rule::deserialize(key.into_deserializer()).map(|rule| RuleKey(Some(rule))),
+        }
+    }
+}
+
+impl From<BTreeMap<RuleKey, Severity>> for Rules {
+    fn from(all: BTreeMap<RuleKey, Severity>) -> Rules {
+        let warnings = all.get(&RuleKey(None)).copied();
+        let named = all.into_iter().filter_map(|(key, severity)| Some((key.0?, severity)));
+        Rules { named: named.collect(), warnings }
     }
 }
 

@@ -206,11 +206,11 @@ impl Warning {
         self.severity == Severity::Error
     }
 
-    /// Gives warnings the severity that they have here, with `strict` that of errors; those of rules that are off go.
-    pub(crate) fn judge(warnings: &mut Vec<Warning>, config: &Config, strict: bool) {
+    /// Gives warnings the severity that they have here; those of rules that are off go.
+    pub(crate) fn judge(warnings: &mut Vec<Warning>, config: &Config) {
         warnings.retain_mut(|warning| match config.level(warning.rule, warning.severity) {
             Some(severity) => {
-                warning.severity = if strict { Severity::Error } else { severity };
+                warning.severity = severity;
                 true
             }
             None => false,

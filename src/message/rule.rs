@@ -56,6 +56,7 @@ rules! {
     Function "function" Error Named;
     InvalidTarget "invalid-target" Error Named;
     MissingTarget "missing-target" Error Always;
+    UnknownTarget "unknown-target" Warning Named;
     Engine "engine" Error Named;
     DeployedRemote "deployed-remote" Warning Named;
     EditedCopy "edited-copy" Error Never;

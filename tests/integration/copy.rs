@@ -11,9 +11,9 @@ mod paths;
 mod plugins;
 mod references;
 mod refused;
+mod severity;
 mod source;
 pub(crate) mod stories;
-mod strict;
 
 use crate::support::{Output, Repo, config_map};
 

@@ -2,7 +2,7 @@
 //! tell.
 
 use super::super::testing::{Scene, argo, flux, source};
-use crate::message::finding::Rule;
+use crate::message::finding::{Rule, Severity};
 
 const COMPONENT: &str = "https://github.com/acme/parts//tls?ref=v1";
 const PATCH: &str = "https://files.example.com/p.yaml";
@@ -326,7 +326,7 @@ fn what_only_looks_like_an_object_is_passed_over() {
 }
 
 #[test]
-fn what_nobody_here_can_tell_is_counted_and_fails_where_that_is_asked_for() {
+fn what_nobody_here_can_tell_is_a_finding_at_its_object() {
     let part = |source: &str| set(LIST, &format!("{HERE}, kustomize: {{{source}}}"), "");
     let patch = |text: &str| set(LIST, HERE, &format!("  templatePatch: |\n{text}"));
     let of_flux = |component: &str| format!("{}  components: ['{component}']\n", flux("./apps"));
@@ -339,15 +339,18 @@ fn what_nobody_here_can_tell_is_counted_and_fails_where_that_is_asked_for() {
         of_flux("${part}"),
         of_flux("../${part}/x"),
     ] {
-        let mut checked = scene(&[("argo/a.yaml", &text)]).check();
-        assert_eq!((checked.status(), checked.untold.len()), (0, 1), "{text}");
-        checked.strictly();
-        assert_eq!(checked.status(), 2, "{text}");
+        let scene = || scene(&[("argo/a.yaml", &text)]);
+        let findings = scene().find(Rule::UnknownTarget);
+        let [finding] = &findings[..] else { panic!("{text} {findings:?}") };
+        assert_eq!((&*finding.path, finding.severity), ("argo/a.yaml", Severity::Warning));
+        assert!(finding.message.starts_with("cannot tell what ") && finding.span.is_some(), "{finding:?}");
+        assert_eq!(scene().check().status(), 0, "{text}");
+        assert_eq!(scene().config("rules: {unknown-target: error}\n").check().status(), 1, "{text}");
+        assert_eq!(scene().config("rules: {unknown-target: off}\n").find(Rule::UnknownTarget).len(), 0);
     }
     // What is told is not counted.
     for text in [of_flux("../parts"), argo("path: apps")] {
-        let mut checked = scene(&[("argo/a.yaml", &text)]).check();
-        checked.strictly();
-        assert!(checked.untold.is_empty() && checked.status() < 2, "{text}");
+        let scene = scene(&[("argo/a.yaml", &text)]);
+        assert_eq!(scene.find(Rule::UnknownTarget).len(), 0, "{text}");
     }
 }

@@ -97,6 +97,9 @@ fn summary(checked: &Checked) -> String {
     };
     let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
     let allowed = checked.findings.len() - errors - warnings;
+    let is_unknown = |one: &&Finding| one.rule == Rule::UnknownTarget && one.severity == Severity::Warning;
+    let unknown = checked.findings.iter().filter(|one| is_unknown(one) && one.allowed.is_none()).count();
+    let warnings = warnings - unknown;
     let (left_out, base) = checked.known.as_ref().map_or((0, ""), |known| (known.left_out, &known.rev));
     let failed = checked.failures.len();
     let parts = [
@@ -108,11 +111,11 @@ fn summary(checked: &Checked) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
     let found = if parts.is_empty() { "nothing found".to_owned() } else { parts.join(", ") };
-    let unbuilt = match checked.untold.len() {
+    let unknown = match unknown {
         0 => String::new(),
-        count => format!("; not looked at: {} that only a build or the cluster knows", counted(count, "target")),
+        count => format!("; {} unknown", counted(count, "target")),
     };
-    format!("{line}{differing}: {found}{unbuilt}")
+    format!("{line}{differing}: {found}{unknown}")
 }
 
 /// Returns how many findings there are by rule and by upstream, and how to begin.

@@ -10,7 +10,7 @@ use crate::check::Known;
 use crate::check::testing::Scene;
 use crate::commands::tests::{assert_valid, problem};
 use crate::message::failure::Location;
-use crate::message::finding::{Rule, Span, Subject};
+use crate::message::finding::{Rule, Severity, Span, Subject};
 use crate::message::redact::is_hidden;
 
 /// A text that tries everything: ends of lines, controls of a terminal and of GitHub, Markdown, HTML.
@@ -189,18 +189,18 @@ fn the_last_line_names_the_source_and_the_result() {
             format!("checked 1 kustomization with 0 references in {name}: nothing found\n")
         );
     }
+    let unknown = Finding { rule: Rule::UnknownTarget, severity: Severity::Warning, ..finding() };
     let checked = Checked {
         known: Some(Known { rev: "HEAD".to_owned(), left_out: 7 }),
         failures: vec![failure("x")],
         differing: 2,
-        untold: vec![String::new(); 2],
-        ..reporting(vec![finding(); 10_000])
+        ..reporting([vec![finding(); 10_000], vec![unknown; 2]].concat())
     };
     let text = human(&checked, Shown::default());
     assert_eq!(text.matches("error[remote-reference]").count(), 10_000);
     let end = "
-for more: git kustomize-localize explain remote-reference
-checked 1 kustomization with 0 references in the index (2 differing in the working tree; fixes count after `git add`): 10000 errors, 7 left out that HEAD has too, 1 could not be looked at; not looked at: 2 targets that only a build or the cluster knows
+for more: git kustomize-localize explain remote-reference unknown-target
+checked 1 kustomization with 0 references in the index (2 differing in the working tree; fixes count after `git add`): 10000 errors, 7 left out that HEAD has too, 1 could not be looked at; 2 targets unknown
 ";
     assert!(text.ends_with(end), "{}", &text[text.len() - 500..]);
 }

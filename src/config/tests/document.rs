@@ -51,7 +51,8 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
     let rules = &properties["rules"]["properties"];
     let ids: BTreeSet<String> = Rule::ALL.iter().map(|rule| rule.id().to_owned()).collect();
     assert_eq!(known("rules: {zzzzzzzzzz: off}"), ids);
-    assert_eq!(keys(rules), ids);
+    let with_all = ids.iter().cloned().chain(["*".to_owned()]).collect::<BTreeSet<_>>();
+    assert_eq!(keys(rules), with_all);
     for rule in Rule::ALL {
         let summary = rule.summary();
         let (first, rest) = summary.split_at(1);
@@ -80,7 +81,7 @@ fn the_schema_and_the_program_accept_the_same() {
         EVERYTHING,
         "{}",
         "scopes: []\ninclude: ['.']\nexclude: ['**/a', .github/*, 'a/..b', 'a/.b/c']\n",
-        "rules: {function: off, stale-lock: error}\n",
+        "rules: {function: off, stale-lock: error, '*': error}\n",
         "allow: [{path: '**/a*/.x', reason: r}, {chart: a.example, reason: r, refs: any}, {chart: 'https://a.example/b#c@1.2.3', reason: r}, {url: 'a.example/o/r//b?ref=${X}', reason: r}]\n",
         "allow: [{image: a.example, reason: r, rules: [function]}, {program: sed, reason: TODO}]\n",
         "allow: []\nhelm: true\nallow-private: false\nload-restrictor: root-only\n",

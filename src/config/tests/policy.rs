@@ -53,6 +53,28 @@ fn a_ref_must_be_as_firm_as_the_policy_says() {
 }
 
 #[test]
+fn a_star_is_every_warning_that_no_rule_is_named_for() {
+    let (error, warning) = (Severity::Error, Severity::Warning);
+    for (rules, rule, own, expected) in [
+        ("'*': error", Rule::FloatingRef, warning, Some(error)),
+        ("'*': error", Rule::MissingTarget, warning, Some(error)),
+        ("'*': off", Rule::FloatingRef, warning, None),
+        ("'*': warning", Rule::FloatingRef, warning, Some(warning)),
+        ("'*': off", Rule::RemoteReference, error, Some(error)),
+        ("'*': error", Rule::LockedReference, error, None),
+        ("'*': error, floating-ref: warning", Rule::FloatingRef, warning, Some(warning)),
+        ("'*': error, floating-ref: off", Rule::FloatingRef, warning, None),
+        ("'*': off, floating-ref: error", Rule::FloatingRef, warning, Some(error)),
+        ("'*': error, remote-reference: warning", Rule::RemoteReference, error, Some(warning)),
+    ] {
+        let config = parse(&format!("rules: {{{rules}}}\n"));
+        assert_eq!(config.level(rule, own), expected, "{rules} {rule}");
+    }
+    is_refused_for("rules: {'**': error}\n", "unknown variant `**`, expected one of `remote-ref");
+    is_refused_for("rules: {'*': info}\n", "unknown variant `info`");
+}
+
+#[test]
 fn the_first_entry_that_accepts_is_named() {
     let config = parse(
         "allow:\n- {url: github.com/other, refs: tag, reason: a}\n- {url: github.com, refs: commit, reason: b}\n- {url: github.com/acme, refs: tag, reason: c}\n- {url: github.com, refs: tag, reason: d}\n",

@@ -197,7 +197,7 @@ fn one_broken_file_does_not_hide_the_others() {
 }
 
 #[test]
-fn what_is_deployed_and_unknown_fails_where_that_is_asked_for() {
+fn what_is_deployed_and_unknown_is_a_rule() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let ours = "https://git.example.com/acme/work";
@@ -209,6 +209,15 @@ fn what_is_deployed_and_unknown_fails_where_that_is_asked_for() {
         ),
     );
     repo.git(&["add", "--all"]);
-    check(&repo, &[]).success().stdout_has("not looked at: 1 target that only a build or the cluster knows");
-    check(&repo, &["--strict"]).fails(2).stderr_has("cannot tell what is deployed: ");
+    check(&repo, &[])
+        .success()
+        .stdout_has("warning[unknown-target]: cannot tell what Argo CD Application web (argo/a.yaml:1) deploys: ")
+        .stdout_has(" --> argo/a.yaml:")
+        .stdout_has(": nothing found; 1 target unknown\n");
+    repo.write(".kustomize-localize", "rules: {'*': error}\n");
+    repo.git(&["add", "--all"]);
+    check(&repo, &[]).fails(1).stdout_has("error[unknown-target]: ").stdout_has(": 1 error\n");
+    repo.write(".kustomize-localize", "allow: [{path: argo/a.yaml, rules: [unknown-target], reason: two parts}]\n");
+    repo.git(&["add", "--all"]);
+    check(&repo, &[]).success().stdout_has(": 1 allowed\n");
 }

@@ -152,7 +152,8 @@ fn what_is_in_use_stays_and_unusable_ones_are_warnings() {
     assert_eq!(licenses(&clone, "HEAD", COPY), ["LICENSE", "license"]);
     assert_eq!(clone.read(&format!("{COPY}/license")), "in use\n");
     assert_eq!(clone.read(&format!("{COPY}/LICENSE")), "ours\n");
-    work.run(&["app", "--strict", "--branch", "b"]).fails(1);
-    work.decide("licenses: false\n");
-    work.run(&["app", "--strict", "--branch", "b"]).success();
+    work.decide("rules: {'*': error}\n");
+    work.run(&["app", "--branch", "b"]).fails(1).stderr_has("error[left-license]: ");
+    work.decide("licenses: false\nrules: {'*': error}\n");
+    work.run(&["app", "--branch", "b"]).success();
 }

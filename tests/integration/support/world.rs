@@ -150,8 +150,8 @@ impl World {
             output.success();
             return output;
         }
-        let output = self.work.run(&[args, &["--strict"]].concat());
-        output.success().stdout_has("verified: ");
+        let output = self.work.run(args);
+        output.success().stdout_has("verified: ").lacks("warning[");
         output
     }
 

@@ -38,13 +38,13 @@ fn told_and_taken_back(project: &Project, before: &str) {
     // On `main` alone nothing is wrong.
     work.run(&["check"]).success();
     let tip = work.id("localized/main");
-    let strict = work.run(&["branch", "--strict"]);
-    strict
+    let refused = work.run(&["branch"]);
+    refused
         .fails(1)
         .stderr_has("error[merged-back]: kustomize-localize.lock: the localized branch was merged into its source")
         .lacks("added");
     assert_eq!(work.id("localized/main"), tip);
-    run(project, work, &taking_back(&strict)).success();
+    run(project, work, &taking_back(&refused)).success();
     assert_eq!(content(work, "main"), before);
     run(project, work, &refusal()).success();
     // The branch goes on, and its history with it.
@@ -69,6 +69,7 @@ fn a_branch_that_is_merged_back_is_reported() {
     for how in ["at once", "later", "squashed"] {
         let project = locked();
         let work = &project.work;
+        work.decide("rules: {merged-back: error}\n");
         work.run(&["branch"]).success();
         if how == "later" {
             work.write("README.md", "More.\n");
@@ -95,6 +96,7 @@ fn a_branch_that_is_merged_back_is_reported() {
 fn a_merge_back_is_reported_in_a_shallow_clone_too() {
     let project = locked();
     let work = &project.work;
+    work.decide("rules: {merged-back: error}\n");
     work.run(&["branch"]).success();
     work.write("README.md", "More.\n");
     work.commit("more");
@@ -102,7 +104,7 @@ fn a_merge_back_is_reported_in_a_shallow_clone_too() {
     work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
     let options = ["--no-local", "--depth=1"];
     let shallow = project.sandbox.clone_with(work, "shallow", &options);
-    let output = shallow.run(&["branch", "--strict", "--push"]);
+    let output = shallow.run(&["branch", "--push"]);
     output.fails(1);
     let revert = format!("git revert --no-edit -m 2 {}", &work.id("main")[..12]);
     assert_eq!(taking_back(&output), revert);
@@ -124,7 +126,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
     work.write(".kustomize-localize", "rules: {locked-reference: error}\n");
     work.commit("configure");
     work.run(&["check"]).success();
-    work.run(&["branch", "--strict"]).success().lacks("merged-back").lacks("added");
+    work.run(&["branch"]).success().lacks("merged-back").lacks("added");
     let message = work.message("localized/main");
     assert!(!message.contains("Brought in:"), "{message}");
     // References that are only locked are refused now.

@@ -79,9 +79,9 @@ impl World {
         self.hosting.checkout(name, "main")
     }
 
-    /// Runs the step that localizes. There is no kustomize here, which `--strict` reports.
+    /// Runs the step that localizes.
     fn localize(&self, checkout: &Repo, login: &BTreeMap<String, String>) -> Output {
-        let script = super::step(WORKFLOW, "Localize").replace(" --strict", "");
+        let script = super::step(WORKFLOW, "Localize");
         self.run(checkout, &script, login)
     }
 

@@ -190,7 +190,7 @@ impl Team {
     /// Localizes, lets kustomize build before and after, and builds again without a network.
     #[track_caller]
     pub(super) fn follow_and_build(&mut self) {
-        let output = self.follow_with(&["--strict"]);
+        let output = self.follow_with(&[]);
         if self.world.sandbox.builds().is_some() {
             output.stdout_has("verified: ");
             let clone = self.world.clone_of_branch();

@@ -1,0 +1,139 @@
+//! Warnings are counted, and `rules: {"*": error}` makes errors of them.
+
+use serde_json::Value;
+
+use crate::support::{Project, World, config_map};
+
+/// Two things that work but should be known.
+const WARNED: &str = "resources: [config.yaml]\ngenerators:\n- '{apiVersion: x/v1, kind: Foo, metadata: {name: a}}'\n- '{apiVersion: x/v1, kind: Bar, metadata: {name: a}}'\n";
+const COUNTED: &str = "2 warnings (function 2)";
+
+fn warned() -> World {
+    let world = World::new();
+    world.commit(&[
+        ("app/kustomization.yaml", WARNED),
+        ("app/config.yaml", &config_map("app")),
+        (".kustomize-localize", "rules: {function: warning}\n"),
+    ]);
+    world
+}
+
+#[test]
+fn one_severity_holds_in_every_command() {
+    let world = warned();
+    let work = &world.work;
+    let output = work.run(&["app", "--no-verify", "--format", "json", "--dry-run"]);
+    let told: Value = serde_json::from_str(&output.success().stdout).unwrap();
+    let rules = told["warnings"].as_array().unwrap().iter().map(|one| &one["rule"]);
+    assert_eq!(Vec::from_iter(rules), ["function"; 2]);
+    work.run(&["check"]).success();
+    let commands = [&["app", "--no-verify", "--branch=copies"][..], &["branch", "--no-verify"], &["vendor"]];
+    for command in commands {
+        let output = work.run(&[command, &["--dry-run"]].concat());
+        output.success().stdout_has(&format!("\n  {COUNTED}\n"));
+    }
+    work.decide("");
+    for command in commands {
+        let before = work.state();
+        work.run(command)
+            .fails(1)
+            .stderr_has("error[function]: app/kustomization.yaml:3:")
+            .stderr_has("error: nothing was written: 2 errors (function 2)");
+        before.assert_same(&work.state());
+    }
+    let entry = "rules: {'*': error}\nallow:\n- {program: '{Foo,Bar}', rules: [function], reason: ours}\n";
+    work.decide(entry);
+    work.run(&["check"]).success();
+    for command in commands {
+        work.run(command).success().lacks("function");
+    }
+}
+
+#[test]
+fn no_command_has_a_severity_of_its_own() {
+    let world = warned();
+    for command in [&["check"][..], &["branch"], &["vendor"], &["update"], &["app"]] {
+        world.work.run(&[command, &["--strict"]].concat()).fails(2).stderr_has("unexpected argument '--strict'");
+    }
+}
+
+#[test]
+fn all_warnings_can_be_errors() {
+    let world = World::new();
+    let work = &world.work;
+    work.write(".gitignore", "secret.env\n");
+    let text = "secretGenerator:\n- {name: s, envs: [secret.env]}\n";
+    let commands = [&["check"][..], &["branch", "--no-verify"], &["vendor", "--no-verify"]];
+    for (rules, severity, status) in [
+        ("", "warning", 0),
+        ("'*': error", "error", 1),
+        ("'*': error, untracked-path: warning", "warning", 0),
+        ("untracked-path: error", "error", 1),
+    ] {
+        world.commit(&[("app/kustomization.yaml", text), (".kustomize-localize", &format!("rules: {{{rules}}}\n"))]);
+        for command in commands {
+            let output = work.run(command);
+            assert_eq!(output.status, status, "{rules} {output:?}");
+            let said = format!("{}{}", output.stdout, output.stderr);
+            assert!(said.contains(&format!("{severity}[untracked-path]")), "{rules} {output:?}");
+        }
+    }
+}
+
+#[test]
+fn what_no_build_verifies_is_judged_by_rules_alone() {
+    let project = Project::new();
+    project.overlay(&["--dry-run"]).success().lacks("not-built");
+    project.work.decide("rules: {not-built: error}\n");
+    let before = project.work.state();
+    project.overlay(&[]).fails(1).stderr_has("error[not-built]: not verified: ").stderr_has("1 error (not-built 1)");
+    before.assert_same(&project.work.state());
+    project.overlay(&["--no-verify"]).success();
+}
+
+#[test]
+fn a_job_that_takes_no_warnings_passes_with_accepted_ones() {
+    let project = Project::new();
+    let work = &project.work;
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    work.write(".gitignore", "secret.env\n");
+    work.write(
+        "other/kustomization.yaml",
+        "resources: [../example/overlay]\nsecretGenerator:\n- name: s\n  envs: [secret.env]\n",
+    );
+    work.write(".kustomize-localize", "rules: {'*': error}\n");
+    work.commit("a secret");
+    work.lock();
+    let before = work.state();
+    for args in [&["branch"][..], &["other"], &["check"]] {
+        let output = work.run(args);
+        assert_ne!(output.status, 0, "{output:?}");
+        assert!(args != ["check"] || output.stdout.contains("untracked-path"), "{output:?}");
+    }
+    before.assert_same(&work.state());
+
+    work.write(
+        ".kustomize-localize",
+        "rules: {'*': error}\nallow:\n- path: '**/secret.env'\n  reason: made by each cluster\n",
+    );
+    work.commit("accepted");
+    work.run(&["lock"]).success().lacks("warning");
+    work.commit("locked");
+    for _ in 0..2 {
+        work.run(&["branch"]).success().lacks("warning");
+    }
+    // Whatever lacks the file cannot be built.
+    for gate in [
+        &["check", "--rev", "localized/main"][..],
+        &["verify", "localized/main"],
+        &["verify", "localized/main", "--rebuild"],
+    ] {
+        work.run(gate).success().lacks("warning").lacks("untracked-path");
+    }
+    let copy = ["other", "copy", "--scope", ".", "--branch", "copies"];
+    work.run(&copy).success().lacks("warning");
+    work.run(&["verify", "copies", "--rebuild"]).success();
+    work.run(&["vendor"]).success().lacks("warning");
+}
