@@ -2,6 +2,7 @@ mod clones;
 pub(crate) mod commits;
 mod following;
 mod gitops;
+mod green;
 mod hydrator;
 mod push;
 mod shortlog;
