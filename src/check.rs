@@ -41,7 +41,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::graph::{self, Explored, Graph, TroubleKind};
-use crate::message::failure::{Exception, Failure, Result};
+use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock};
@@ -100,7 +100,9 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
     failures.extend(context.deployed.name(&mut findings).err());
+    let remote = RemoteReferences::of(&findings);
     suppression::apply(&context, &mut findings, failures.is_empty());
+    let remote = remote.allowed_in(&findings);
     if input.own.is_none() {
         floating_ref::leave_out_remote(&mut findings);
     }
@@ -109,6 +111,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let checked = Checked {
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
+        remote,
         findings,
         ..Checked::failed(input.checking, failures)
     };
@@ -289,6 +292,32 @@ impl Checking {
     }
 }
 
+/// How many references are remote, charts among them, by what keeps a build from fetching anything new.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct RemoteReferences {
+    pub locked: usize,
+    pub allowed: usize,
+    pub neither: usize,
+}
+
+impl RemoteReferences {
+    /// Counts what rules found, before any of it is left out.
+    fn of(findings: &[Finding]) -> RemoteReferences {
+        let locked = findings.iter().filter(|one| one.rule == Rule::LockedReference).count();
+        let neither = findings.iter().filter(RemoteReferences::is_one).count();
+        RemoteReferences { locked, allowed: 0, neither }
+    }
+
+    fn allowed_in(self, findings: &[Finding]) -> RemoteReferences {
+        let allowed = findings.iter().filter(|one| RemoteReferences::is_one(one) && one.allowed.is_some()).count();
+        RemoteReferences { allowed, neither: self.neither - allowed, ..self }
+    }
+
+    fn is_one(finding: &&Finding) -> bool {
+        matches!(finding.rule, Rule::RemoteReference | Rule::RemoteChart)
+    }
+}
+
 /// The findings that are left out because the base has them too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Known {
@@ -306,6 +335,9 @@ pub struct Checked {
     pub kustomizations: usize,
     /// The number of references in them.
     pub references: usize,
+    /// Those that lead out of the tree.
+    #[serde(skip)]
+    pub remote: RemoteReferences,
     /// The number of kustomizations that differ in the working tree, where a fix may exist but not be staged. Only for
     /// the index.
     pub differing: usize,
@@ -341,13 +373,6 @@ impl Checked {
         self.findings.extend(new);
         fill(tree, &mut self.findings);
         sort(&mut self.findings);
-    }
-
-    /// Returns an exception for each of some findings that can have one.
-    pub fn exceptions(&self, is_meant: impl Fn(&Finding) -> bool) -> Vec<Exception> {
-        let counting = self.findings.iter();
-        let counting = counting.filter(|one| one.allowed.is_none() && !one.unread && is_meant(one));
-        counting.filter_map(|one| Config::exception(one.rule, &one.subject, &one.path)).collect()
     }
 
     /// Returns how many findings of this severity count.

@@ -1,7 +1,6 @@
 //! What the program does, one file per command: its arguments are the request, its outcome is printed as text or as JSON.
 
 mod affected;
-mod allow;
 mod branch;
 mod build;
 pub(crate) mod check;
@@ -12,6 +11,7 @@ mod explain;
 mod generate;
 mod help;
 mod hook;
+mod init;
 mod json;
 mod localize;
 mod lock;
@@ -19,6 +19,7 @@ mod manual;
 mod messages;
 mod output;
 mod sbom;
+mod status;
 mod targets;
 mod tree;
 mod update;
@@ -53,7 +54,7 @@ use output::{FAILED, Format, OutputArgs, ended, failed, finish, print, say};
     disable_help_flag = true,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true,
-    override_usage = "git kustomize-localize [OPTIONS] <TARGET> [NEW_DIR]\n       git kustomize-localize <COMMAND>",
+    override_usage = "git kustomize-localize\n       git kustomize-localize [OPTIONS] <TARGET> [NEW_DIR]\n       git kustomize-localize <COMMAND>",
     after_help = format!("{EXIT_STATUS}\nThe whole page: git kustomize-localize help TARGET")
 )]
 struct Cli {
@@ -73,6 +74,15 @@ const EXIT_STATUS: &str =
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show what is here, and the next command; also done without any
+    Status(status::StatusArgs),
+
+    /// Set up a repository: lock what can be locked, allow what is gone, and list what people must edit
+    #[command(
+        after_help = "Exit status: 0 `check` finds no error now; 1 something must be edited; 2 something could not be looked at."
+    )]
+    Init(init::InitArgs),
+
     /// Commit the repository, localized, to a branch
     #[command(after_help = EXIT_STATUS)]
     Branch(Box<branch::BranchArgs>),
@@ -146,7 +156,10 @@ pub(crate) fn run() -> ExitCode {
         return failed(&output, &failure.into());
     }
     let done = match cli.command {
+        None if cli.copy == copy::CopyArgs::default() => status::StatusArgs {}.run(),
         None => cli.copy.run(&output),
+        Some(Command::Status(args)) => args.run(),
+        Some(Command::Init(args)) => args.run(&output),
         Some(Command::Branch(args)) => args.run(&output),
         Some(Command::Vendor(args)) => args.run(&output),
         Some(Command::Lock(args)) => args.run(&output),
@@ -222,7 +235,7 @@ macro_rules! pages {
 }
 
 pages! {
-    "branch" "vendor" "lock" "update" "check" "verify" "build" "diff" "tree" "targets" "affected" "sbom" "hook" "explain"
+    "status" "init" "branch" "vendor" "lock" "update" "check" "verify" "build" "diff" "tree" "targets" "affected" "sbom" "hook" "explain"
     "generate" "help"
 }
 

@@ -76,9 +76,6 @@ pub(crate) use comment::{Comment, Comments};
 pub(crate) use deployed::{Declared, Engine, Repository};
 pub(crate) use glob::Glob;
 
-/// How what is found stays as it is.
-pub(crate) const ADD_ALLOW: &str = "or let it stay as it is: git kustomize-localize check --add-allow";
-
 /// The name of the configuration, at the top of the tree.
 pub(crate) const FILE_NAME: &str = ".kustomize-localize";
 

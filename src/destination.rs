@@ -11,7 +11,7 @@ pub(crate) mod working;
 mod worktree;
 
 pub(crate) use directory::NewDirectory;
-pub(crate) use on_branch::{BranchOptions, OnBranch, refuse_changed};
+pub(crate) use on_branch::{BranchOptions, OnBranch, State, commit, refuse_changed, uncommitted};
 
 use crate::build::BuildCheck;
 use crate::fetch::{Histories, Tip};

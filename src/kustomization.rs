@@ -35,7 +35,7 @@ mod yaml;
 pub use edit::{Edit, edit};
 pub(crate) use objects::{documents, read_object, unescaped};
 pub(crate) use plugin::{Runs, is_pinned};
-pub(crate) use read::is_same_key;
+pub(crate) use read::{TEMPLATE, is_same_key};
 pub use read::{read, read_plugin, reshaping};
 pub(crate) use sniff::{is_flux_object, looks_like_html, looks_like_resources};
 pub(crate) use yaml::{Data, Value};

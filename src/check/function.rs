@@ -7,7 +7,6 @@
 //! program that is missing is a path like any other.
 
 use super::Context;
-use crate::config::ADD_ALLOW;
 use crate::graph::Noted;
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::finding::{Finding, Rule, Subject};
@@ -49,7 +48,7 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     };
     // Localized files are not edited here.
     if context.is_owned(context.path(noted.file)) {
-        help = vec![UPSTREAM.to_owned(), ADD_ALLOW.to_owned()];
+        help = vec![UPSTREAM.to_owned()];
     }
     let reference = redact::url(names);
     let finding = Finding {

@@ -10,7 +10,7 @@ use super::Context;
 use super::remote_chart;
 use super::remote_reference::is_fulfilled;
 use super::remotes::RemoteUse;
-use crate::config::{ADD_ALLOW, Config};
+use crate::config::Config;
 use crate::graph::{self, way, ways};
 use crate::message::finding::Finding;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
@@ -99,7 +99,7 @@ fn finding(context: &Context<'_>, one: &RemoteUse<'_>, left: &Left, chain: &[&st
         one.shown(),
         [&[one.shown().as_str()], chain].concat().join(" > ")
     );
-    let help = vec![help, ADD_ALLOW.to_owned()];
+    let help = vec![help];
     Finding { reference: label, subject, ..context.at_reference(graph::rule(&left.what), one.edge, message, help) }
 }
 
@@ -156,7 +156,6 @@ mod tests {
             "`https://github.com/o/r//a?ref=v1` is locked, but the chart https://charts.example/stable#web@1.2.3 behind it \
              stays remote: https://github.com/o/r//a?ref=v1 > https://h/gen.yaml > https://charts.example/stable#web@1.2.3"
         );
-        assert_eq!(finding.help[1], ADD_ALLOW);
         let findings = generator("https://github.com/o/other?ref=v1");
         assert!(findings.iter().all(|one| one.rule == Rule::StaleLock), "{findings:?}");
     }
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!(rules, [Rule::Function, Rule::RemoteChart, Rule::MissingPath], "{findings:?}");
         for finding in &findings[..2] {
             let help = finding.help.join("\n");
-            assert!(!help.contains("git add") && help.contains("--add-allow"), "{help}");
+            assert!(!help.contains("git add"), "{help}");
         }
     }
 }

@@ -9,7 +9,7 @@
 //! A chart without a repository that is not there is a path that names nothing: `missing-path`.
 
 use super::Context;
-use crate::config::{ADD_ALLOW, Config, FILE_NAME};
+use crate::config::{Config, FILE_NAME};
 use crate::graph::{Chart, Place};
 use crate::message::failure::stage;
 use crate::message::finding::{Finding, Rule};
@@ -70,7 +70,7 @@ fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
 fn help(context: &Context<'_>, chart: &Chart) -> Vec<String> {
     // Localized files are not edited here.
     if context.is_owned(context.path(context.graph.notes[chart.note].file)) {
-        return vec![format!("localize again, with `helm: true` in {FILE_NAME}"), ADD_ALLOW.to_owned()];
+        return vec![format!("localize again, with `helm: true` in {FILE_NAME}")];
     }
     match &chart.place {
         Place::Submodule(_) => vec!["copy the chart into this repository".to_owned()],
@@ -80,7 +80,7 @@ fn help(context: &Context<'_>, chart: &Chart) -> Vec<String> {
         Place::Missing(directory) if context.input.absences.is_some_and(|absences| absences.is_on_disk(directory)) => {
             vec![format!("it is there, but not added: {}", stage([directory]))]
         }
-        _ => vec![lock_charts(context.config), ADD_ALLOW.to_owned()],
+        _ => vec![lock_charts(context.config)],
     }
 }
 
@@ -117,22 +117,18 @@ mod tests {
             finding.message,
             "the chart `nginx` 1.2.3 of https://charts.example is not in the tree: helm downloads it to `apps/web/charts/nginx-1.2.3/nginx`"
         );
-        let leave = ADD_ALLOW;
         let lock = "lock it: git kustomize-localize lock && git add -f -- ";
         assert_eq!(
             finding.help,
-            [
-                &format!(
-                    "write `helm: true` into .kustomize-localize, and {lock}:/.kustomize-localize :/kustomize-localize.lock"
-                ),
-                leave
-            ]
+            [format!(
+                "write `helm: true` into .kustomize-localize, and {lock}:/.kustomize-localize :/kustomize-localize.lock"
+            )]
         );
         let help = |config: &str| {
             let scene = Scene::default().file("apps/web/kustomization.yaml", CHART);
             find(scene.config(config)).remove(0).help
         };
-        assert_eq!(help("helm: true\n"), [&format!("{lock}:/kustomize-localize.lock"), leave]);
+        assert_eq!(help("helm: true\n"), [format!("{lock}:/kustomize-localize.lock")]);
         assert_eq!(finding.field, "helmCharts[0]");
         assert_eq!(finding.reference, "https://charts.example nginx 1.2.3");
         assert_eq!(under_caret(finding), "https://charts.example");

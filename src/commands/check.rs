@@ -12,7 +12,6 @@ use std::rc::Rc;
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use super::allow::{add_allow, say_added};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
 use crate::check::{self, Checked, Checking, Input, renamed};
@@ -22,11 +21,13 @@ use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, shown};
 use crate::message::finding::Finding;
 use crate::message::redact::inert;
+use crate::plan::{Changes, changed};
 use crate::record::{added, sha256_hex};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::{GitTree, object_id};
+use crate::tree::overlay::OverlayTree;
 use crate::tree::{Tree, path};
 use crate::workspace::{self, Files, Workspace, from_top, merge_base, repository_offline};
 
@@ -51,11 +52,6 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "REV")]
     base: Option<String>,
 
-    /// Write an entry of `allow` for each error that can have one, into the configuration of the working tree
-    ///
-    /// Each with `reason: TODO`, which is a warning until somebody says why.
-    #[arg(long, conflicts_with_all = ["rev", "base"])]
-    add_allow: bool,
 
     /// Directories or kustomizations to begin at [default: all]
     ///
@@ -68,25 +64,13 @@ pub(super) struct CheckArgs {
 impl CheckArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let what = if self.staged { Checking::Index } else { Checking::of(self.rev.as_deref()) };
-        let checked = self.checked(&what);
+        let base = self.base.clone().map_or(Base::Own, Base::Of);
+        let checked = repository_offline().map_err(Into::into).and_then(|here| check(&here, &what, &self.paths, &base));
         let mut checked = checked.unwrap_or_else(|failures| Checked::failed(what, failures.0));
         if output.format == Format::Github {
             checked.failures.extend(summarize(&checked, output.verbose).err());
         }
         Ok(Box::new(checked))
-    }
-
-    /// Checks; again, once exceptions are written.
-    fn checked(&self, what: &Checking) -> Result<Checked, Failures> {
-        let here = repository_offline()?;
-        let base = self.base.clone().map_or(Base::Own, Base::Of);
-        let check = || check(&here, what, &self.paths, &base);
-        let checked = check()?;
-        if !self.add_allow || !checked.failures.is_empty() {
-            return Ok(checked);
-        }
-        let count = add_allow(&checked.exceptions(Finding::fails))?;
-        if say_added(count) { check() } else { Ok(checked) }
     }
 }
 
@@ -221,6 +205,16 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
     }
     checked.findings.retain(|finding| finding.allowed.is_none());
     Ok(checked.findings)
+}
+
+/// Checks the working tree as it is once changes are written, by another configuration.
+pub(super) fn once_written(workspace: &Workspace, changes: &Changes, config: &Config) -> Result<Checked, Failures> {
+    let Files::WorkingTree { repo, tree, .. } = &workspace.files else {
+        return Err(Failure::new("only a working tree can be changed").into());
+    };
+    let tree = Rc::new(changed(OverlayTree::new(tree.clone()), changes));
+    let checked = Opened { here: repo.clone(), checking: Checking::WorkingTree, tree }.check(&[], config, None)?;
+    if checked.failures.is_empty() { Ok(checked) } else { Err(Failures(checked.failures)) }
 }
 
 /// Leaves out what the commit has, too, from which the change to `base` begins, and finds what is new in its

@@ -8,7 +8,7 @@ use crate::destination::BranchOptions;
 use crate::message::failure::Failure;
 
 /// Arguments of a copy.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(super) struct CopyArgs {
     /// The kustomization root to copy: a directory, or the URL of one in a git repository
     ///
@@ -45,7 +45,7 @@ pub(super) struct CopyArgs {
 impl CopyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let what = What::Copy {
-            target: self.target.clone().ok_or_else(nothing_named)?,
+            target: self.target.clone().ok_or_else(no_target)?,
             new_dir: self.new_dir.clone(),
             scope: self.scope.clone(),
         };
@@ -54,13 +54,6 @@ impl CopyArgs {
     }
 }
 
-/// Refuses to guess what to do, and says what there is to do.
-fn nothing_named() -> Failure {
-    Failure::new("no command and no TARGET is given")
-        .hint("list remote references, and change nothing: git kustomize-localize check")
-        .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
-        .hint("commit the repository without URLs, on a branch: git kustomize-localize branch")
-        .hint("vendor remote references in the working tree: git kustomize-localize vendor")
-        .hint("copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET")
-        .hint("see all commands and options: git kustomize-localize -h")
+fn no_target() -> Failure {
+    Failure::new("no TARGET is given").hint("see all commands and options: git kustomize-localize -h")
 }

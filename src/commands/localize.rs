@@ -34,7 +34,7 @@ pub(super) use deployed::deployed;
 use target::Subject;
 
 /// Which kustomize builds, and how.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(super) struct KustomizeArgs {
     /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on
     /// PATH, else `kubectl`]
@@ -47,7 +47,7 @@ pub(super) struct KustomizeArgs {
 }
 
 /// How to localize, wherever the result goes.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(super) struct HowArgs {
     /// Discard manual edits to generated files
     #[arg(long, hide_short_help = true)]

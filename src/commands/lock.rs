@@ -4,19 +4,15 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::allow::{add_allow, say_added};
-use super::check::{Base, check};
 use super::localize::{Localized, write};
 use super::output::{Done, OutputArgs};
 use super::{fetcher, fetching};
-use crate::check::Checking;
 use crate::graph::Warning;
-use crate::message::failure::Failures;
-use crate::message::finding::Rule;
+use crate::message::failure::{Failures, Result};
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
 use crate::record::{LOCK_NAME, Lock};
-use crate::workspace::{Workspace, repository_offline};
+use crate::workspace::Workspace;
 
 /// Arguments of `lock`.
 #[derive(Debug, Clone, Default, Args)]
@@ -24,13 +20,6 @@ pub(super) struct LockArgs {
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     dry_run: bool,
-
-    /// Lock what can be, and write an entry of `allow` for all else that `check` finds
-    ///
-    /// Each with `reason: TODO`, which is a warning of `check` until somebody says why. None for what does not answer
-    /// today.
-    #[arg(long, conflicts_with = "dry_run")]
-    add_allow: bool,
 
     /// Use only what lock and cache hold
     #[arg(long)]
@@ -42,24 +31,8 @@ impl LockArgs {
         Ok(Box::new(self.locked(output)?))
     }
 
-    /// Brings the lock up to date; again, once exceptions are written.
+    /// Brings the lock up to date.
     pub(super) fn locked(&self, output: &OutputArgs) -> Result<Localized, Failures> {
-        let locked = self.lock(output.quiet)?;
-        if !self.add_allow {
-            return Ok(locked);
-        }
-        let failures = locked.unresolved.iter();
-        let of_lock = add_allow(&failures.filter_map(|one| one.exception.as_deref().cloned()).collect::<Vec<_>>())?;
-        // No lock mends the rest. What is not locked by now does not answer today.
-        let checked = check(&repository_offline()?, &Checking::WorkingTree, &[], &Base::Own)?;
-        let exceptions = match checked.failures.as_slice() {
-            [] => checked.exceptions(|one| one.fails() && one.rule != Rule::RemoteReference),
-            _ => Vec::new(),
-        };
-        if say_added(of_lock + add_allow(&exceptions)?) { self.lock(output.quiet) } else { Ok(locked) }
-    }
-
-    fn lock(&self, quiet: bool) -> Result<Localized, Failures> {
         let workspace = Workspace::of_working_tree(true)?;
         let config = &workspace.config;
         let before = workspace.lock.clone().unwrap_or_default();
@@ -67,7 +40,7 @@ impl LockArgs {
             Some(relocked) => relocked,
             None => {
                 let held = Rc::new(without_charts(&before, config.helm));
-                let options = fetching(config, self.offline, quiet);
+                let options = fetching(config, self.offline, output.quiet);
                 let mut fetcher = fetcher(workspace.repo(), options, vec![held.clone()], None)?;
                 relock(&workspace, &held, &mut fetcher)?
             }
@@ -85,13 +58,10 @@ pub(super) fn finish(
     mut relocked: Relocked,
     mut changes: Changes,
 ) -> Result<Localized, Failures> {
-    relocked.lock.written_after(before);
-    let is_first = workspace.lock.is_none();
-    let is_same = relocked.lock == *before && workspace.merged.is_none();
-    // A first lock that holds nothing tells nothing.
-    let is_nothing = is_first && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
-    if !is_same && !is_nothing || !changes.is_empty() {
-        changes.insert(LOCK_NAME.to_owned(), Some(File::plain(relocked.lock.render()?.into_bytes())));
+    let file = to_write(workspace, before, &mut relocked)?;
+    if file.is_some() || !changes.is_empty() {
+        let file = file.map_or_else(|| rendered(&relocked.lock), Ok)?;
+        changes.insert(LOCK_NAME.to_owned(), Some(file));
     }
     let size = |(path, file): (&String, &Option<File>)| Some((path.clone(), file.as_ref()?.bytes.len() as u64));
     Ok(Localized {
@@ -107,7 +77,20 @@ pub(super) fn finish(
         kept: workspace.merged.clone().unwrap_or_default(),
         warnings,
         is_lock: true,
-        is_first,
+        is_first: workspace.lock.is_none(),
         ..Localized::default()
     })
+}
+
+/// Returns the lock that is to be written, where it is another one than `before`.
+pub(super) fn to_write(workspace: &Workspace, before: &Lock, relocked: &mut Relocked) -> Result<Option<File>> {
+    relocked.lock.written_after(before);
+    let is_same = relocked.lock == *before && workspace.merged.is_none();
+    // A first lock that holds nothing tells nothing.
+    let is_nothing = workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
+    (!is_same && !is_nothing).then(|| rendered(&relocked.lock)).transpose()
+}
+
+fn rendered(lock: &Lock) -> Result<File> {
+    Ok(File::plain(lock.render()?.into_bytes()))
 }

@@ -84,7 +84,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
         out += &format!("{mark} {}: `-v` shows all\n", counted(more, "more error"));
     }
     let exceptions = groups.iter().flatten().filter_map(|one| one.exception.as_deref());
-    let leave = leave(&exceptions.collect::<Vec<_>>());
+    let leave = leave(&exceptions.collect::<Vec<_>>(), "to leave it remote, run `git kustomize-localize init`, or add");
     if !leave.is_empty() {
         out += &format!("{hint} {}", lines(leave));
     }
@@ -92,12 +92,9 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
 }
 
 /// Returns how these are left remote: a line that says what to do, then the entries; nothing where there are none.
-fn leave(exceptions: &[&Exception]) -> Vec<String> {
+fn leave(exceptions: &[&Exception], how: &str) -> Vec<String> {
     let entries = Config::entries(exceptions);
-    let hint = format!(
-        "to leave it remote, run `git kustomize-localize lock --add-allow`, or add to `allow` in `{FILE_NAME}`:"
-    );
-    let hint = (!entries.is_empty()).then_some(hint);
+    let hint = (!entries.is_empty()).then(|| format!("{how} to `allow` in `{FILE_NAME}`:"));
     hint.into_iter().chain(entries.into_iter().map(|entry| format!("  {entry}"))).collect()
 }
 
@@ -152,9 +149,6 @@ pub(super) fn warnings(warnings: &[Warning], verbose: bool) -> String {
     if rules.contains(&Rule::RemoteReference) {
         failure = failure.hint(format!("lock what is remote: {LOCK_COMMAND} && git commit"));
     }
-    if rules.iter().any(|rule| *rule != Rule::RemoteReference && rule.can_be_allowed()) {
-        failure = failure.hint("to let it stay, with a reason: git kustomize-localize check --add-allow");
-    }
     out + &failures(&[failure])
 }
 
@@ -191,7 +185,11 @@ pub(super) fn left(left: &[Left]) -> Vec<String> {
     let exceptions =
         left.iter().filter_map(|left| Config::exception(graph::rule(&left.what), &graph::subject(&left.what), ""));
     let exceptions: Vec<_> = exceptions.collect();
-    out.extend(leave(&exceptions.iter().collect::<Vec<_>>()).into_iter().map(|line| format!("  {line}")));
+    out.extend(
+        leave(&exceptions.iter().collect::<Vec<_>>(), "to leave it remote, add")
+            .into_iter()
+            .map(|line| format!("  {line}")),
+    );
     let count = counted(left.len(), "thing");
     out.push(format!(
         "`git kustomize-localize verify` will fail: {count} left remote and not accepted: {}",

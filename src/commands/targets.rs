@@ -44,29 +44,35 @@ impl TargetsArgs {
     pub(super) fn run(&self) -> Done {
         let here = repository_offline()?;
         let opened = check::open(&here, &Checking::of(self.rev.as_deref()))?;
-        let (explored, mut found) = find(&here, &opened.tree)?;
         if self.manifest_generate_paths {
+            let (explored, found) = find(&here, &opened.tree)?;
             let lines = targets::generate_paths(&explored.graph, &found)?.into_iter().map(|(object, value)| {
                 let name = format!("{}: {} {}", object.place(), object.kind, object.full_name());
                 format!("{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n", visible(&name), visible(&value))
             });
             return Page::of(inert(&lines.collect::<String>()));
         }
-        found.reach(&explored, |_| true)?;
-        // What is deployed from a localized branch is what that holds, where it is here.
-        let identity = Identity::of(&here, &Config::of(&*opened.tree, "")?)?;
-        let places = found.targets.iter().filter_map(|target| match &target.place {
-            Place::Here(there) => Some(there.revision.clone()),
-            Place::External(_) | Place::Templated(_) => None,
-        });
-        let revisions: HashSet<Revision> = places.collect();
-        for revision in revisions.iter().filter(|revision| revision.is_localized()) {
-            if let Some(tip) = identity.tip(revision)? {
-                found.reach(&explore_all(Rc::new(tip))?, |other| other == revision)?;
-            }
-        }
-        Ok(Box::new(found))
+        Ok(Box::new(surveyed(&here, &opened.tree)?.1))
     }
+}
+
+/// Finds what is deployed, and what each build reaches.
+pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explored, Targets), Failures> {
+    let (explored, mut found) = find(here, tree)?;
+    found.reach(&explored, |_| true)?;
+    // What is deployed from a localized branch is what that holds, where it is here.
+    let identity = Identity::of(here, &Config::of(&**tree, "")?)?;
+    let places = found.targets.iter().filter_map(|target| match &target.place {
+        Place::Here(there) => Some(there.revision.clone()),
+        Place::External(_) | Place::Templated(_) => None,
+    });
+    let revisions: HashSet<Revision> = places.collect();
+    for revision in revisions.iter().filter(|revision| revision.is_localized()) {
+        if let Some(tip) = identity.tip(revision)? {
+            found.reach(&explore_all(Rc::new(tip))?, |other| other == revision)?;
+        }
+    }
+    Ok((explored, found))
 }
 
 impl Outcome for Targets {
@@ -74,13 +80,8 @@ impl Outcome for Targets {
     fn text(&self, _shown: Shown) -> String {
         let mut out = String::new();
         for target in &self.targets {
-            let Target { object, engine, place, .. } = target;
-            let name = match object.kind.as_str() {
-                // The file says it.
-                "fleet.yaml" | "target" => engine.name().to_owned(),
-                kind => format!("{} {kind} {}", engine.name(), object.full_name()),
-            };
-            out += &format!("{}:{}: {name}\n  {}", object.file, object.line, described(place));
+            let Target { object, place, .. } = target;
+            out += &format!("{}:{}: {}\n  {}", object.file, object.line, named(target), described(place));
             match target.reaches.as_deref() {
                 Some([]) => out += ", hermetic",
                 reached => {
@@ -117,7 +118,17 @@ impl Outcome for Targets {
     }
 }
 
-fn described(place: &Place) -> String {
+/// Returns the engine, and the object as people name it.
+pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
+    match object.kind.as_str() {
+        // The file says it.
+        "fleet.yaml" | "target" => engine.name().to_owned(),
+        kind => format!("{} {kind} {}", engine.name(), object.full_name()),
+    }
+}
+
+/// Returns where a target is, and what is there.
+pub(super) fn described(place: &Place) -> String {
     let here = match place {
         Place::Here(here) => here,
         Place::External(why) => return format!("external: {why}"),

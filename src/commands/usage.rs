@@ -8,17 +8,15 @@ use super::{COPY, PAGES};
 use crate::message::failure::{Failure, nearest};
 
 /// Other words for what a command does: those of other programs, and options of one command that are given to another.
-const OTHER_WORDS: [(&str, &str); 11] = [
+const OTHER_WORDS: [(&str, &str); 9] = [
     ("base", "check --base"),
     ("copy", COPY),
-    ("init", "lock"),
     ("install", "hook install"),
     ("lint", "check"),
     ("list", "tree"),
     ("localize", COPY),
     ("push", "branch --push"),
     ("staged", "check --staged"),
-    ("status", "check"),
     ("upgrade", "update"),
 ];
 

@@ -1,10 +1,11 @@
 //! One commit on a branch: of a copy, or of the repository localized where it stands.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use gix::ObjectId;
+use serde::Serialize;
 
 use super::branch::{self, Branch};
 use super::objects::{self, Written};
@@ -15,7 +16,7 @@ use crate::config::{Config, FILE_NAME};
 use crate::fetch::{Histories, Published, Tip};
 use crate::git::{CommitId, LocalRepo, branch_of};
 use crate::graph::Graph;
-use crate::message::failure::{Failure, Result, listed, short, stage};
+use crate::message::failure::{Failure, Failures, Result, listed, short, stage};
 use crate::plan::Plan;
 use crate::record::history;
 use crate::record::history::tip::{self, TipState};
@@ -43,30 +44,70 @@ pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> 
         return Ok(());
     }
     let mut in_use = tree.followed();
-    in_use.extend(DECISIVE.map(str::to_owned));
     if used.sources.first().is_some_and(|source| source.repository.is_none()) {
         in_use.extend(used.own_paths().map(str::to_owned));
     }
-    let mut changed: BTreeSet<String> = repo.changed_paths(&in_use)?.into_iter().collect();
-    // git passes over what it does not track.
-    let is_new = |name: &&str| matches!(tree.entry(name), Ok(None)) && top.join(name).is_file();
-    changed.extend(DECISIVE.into_iter().filter(is_new).map(str::to_owned));
-    let changed = Vec::from_iter(changed);
+    let changed = uncommitted(repo, &**tree, in_use)?;
     if changed.is_empty() {
         return Ok(());
     }
-    let there: Vec<&String> = changed.iter().filter(|name| top.join(name).exists()).collect();
-    let commit = match there.as_slice() {
-        [] => "git commit".to_owned(),
-        names => format!("{} && git commit", stage(names)),
-    };
     Err(Failure::new(format!("files in use have uncommitted changes: {}", listed(&changed)))
-        .hint(format!("commit them: {commit}"))
+        .hint(format!("commit them: {}", commit(top, &changed)))
         .hint("or stash them; to use the committed files: --rev HEAD"))
 }
 
+/// Returns which of these files, and of those that decide, are not on disk or in the index what `head` has.
+pub(crate) fn uncommitted(repo: &LocalRepo, head: &dyn Tree, mut in_use: BTreeSet<String>) -> Result<Vec<String>> {
+    let Some(top) = &repo.top else { return Ok(Vec::new()) };
+    in_use.extend(DECISIVE.map(str::to_owned));
+    let mut changed: BTreeSet<String> = repo.changed_paths(&in_use)?.into_iter().collect();
+    // git passes over what it does not track.
+    let is_new = |name: &String| matches!(head.entry(name), Ok(None)) && top.join(name).is_file();
+    changed.extend(in_use.into_iter().filter(is_new));
+    Ok(Vec::from_iter(changed))
+}
+
+/// Returns the command that commits changes.
+pub(crate) fn commit(top: &Path, changed: &[String]) -> String {
+    let there: Vec<&String> = changed.iter().filter(|name| top.join(name).exists()).collect();
+    match there.as_slice() {
+        [] => "git commit".to_owned(),
+        names => format!("{} && git commit", stage(names)),
+    }
+}
+
+/// How a branch stands to the commit that it is made of.
+#[derive(Debug, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub(crate) enum State {
+    Missing,
+    UpToDate,
+    Behind {
+        /// How many commits were not localized yet; none where history does not tell.
+        commits: Option<usize>,
+    },
+    Edited {
+        /// What was edited by hand.
+        paths: Vec<String>,
+    },
+    Unknown {
+        why: String,
+        #[serde(skip)]
+        hint: Option<String>,
+    },
+}
+
+impl State {
+    /// Returns what is known where something stands in the way of the branch.
+    pub(crate) fn unknown(failures: Failures) -> State {
+        let failure = failures.0.into_iter().next();
+        let (why, hints) = failure.map(|failure| (failure.message, failure.hints)).unwrap_or_default();
+        State::Unknown { why, hint: hints.into_iter().next() }
+    }
+}
+
 /// What is committed, and where.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args)]
 pub(crate) struct BranchOptions {
     /// The branch to commit to [default: localized/SOURCE-BRANCH]
     ///
@@ -174,6 +215,21 @@ impl OnBranch {
         };
         opened.tip = opened.examine(overwrite, *is_head)?;
         Ok(opened)
+    }
+
+    /// Returns how the branch stands to its source.
+    pub(crate) fn state(&self) -> Result<State> {
+        let Some(tip) = &self.tip else { return Ok(State::Missing) };
+        let source = &self.source.commit;
+        Ok(match tip.made.source.as_ref().map(Digest::hex) {
+            _ if !tip.edited.is_empty() => State::Edited { paths: tip.edited.clone() },
+            Some(made) if made == source => State::UpToDate,
+            Some(made) => {
+                self.refuse_older(tip)?;
+                State::Behind { commits: self.repo.commits_since(made, source)? }
+            }
+            None => State::Behind { commits: None },
+        })
     }
 
     fn examine(&self, overwrite: bool, is_head: bool) -> Result<Option<TipState>> {

@@ -180,6 +180,12 @@ impl LocalRepo {
         }
     }
 
+    /// Returns how many commits are in the history of `new` and not in that of `old`; none where that is not here.
+    pub fn commits_since(&self, old: &str, new: &str) -> Result<Option<usize>> {
+        let count = self.line(&["rev-list", "--count", new, &format!("^{old}")])?;
+        Ok(count.and_then(|count| count.parse().ok()))
+    }
+
     /// Returns whether history ends somewhere because earlier commits were not fetched.
     pub fn is_shallow(&self) -> Result<bool> {
         let answer = self.line(&["rev-parse", "--is-shallow-repository"])?;

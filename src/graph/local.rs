@@ -2,7 +2,7 @@
 
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{Absence, Graph, Lines, LoadRestrictor, Root, RootId, SourceId, Target, Walker};
-use crate::config::{ADD_ALLOW, Config, FILE_NAME};
+use crate::config::{Config, FILE_NAME};
 use crate::kustomization::{Accepts, FILE_NAMES, Kind, Reference};
 use crate::message::failure::{Failure, Result, command, nearest, pathspec, stage};
 use crate::message::finding::{Rule, Subject};
@@ -154,9 +154,9 @@ impl Walker<'_> {
                 let label = tree.label(&path);
                 let message =
                     format!("`{text}` lies in the submodule `{label}`, whose files this repository does not hold");
-                Trouble::new(TroubleKind::Submodule { path }, message)
-                    .hint("copy the files into this repository, or name the submodule's repository by URL, with its commit")
-                    .hint(ADD_ALLOW)
+                Trouble::new(TroubleKind::Submodule { path }, message).hint(
+                    "copy the files into this repository, or name the submodule's repository by URL, with its commit",
+                )
             }
             Resolved::Missing { path } => {
                 Trouble::refused(format!("`{text}` leads nowhere: there is no `{}`", tree.label(&path)))
@@ -288,7 +288,7 @@ pub(super) fn absent(
         }
         Absence::Ignored(rule, pattern) => (
             format!("git ignores `{path}`: by `{pattern}` in {rule}"),
-            vec![format!("if it holds no secret, commit it: {}", stage([path])), ADD_ALLOW.to_owned()],
+            vec![format!("if it holds no secret, commit it: {}", stage([path]))],
         ),
     }
 }

@@ -13,6 +13,9 @@ use crate::message::failure::nearest;
 use crate::message::redact;
 use crate::os::limits::PATH;
 
+/// What to do about a template.
+pub(crate) const TEMPLATE: &str = "if it is a template, add its directory to `exclude` in `.kustomize-localize`";
+
 /// Reads a kustomization file.
 ///
 /// Returns what keeps its references from being read, in the order of the text. Whether a reference leads anywhere is not
@@ -98,8 +101,7 @@ fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
             wrong(line + 1, message, hint)
         } else {
             let is_template = text.contains("{{") || text.contains("{%");
-            let hint = "if it is a template, add its directory to `exclude` in `.kustomize-localize`";
-            let hint = if is_template { hint } else { "" };
+            let hint = if is_template { TEMPLATE } else { "" };
             Problem { hint: hint.to_owned(), ..error.context("not valid YAML") }
         }
     })

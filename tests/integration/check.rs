@@ -84,8 +84,7 @@ fn commands(findings: &[Value]) -> Vec<String> {
     let mut commands = Vec::new();
     let help = findings.iter().flat_map(|one| one["help"].as_array().unwrap());
     for command in help.filter_map(|help| command(help.as_str().unwrap())) {
-        // An exception mends nothing.
-        if !commands.contains(&command) && !command.ends_with("--add-allow") {
+        if !commands.contains(&command) {
             commands.push(command);
         }
     }

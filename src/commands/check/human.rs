@@ -131,9 +131,9 @@ fn overview(findings: &[&Finding], color: bool) -> String {
     out += &head("to begin:");
     out += "  see each of them: git kustomize-localize check -v\n";
     if findings.iter().any(|finding| finding.rule == Rule::RemoteReference) {
-        out += "  keep the URLs, and lock what they are now: git kustomize-localize lock\n";
+        out += "  lock what can be locked, and list the rest: git kustomize-localize init\n";
     }
-    out + "  let everything stay as it is: git kustomize-localize check --add-allow\n\n"
+    out + "\n"
 }
 
 /// Returns how often each of these is there, the most frequent first; nothing of nothing.

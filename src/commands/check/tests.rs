@@ -397,8 +397,7 @@ findings by upstream:
 
 to begin:
   see each of them: git kustomize-localize check -v
-  keep the URLs, and lock what they are now: git kustomize-localize lock
-  let everything stay as it is: git kustomize-localize check --add-allow
+  lock what can be locked, and list the rest: git kustomize-localize init
 
 for more: git kustomize-localize explain remote-reference missing-path
 checked 120 kustomizations with 120 references in the index: 120 errors

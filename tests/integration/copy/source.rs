@@ -187,7 +187,6 @@ fn uncommitted_files_are_reported_with_the_reason() {
                 "resources[1]: `other/staged.yaml` is on disk, but not committed",
                 "resources[2]: there is no `example/none`",
                 "git ignores `other/secret.env`: by `*.env` in .gitignore:2",
-                "hint: or let it stay as it is: git kustomize-localize check --add-allow",
                 "there is no `other/nowhere.pem`",
             ],
         );

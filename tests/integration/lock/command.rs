@@ -331,7 +331,7 @@ fn help_fits_why_it_could_not_be_resolved() {
     world.server.route(away, Reply::status(503));
     let lib = "https://github.com/acme/lib";
     let (gone, none) = ("acme/nowhere//web?ref=", "0".repeat(40));
-    let leave = "hint: to leave it remote, run `git kustomize-localize lock --add-allow`, or add to `allow` in `.kustomize-localize`:\n  - {url: ";
+    let leave = "hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:\n  - {url: ";
     for (url, says, may_be_left) in [
         (
             format!("{lib}//web?ref=v9"),
@@ -431,7 +431,7 @@ fn offline_takes_what_the_cache_holds() {
         .stderr_has("https://files.example.com/v1/app.yaml is not in the cache")
         .stderr_has("https://github.com/acme/lib?ref=v1 is not in the cache")
         .stderr_has("hint: run once without `--offline`")
-        .lacks("add-allow");
+        .lacks("leave it remote");
     run(&world, &[]).success();
     root(&world, "overlays/prod", "resources:\n- https://github.com/acme/lib//other?ref=v1\n");
     run(&world, &["--offline"]).success();
@@ -570,34 +570,4 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
     world.work.commit("lock");
     world.work.run(&["check"]).success();
     world.work.run(&["branch", "--no-verify"]).success();
-}
-
-#[test]
-fn all_else_that_stands_against_a_branch_is_allowed_at_once() {
-    let world = world();
-    world.upstream_of("acme/odd", &[("x.yaml", "x")]);
-    let text = "resources:\n- https://github.com/acme/odd?ref=v1\n- https://127.0.0.1:1/down.yaml\n- gone.yaml\n\
-                helmCharts:\n- {name: web, repo: 'https://charts.example.com', version: 1.2.3}\n";
-    world.commit(&[("overlays/odd/kustomization.yaml", text), (".kustomize-localize", "# ours\nhelm: false\n")]);
-    let config = || world.work.read(".kustomize-localize");
-    run(&world, &["--add-allow", "--dry-run"]).fails(2).stderr_has("cannot be used with");
-    // What does not answer today is no exception.
-    run(&world, &["--add-allow"])
-        .fails(1)
-        .stderr_has("added 3 entries to `allow` in .kustomize-localize: write the reason in place of `TODO`")
-        .stderr_has("not everything could be resolved: 1 error");
-    let allow = "allow:\n- {chart: 'https://charts.example.com#web@1.2.3', reason: TODO}\n\
-                 - {path: overlays/odd/gone.yaml, reason: TODO}\n- {url: 'https://github.com/acme/odd?ref=v1', reason: TODO}\n";
-    assert_eq!(config(), format!("# ours\nhelm: false\n{allow}"));
-    world.work.write("overlays/odd/kustomization.yaml", text.replace("- https://127.0.0.1:1/down.yaml\n", ""));
-    run(&world, &["--add-allow"]).success();
-    assert_eq!(config(), format!("# ours\nhelm: false\n{allow}"));
-    world.work.commit("lock");
-    world.work.run(&["check"]).success().stdout_has("warning[stale-allow]: `TODO` is a placeholder");
-    world.work.run(&["branch", "--no-verify"]).success();
-    world.work.run(&["verify", "localized/main"]).success();
-    // `check` adds for errors alone, or for all that would fail.
-    world.work.write("overlays/odd/kustomization.yaml", text.replace("gone.yaml", "other.yaml"));
-    world.work.run(&["check", "--add-allow"]).stderr_has("added 2 entries");
-    assert!(config().contains("- {path: overlays/odd/other.yaml, reason: TODO}\n"), "{}", config());
 }

@@ -17,6 +17,9 @@ pub(super) fn assert_valid(args: &[&str], stdout: &str) {
         let schema = match args[0] {
             "affected" => include_str!("../../../src/commands/affected/schema.json"),
             "diff" => include_str!("../../../src/commands/diff/schema.json"),
+            "init" => include_str!("../../../src/commands/init/schema.json"),
+            // The program without arguments is `status`.
+            "status" | "--format" | "--format=json" => include_str!("../../../src/commands/status/schema.json"),
             "check" => include_str!("../../../src/commands/check/schema.json"),
             "targets" => include_str!("../../../src/commands/targets/schema.json"),
             "tree" => include_str!("../../../src/commands/tree/schema.json"),

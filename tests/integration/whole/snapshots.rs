@@ -104,6 +104,17 @@ fn check() {
 }
 
 #[test]
+fn init_and_status() {
+    let world = world();
+    broken(&world);
+    say(
+        &world.work,
+        "init",
+        &["", "init --dry-run", "init", "init --format json", "status -v", "status --format json"],
+    );
+}
+
+#[test]
 fn lock_and_update() {
     let world = world();
     say(

@@ -1,0 +1,404 @@
+//! `init`: locks what can be locked, allows what is gone, and lists what people must edit. Nothing is written before all
+//! of it is known. `schema.json` describes the JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::messages::{self, changes, counted, lines};
+use super::output::{Done, Outcome, OutputArgs, Shown};
+use super::status::status;
+use super::{News, check, fetcher, fetching, lock};
+use crate::check::{Checked, RemoteReferences};
+use crate::config::{Config, FILE_NAME, is_placeholder};
+use crate::destination::working;
+use crate::fetch::Fetcher;
+use crate::graph;
+use crate::kustomization::TEMPLATE;
+use crate::message::failure::{Failure, Failures, Location, Result};
+use crate::message::finding::{Finding, Rule, Span};
+use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
+use crate::plan::{Changes, File};
+use crate::record::{Change, LOCK_NAME, Lock};
+use crate::tree::{Entry, path};
+use crate::workspace::{Workspace, repository_offline};
+
+/// Arguments of `init`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct InitArgs {
+    /// Say what would be done; may fetch into the cache, writes nothing else
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Use only what lock and cache hold
+    #[arg(long)]
+    offline: bool,
+}
+
+impl InitArgs {
+    pub(super) fn run(&self, output: &OutputArgs) -> Done {
+        let mut setup = Setup::open(self.offline, output.quiet)?;
+        setup.unrestrict()?;
+        setup.leave_out_templates()?;
+        setup.lock()?;
+        setup.allow_what_is_gone()?;
+        Ok(Box::new(setup.finish(self.dry_run)?))
+    }
+}
+
+/// A repository, with what is going to be written.
+struct Setup {
+    workspace: Workspace,
+    /// The lock that is there.
+    before: Lock,
+    fetcher: Fetcher,
+    relocked: Relocked,
+    /// The lock to write; none where that is the one that is there.
+    file: Option<File>,
+    /// The configuration that is there, and the one to write.
+    texts: [String; 2],
+    /// What is new in that.
+    added: Vec<String>,
+    /// What `check` says of all that.
+    checked: Checked,
+}
+
+impl Setup {
+    fn open(offline: bool, quiet: bool) -> Result<Setup, Failures> {
+        let workspace = Workspace::of_working_tree(true)?;
+        let before = workspace.lock.clone().unwrap_or_default();
+        let config = &workspace.config;
+        let locks = vec![without_charts(&before, config.helm).into()];
+        let fetcher = fetcher(workspace.repo(), fetching(config, offline, quiet), locks, None)?;
+        let text = match workspace.tree.entry(FILE_NAME)? {
+            Some(Entry::File { .. }) => String::from_utf8_lossy(&workspace.tree.read(FILE_NAME)?).into_owned(),
+            _ => String::new(),
+        };
+        // Of a conflict, what both sides hold.
+        let file = workspace.merged.is_some().then(|| before.render()).transpose()?;
+        let mut setup = Setup {
+            before: (*before).clone(),
+            fetcher,
+            relocked: Relocked::default(),
+            file: file.map(|text| File::plain(text.into_bytes())),
+            texts: [text.clone(), text],
+            added: Vec::new(),
+            checked: Checked::default(),
+            workspace,
+        };
+        setup.checked = setup.look(&setup.texts[1], &setup.workspace.config)?;
+        Ok(setup)
+    }
+
+    /// Returns what is written, with this configuration.
+    fn changes(&self, text: &str) -> Changes {
+        let text = (text != self.texts[0]).then(|| File::plain(text.as_bytes().to_vec()));
+        let files = [(FILE_NAME, text), (LOCK_NAME, self.file.clone())];
+        files.into_iter().filter_map(|(name, file)| Some((name.to_owned(), Some(file?)))).collect()
+    }
+
+    /// Checks what there is going to be.
+    fn look(&self, text: &str, config: &Config) -> Result<Checked, Failures> {
+        check::once_written(&self.workspace, &self.changes(text), config)
+    }
+
+    /// Takes a configuration, if it mends errors and makes none.
+    fn take_if_it_mends(&mut self, text: String, added: Vec<String>) -> Result<bool> {
+        let config = Config::parse(text.as_bytes(), FILE_NAME)?;
+        // One that leaves out everything finds nothing.
+        let Ok(checked) = self.look(&text, &config) else { return Ok(false) };
+        let (old, new) = (errors(&self.checked), errors(&checked));
+        let mends = new.len() < old.len() && new.is_subset(&old);
+        if mends {
+            self.texts[1] = text;
+            self.workspace.config = config;
+            self.added.extend(added);
+            self.checked = checked;
+        }
+        Ok(mends)
+    }
+
+    /// Lets roots load files from outside, where that is what is wrong.
+    fn unrestrict(&mut self) -> Result<()> {
+        let (key, value) = ("load-restrictor", "none");
+        if let Some(text) = Config::with(&self.texts[1], key, value)
+            && failing(&self.checked).any(|one| one.rule == Rule::OutOfScope)
+        {
+            self.take_if_it_mends(text, vec![format!("{key}: {value}")])?;
+        }
+        Ok(())
+    }
+
+    /// Leaves out the directories of templates, but for those that something else names: these are walked all the same.
+    fn leave_out_templates(&mut self) -> Result<()> {
+        let directory = |finding: &Finding| path::parent(&finding.path).to_owned();
+        let found = failing(&self.checked).filter(|one| is_template(one)).map(directory);
+        let mut templates: BTreeSet<String> = found.filter(|directory| !directory.is_empty()).collect();
+        for _ in 0..2 {
+            let entries: Vec<String> = templates.iter().map(|one| format!("- {}", Config::path_entry(one))).collect();
+            if entries.is_empty() {
+                return Ok(());
+            }
+            let text = append(&self.texts[1], "exclude", &entries)?;
+            let added = entries.iter().map(|entry| format!("exclude: {}", entry.trim_start_matches("- "))).collect();
+            let Ok(checked) = self.look(&text, &Config::parse(text.as_bytes(), FILE_NAME)?) else { return Ok(()) };
+            let still: BTreeSet<String> = failing(&checked).map(directory).collect();
+            if templates.is_disjoint(&still) {
+                self.take_if_it_mends(text, added)?;
+                return Ok(());
+            }
+            templates.retain(|directory| !still.contains(directory));
+        }
+        Ok(())
+    }
+
+    /// Locks what the configuration does not leave remote.
+    fn lock(&mut self) -> Result<(), Failures> {
+        let held = without_charts(&self.before, self.workspace.config.helm);
+        self.relocked = match up_to_date(&self.workspace)? {
+            Some(relocked) => relocked,
+            None => relock(&self.workspace, &held, &mut self.fetcher)?,
+        };
+        self.file = lock::to_write(&self.workspace, &self.before, &mut self.relocked)?;
+        self.checked = self.look(&self.texts[1], &self.workspace.config)?;
+        Ok(())
+    }
+
+    /// Allows what the server says is not there, as long as that leads to more of it; without what needs no exception.
+    fn allow_what_is_gone(&mut self) -> Result<(), Failures> {
+        let (text, mut entries) = (self.texts[1].clone(), BTreeSet::new());
+        loop {
+            let gone: Vec<_> = self.relocked.unresolved.iter().filter_map(|one| one.exception.as_deref()).collect();
+            let known = entries.len();
+            entries.extend(Config::entries(&gone));
+            if entries.len() == known {
+                break;
+            }
+            self.allow(&text, Vec::from_iter(entries.clone()))?;
+        }
+        let allow = &self.workspace.config.allow[..entries.len()];
+        let is_used = |index: usize| {
+            let by = |finding: &Finding| {
+                finding.allowed.as_ref().is_some_and(|by| by.path == FILE_NAME && by.span == allow[index].span)
+            };
+            let of = |what| self.workspace.config.allowed_by(graph::rule(what), &graph::subject(what), "");
+            self.checked.findings.iter().any(by)
+                || self.relocked.lock.left.iter().any(|left| of(&left.what) == Some(index))
+        };
+        let used: Vec<String> =
+            entries.iter().enumerate().filter(|(index, _)| is_used(*index)).map(|(_, entry)| entry.clone()).collect();
+        if used.len() < entries.len() {
+            self.allow(&text, used.clone())?;
+        }
+        self.added.extend(used.iter().map(|entry| format!("allow: {}", entry.trim_start_matches("- "))));
+        Ok(())
+    }
+
+    /// Adds entries of `allow` to a configuration, and locks by that.
+    fn allow(&mut self, text: &str, entries: Vec<String>) -> Result<(), Failures> {
+        self.texts[1] = if entries.is_empty() { text.to_owned() } else { append(text, "allow", &entries)? };
+        self.workspace.config = Config::parse(self.texts[1].as_bytes(), FILE_NAME)?;
+        self.lock()
+    }
+
+    fn finish(self, dry_run: bool) -> Result<Initialized, Failures> {
+        let changes = self.changes(&self.texts[1]);
+        if !dry_run {
+            working::write(&self.workspace, &changes)?;
+        }
+        Ok(Initialized {
+            outcome: working_status(&changes, dry_run),
+            edit: self.edits(),
+            files: changes.into_keys().collect(),
+            remote_references: self.checked.remote,
+            changes: Lock::changes(&self.before, &self.relocked.lock),
+            configuration: self.added,
+            kept: self.workspace.merged.clone().unwrap_or_default(),
+            status: self.checked.status(),
+            next: if dry_run { INIT.to_owned() } else { status(&repository_offline()?)?.next },
+        })
+    }
+
+    /// Returns what people must edit, by place.
+    fn edits(&self) -> Vec<Edit> {
+        let mut edits: Vec<Edit> = self.relocked.unresolved.iter().map(Edit::of_failure).collect();
+        let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|one| (one.path.clone(), one.line)).collect();
+        // Why it is not locked is known.
+        let is_said = |finding: &Finding| {
+            let line = finding.span.map_or(0, |span| span.line);
+            finding.rule == Rule::RemoteReference && unresolved.contains(&(finding.path.clone(), line))
+        };
+        edits.extend(failing(&self.checked).filter(|finding| !is_said(finding)).map(Edit::of_finding));
+        let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
+        edits.extend(unreasoned.map(|entry| Edit {
+            path: FILE_NAME.to_owned(),
+            line: entry.span.line,
+            rule: Rule::StaleAllow,
+            message: entry.text.clone(),
+            help: vec![format!("write why each stays as it is, in place of `{}`", entry.reason)],
+            cause: "exceptions without a reason".to_owned(),
+        }));
+        edits.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
+        edits
+    }
+}
+
+fn working_status(changes: &Changes, dry_run: bool) -> super::Status {
+    if changes.is_empty() {
+        super::Status::Unchanged
+    } else if dry_run {
+        super::Status::DryRun
+    } else {
+        super::Status::Written
+    }
+}
+
+const INIT: &str = "git kustomize-localize init";
+
+/// Returns the configuration with more entries in a list; refuses one that is not written line by line.
+fn append(text: &str, key: &str, entries: &[String]) -> Result<String> {
+    Config::append(text, key, entries).ok_or_else(|| {
+        let failure = Failure::new(format!(
+            "nothing was written: cannot add entries to `{FILE_NAME}`: its list `{key}` is not written as one entry a line"
+        ));
+        let failure = failure.hint(format!("write them below `{key}:` by hand:"));
+        entries.iter().cloned().fold(failure, Failure::hint)
+    })
+}
+
+fn failing(checked: &Checked) -> impl Iterator<Item = &Finding> {
+    checked.findings.iter().filter(|one| one.fails())
+}
+
+fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
+    failing(checked).map(|one| (one.rule, &*one.path, one.span, &*one.message)).collect()
+}
+
+/// Returns whether something is wrong because its file is filled in by something else before it is built.
+fn is_template(finding: &Finding) -> bool {
+    let is_filled_in = |text: &String| ["{{", "{%", "${"].iter().any(|mark| text.contains(mark));
+    [&finding.path, &finding.reference].into_iter().any(is_filled_in)
+        || finding.help.iter().any(|help| help == TEMPLATE)
+}
+
+/// Something that people must edit.
+#[derive(Debug, Serialize)]
+struct Edit {
+    path: String,
+    /// 0 for the file as a whole.
+    line: usize,
+    rule: Rule,
+    message: String,
+    help: Vec<String>,
+    /// What it has in common with others.
+    #[serde(skip)]
+    cause: String,
+}
+
+impl Edit {
+    fn of_finding(finding: &Finding) -> Edit {
+        let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
+        Edit {
+            path: finding.path.clone(),
+            line: finding.span.map_or(0, |span| span.line),
+            rule: finding.rule,
+            message: finding.message.clone(),
+            help: finding.help.clone(),
+            cause: ways.collect::<Vec<_>>().join("\n"),
+        }
+    }
+
+    /// What could not be resolved stands in the user's file that leads there.
+    fn of_failure(failure: &Failure) -> Edit {
+        let place = failure.chain.first().or(failure.location.as_deref()).cloned();
+        let Location { file, line, .. } = place.unwrap_or_default();
+        let message = if failure.chain.is_empty() { failure.message.clone() } else { failure.to_string() };
+        Edit {
+            path: file,
+            line,
+            rule: Rule::RemoteReference,
+            cause: message.clone(),
+            message,
+            help: failure.hints.clone(),
+        }
+    }
+
+    fn place(&self) -> String {
+        if self.line > 0 { format!("{}:{}", self.path, self.line) } else { self.path.clone() }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+struct Initialized {
+    outcome: super::Status,
+    /// What was written.
+    files: Vec<String>,
+    remote_references: RemoteReferences,
+    #[serde(skip)]
+    changes: Vec<Change>,
+    /// What is new in the configuration, each with its key.
+    configuration: Vec<String>,
+    /// What people must edit.
+    edit: Vec<Edit>,
+    /// What both sides of a conflict changed.
+    kept: Vec<Failure>,
+    #[serde(skip)]
+    status: u8,
+    /// The next command.
+    next: String,
+}
+
+impl Initialized {
+    /// Returns what must be edited, by cause: what is the same of all is said once.
+    fn edits(&self) -> Vec<String> {
+        let mut groups: BTreeMap<(Rule, &str), Vec<&Edit>> = BTreeMap::new();
+        for edit in &self.edit {
+            groups.entry((edit.rule, &edit.cause)).or_default().push(edit);
+        }
+        let mut out = Vec::new();
+        for ((rule, _), group) in groups {
+            let Some(one) = group.first() else { continue };
+            let is_same = group.len() > 1 && group.iter().all(|other| other.message == one.message);
+            let message = if is_same { format!(": {}", one.message) } else { String::new() };
+            out.push(format!("{} to edit ({rule}){message}", counted(group.len(), "place")));
+            let line = |edit: &Edit| if is_same { String::new() } else { format!(": {}", edit.message) };
+            out.extend(group.iter().map(|edit| format!("  {}{}", edit.place(), line(edit))));
+            // What is another command for each is in `check`.
+            let shared = one.help.iter().filter(|help| group.iter().all(|other| other.help.contains(help)));
+            out.extend(shared.map(|help| format!("  help: {help}")));
+        }
+        out
+    }
+}
+
+impl Outcome for Initialized {
+    fn text(&self, shown: Shown) -> String {
+        let done = match self.outcome {
+            super::Status::DryRun => "would write",
+            _ => "wrote",
+        };
+        let mut out: Vec<String> = self.files.iter().map(|file| format!("{done} {file}")).collect();
+        out.extend(changes(&self.changes, &News::new(), shown.verbose));
+        out.extend(self.configuration.iter().map(|line| format!("  {FILE_NAME}: {line}")));
+        if out.is_empty() {
+            let RemoteReferences { locked, allowed, .. } = self.remote_references;
+            out.push(format!("nothing to write: {locked} locked, {allowed} allowed"));
+        }
+        out.extend(self.edits());
+        if self.status == 0 {
+            out.push("check is green; to keep it so: git kustomize-localize hook install; for a job: git kustomize-localize help recipes".to_owned());
+        }
+        out.push(format!("next: {}", self.next));
+        lines(out)
+    }
+
+    fn said(&self, _output: &OutputArgs) -> String {
+        messages::failures(&self.kept)
+    }
+
+    fn status(&self) -> u8 {
+        self.status.max(u8::from(!self.kept.is_empty()))
+    }
+}

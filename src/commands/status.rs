@@ -1,0 +1,273 @@
+//! `status`: what is here, on one screen, and the next command. `schema.json` describes the JSON.
+
+use std::rc::Rc;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::check::{self, Base};
+use super::messages::{counted, first, lines, listed};
+use super::output::{Done, Outcome, Shown};
+use super::targets::{described, named, surveyed};
+use crate::check::{Checked, Checking, RemoteReferences};
+use crate::destination::{BranchOptions, Destination, State, commit, uncommitted};
+use crate::git::{LocalRepo, branch_of};
+use crate::graph::Graph;
+use crate::message::failure::{Failures, Result, command};
+use crate::message::finding::Severity;
+use crate::record::history::{PREFIX, is_ours};
+use crate::targets::Target;
+use crate::tree::SharedTree;
+use crate::tree::git::{GitTree, object_id};
+use crate::tree::overlay::OverlayTree;
+use crate::workspace::{Workspace, repository_offline};
+
+/// How many targets are named without `verbose`.
+const NAMED: usize = 10;
+
+/// Arguments of `status`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct StatusArgs {}
+
+impl StatusArgs {
+    pub(super) fn run(&self) -> Done {
+        Ok(Box::new(status(&repository_offline()?)?))
+    }
+}
+
+/// What is here.
+#[derive(Debug, Serialize)]
+pub(super) struct Status {
+    #[serde(flatten)]
+    source: Checking,
+    kustomizations: usize,
+    remote_references: RemoteReferences,
+    errors: usize,
+    warnings: usize,
+    /// How many things could not be looked at.
+    failures: usize,
+    targets: Vec<TargetStatus>,
+    branch: Branch,
+    /// The next command.
+    pub next: String,
+}
+
+/// What is deployed.
+#[derive(Debug, Serialize)]
+struct TargetStatus {
+    name: String,
+    file: String,
+    line: usize,
+    #[serde(flatten)]
+    state: Reach,
+}
+
+/// What the build of a target needs of other hosts.
+#[derive(Debug, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+enum Reach {
+    Remote {
+        /// What it names there.
+        reaches: Vec<String>,
+    },
+    Unknown {
+        why: String,
+    },
+    /// Nothing.
+    Localized,
+}
+
+/// The localized branch.
+#[derive(Debug, Serialize)]
+struct Branch {
+    /// None where it has no name.
+    name: Option<String>,
+    #[serde(flatten)]
+    state: State,
+}
+
+/// Looks at the working tree, or at HEAD where there is none, and at the branch.
+pub(super) fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
+    let head = here.commit("HEAD")?;
+    let checking = if here.top.is_some() { Checking::WorkingTree } else { Checking::of(Some("HEAD")) };
+    let checked = match (&here.top, &head) {
+        (None, None) => Checked::failed(checking.clone(), Vec::new()),
+        _ => check::check(here, &checking, &[], &Base::Own)?,
+    };
+    let found = match checked.kustomizations {
+        0 => None,
+        // What deploys what cannot be told either.
+        _ if !checked.failures.is_empty() => None,
+        _ => Some(surveyed(here, &check::open(here, &checking)?.tree)?),
+    };
+    let targets = found.iter().flat_map(|(_, found)| &found.targets).map(TargetStatus::of).collect();
+    let branch = if head.is_some() { Branch::of(here) } else { Branch::missing() };
+    let mut status = Status::of(checked, targets, branch);
+    let graph = found.as_ref().map(|(explored, _)| &explored.graph);
+    if let Some(next) = status.before_branch(here, graph)? {
+        status.next = next;
+    }
+    Ok(status)
+}
+
+impl Status {
+    fn of(checked: Checked, targets: Vec<TargetStatus>, branch: Branch) -> Status {
+        let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
+        let next = branch.next();
+        Status {
+            source: checked.source,
+            kustomizations: checked.kustomizations,
+            remote_references: checked.remote,
+            errors,
+            warnings,
+            failures: checked.failures.len(),
+            targets,
+            branch,
+            next,
+        }
+    }
+
+    /// Returns what comes before the branch; none where that is next.
+    fn before_branch(&self, here: &Rc<LocalRepo>, graph: Option<&Graph>) -> Result<Option<String>> {
+        let head = here.head()?.filter(|head| is_ours(head));
+        if let Some(source) = head.as_deref().and_then(branch_of).and_then(|branch| branch.strip_prefix(PREFIX)) {
+            return Ok(Some(command("git switch", [source])));
+        }
+        let is_red = self.errors > 0 || self.remote_references.neither > 0;
+        if self.kustomizations == 0 && self.failures == 0 {
+            return Ok(Some("git kustomize-localize help".to_owned()));
+        }
+        let Some(top) = &here.top else {
+            let is_done = !is_red && self.failures == 0 && self.remote_references.locked > 0;
+            return Ok((!is_done).then(|| "git kustomize-localize check --rev HEAD".to_owned()));
+        };
+        if is_red && self.failures == 0 {
+            return Ok(Some("git kustomize-localize init".to_owned()));
+        }
+        let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
+        // What a branch does not read does not keep it from being made.
+        let in_use = graph.filter(|_| has_remote).into_iter().flat_map(Graph::own_paths).map(str::to_owned);
+        let changed = uncommitted(here, &*head_tree(here)?, in_use.collect())?;
+        if self.failures == 0 && !changed.is_empty() {
+            return Ok(Some(format!("{} -m 'Lock what is remote'", commit(top, &changed))));
+        }
+        let is_next = self.failures == 0 && self.remote_references.locked > 0;
+        Ok((!is_next).then(|| "git kustomize-localize check".to_owned()))
+    }
+}
+
+/// Returns the files of HEAD; none where there is no commit.
+fn head_tree(here: &Rc<LocalRepo>) -> Result<SharedTree> {
+    Ok(match here.commit("HEAD")? {
+        Some(head) => Rc::new(GitTree::of_here(here.clone(), object_id(&head.tree)?)?),
+        None => Rc::new(OverlayTree::default()),
+    })
+}
+
+impl TargetStatus {
+    fn of(target: &Target) -> TargetStatus {
+        let state = match target.reaches.as_deref() {
+            Some([]) => Reach::Localized,
+            Some(reached) => {
+                Reach::Remote { reaches: reached.iter().map(|one| format!("{}: {}", one.name, one.state)).collect() }
+            }
+            None => Reach::Unknown { why: described(&target.place) },
+        };
+        TargetStatus { name: named(target), file: target.object.file.clone(), line: target.object.line, state }
+    }
+
+    fn text(&self) -> String {
+        let (state, why) = match &self.state {
+            Reach::Localized => ("localized", String::new()),
+            Reach::Remote { reaches } => {
+                let more = if reaches.len() > 1 { format!(" and {} more", reaches.len() - 1) } else { String::new() };
+                ("remote", format!(": {}{more}", reaches.first().map_or("", String::as_str)))
+            }
+            Reach::Unknown { why } => ("unknown", format!(": {why}")),
+        };
+        format!("  {state:<9}  {}:{}: {}{why}", self.file, self.line, self.name)
+    }
+}
+
+impl Branch {
+    fn missing() -> Branch {
+        Branch { name: None, state: State::Missing }
+    }
+
+    /// Looks at the branch that HEAD would be localized on.
+    fn of(here: &Rc<LocalRepo>) -> Branch {
+        let look = || -> Result<Option<Branch>, Failures> {
+            // By name, so that what is not committed is in nobody's way.
+            let workspace = Workspace::of_rev(here.clone(), Some("HEAD"))?;
+            let destination = Destination::open(&workspace, Some(&BranchOptions::default()), None, true)?;
+            let Some(on) = destination.branch() else { return Ok(None) };
+            Ok(Some(Branch { name: Some(on.branch.name.clone()), state: on.state()? }))
+        };
+        match look() {
+            Ok(branch) => branch.unwrap_or_else(Branch::missing),
+            Err(failures) => Branch { name: None, state: State::unknown(failures) },
+        }
+    }
+
+    /// Returns the command that brings it up to date, or shows it.
+    fn next(&self) -> String {
+        match (&self.state, &self.name) {
+            (State::Missing | State::Behind { .. }, _) => "git kustomize-localize branch".to_owned(),
+            (State::UpToDate | State::Edited { .. }, Some(name)) => command("git kustomize-localize verify", [name]),
+            (State::Unknown { hint: Some(hint), .. }, _) if hint.starts_with("git ") => hint.clone(),
+            _ => "git kustomize-localize check".to_owned(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let state = match &self.state {
+            State::Missing => "missing".to_owned(),
+            State::UpToDate => "up to date".to_owned(),
+            State::Behind { commits: Some(count) } => format!("{} behind", counted(*count, "commit")),
+            State::Behind { commits: None } => "behind".to_owned(),
+            State::Edited { paths } => format!("edited by hand: {}", listed(paths, 3)),
+            State::Unknown { why, .. } => format!("unknown: {why}"),
+        };
+        match &self.name {
+            Some(name) => format!("branch {name}: {state}"),
+            None => format!("branch: {state}"),
+        }
+    }
+}
+
+impl Outcome for Status {
+    fn text(&self, shown: Shown) -> String {
+        let RemoteReferences { locked, allowed, neither } = self.remote_references;
+        let remote = counted(locked + allowed + neither, "remote reference");
+        let mut out = vec![match self.kustomizations {
+            0 => "no kustomization".to_owned(),
+            count => format!(
+                "{}, {remote}: {locked} locked, {allowed} allowed, {neither} neither",
+                counted(count, "kustomization")
+            ),
+        }];
+        if self.errors + self.warnings + self.failures > 0 {
+            let failed = match self.failures {
+                0 => String::new(),
+                count => format!(", {count} could not be looked at"),
+            };
+            let [errors, warnings] = [counted(self.errors, "error"), counted(self.warnings, "warning")];
+            out.push(format!("check: {errors}, {warnings}{failed}"));
+        }
+        if !self.targets.is_empty() {
+            let count = |is: fn(&Reach) -> bool| self.targets.iter().filter(|target| is(&target.state)).count();
+            let localized = count(|state| matches!(state, Reach::Localized));
+            let remote = count(|state| matches!(state, Reach::Remote { .. }));
+            let unknown = self.targets.len() - localized - remote;
+            let all = counted(self.targets.len(), "target");
+            out.push(format!("{all}: {localized} localized, {remote} remote, {unknown} unknown"));
+            let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
+            targets.sort_by_key(|target| matches!(target.state, Reach::Localized));
+            let most = if shown.verbose { usize::MAX } else { NAMED };
+            out.extend(first(targets.into_iter().map(TargetStatus::text), most));
+        }
+        out.push(self.branch.text());
+        out.push(format!("next: {}", self.next));
+        lines(out)
+    }
+}

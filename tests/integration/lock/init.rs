@@ -1,0 +1,237 @@
+//! `init`: what is locked, allowed and configured, and what is left for people.
+
+use crate::support::{Output, Reply, Running, World, config_map};
+
+const LOCK: &str = "kustomize-localize.lock";
+const CONFIG: &str = ".kustomize-localize";
+const LIB: &str = "https://github.com/acme/lib";
+
+fn world(files: &[(&str, &str)]) -> World {
+    let world = World::acme();
+    world.sandbox.offer_itself();
+    world.commit(files);
+    world
+}
+
+fn init(world: &World, args: &[&str]) -> Output {
+    world.work.run_as_is(&[&["init"], args].concat())
+}
+
+/// Returns the configuration and the lock; empty where there is none.
+fn written(world: &World) -> [String; 2] {
+    [CONFIG, LOCK].map(|name| std::fs::read_to_string(world.work.path().join(name)).unwrap_or_default())
+}
+
+/// Asserts that running it again writes nothing, and says the same of what must be edited.
+#[track_caller]
+fn again(world: &World, first: &Output) {
+    let before = written(world);
+    let second = world.work.run_as_is(&["init"]);
+    second.stdout_has("nothing to write: ");
+    assert_eq!(second.status, first.status);
+    assert_eq!(written(world), before);
+    let list = |output: &Output| {
+        let start = output.stdout.find(" to edit (").and_then(|at| output.stdout[..at].rfind('\n'));
+        start.map(|at| output.stdout[at..].to_owned())
+    };
+    assert_eq!(list(&second), list(first));
+}
+
+/// Runs the command that is printed as the next one.
+#[track_caller]
+fn next(world: &World, output: &Output) -> Output {
+    let (_, command) = output.stdout.trim_end().rsplit_once("next: ").unwrap();
+    let mut shell = world.sandbox.command("sh", world.work.path());
+    Running::start(shell.args(["-c", command])).wait()
+}
+
+#[test]
+fn live_references_are_locked_and_the_next_commands_make_the_branch() {
+    let world = world(&[
+        ("base/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n"),
+        ("app/kustomization.yaml", "resources: [../base, 'https://files.example.com/v1/app.yaml']\n"),
+    ]);
+    init(&world, &["--dry-run"]).success().stdout_has("would write kustomize-localize.lock\n");
+    assert_eq!(written(&world), ["", ""]);
+    let first = init(&world, &[]);
+    first
+        .success()
+        .stdout_has("wrote kustomize-localize.lock\n")
+        .stdout_has("  added https://github.com/acme/lib?ref=v1 ")
+        .stdout_has("git kustomize-localize hook install")
+        .stdout_has("next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock what is remote'\n");
+    assert!(!world.work.path().join(CONFIG).exists());
+    again(&world, &first);
+    next(&world, &first).success();
+    world.work.run_as_is(&["check"]).success();
+    let status = world.work.run_as_is(&["status"]);
+    status.success().stdout_has("next: git kustomize-localize branch\n");
+    next(&world, &status).success();
+    world.work.run_as_is(&["status"]).success().stdout_has("branch localized/main: up to date\n");
+}
+
+#[test]
+fn a_dead_ref_leaves_its_neighbours_localized() {
+    let reference = |rest: &str| format!("resources: ['{LIB}{rest}']\n");
+    let world = world(&[
+        ("a/kustomization.yaml", &reference("?ref=nosuch")),
+        ("b/kustomization.yaml", &reference("//other?ref=v1")),
+        ("c/kustomization.yaml", &reference("//web?ref=v1")),
+    ]);
+    let first = init(&world, &[]);
+    first.success().stdout_has("wrote .kustomize-localize\n").stdout_has("1 place to edit (stale-allow)\n");
+    let [config, _] = written(&world);
+    assert_eq!(config.matches("- {").count(), 1, "{config}");
+    assert!(config.contains("ref=nosuch") && !config.contains("refs:"), "{config}");
+    again(&world, &first);
+    next(&world, &first).success();
+    world.work.run_as_is(&["check"]).success().stdout_has("`TODO` is a placeholder");
+    world.work.run_as_is(&["branch"]).success().stdout_has("3 references rewritten");
+    let branch = |root: &str| world.work.show("localized/main", &format!("{root}/kustomization.yaml"));
+    assert_eq!(branch("a"), reference("?ref=nosuch"));
+    for live in ["b", "c"] {
+        assert!(branch(live).contains("localized-files/github.com/acme/lib/v1/"), "{}", branch(live));
+    }
+    // A new reference to the same repository is not covered.
+    world.work.write("d/kustomization.yaml", reference("?ref=other"));
+    world.work.run_as_is(&["check"]).fails(1).stdout_has("error[remote-reference]");
+}
+
+#[test]
+fn an_outage_is_named_and_allowed_by_nothing() {
+    let world = world(&[(
+        "app/kustomization.yaml",
+        "resources:\n- https://127.0.0.1:1/acme/lib//web?ref=v1\n- https://files.example.com/away.yaml\n\
+         - https://github.com/acme/none//x?ref=v1\n- https://files.example.com/gone.yaml\n",
+    )]);
+    world.server.route("https://files.example.com/away.yaml", Reply::status(503));
+    world.server.route("https://files.example.com/gone.yaml", Reply::status(404));
+    let first = init(&world, &[]);
+    first
+        .fails(1)
+        .stdout_has("could not fetch https://127.0.0.1:1/acme/lib: ")
+        .stdout_has("  app/kustomization.yaml:2")
+        .stdout_has("503")
+        .stdout_has("next: git kustomize-localize init\n");
+    let [config, _] = written(&world);
+    assert_eq!(config.matches("reason: TODO").count(), 2, "{config}");
+    assert!(config.contains("acme/none") && config.contains("gone.yaml"), "{config}");
+    assert!(!config.contains("127.0.0.1") && !config.contains("away"), "{config}");
+    again(&world, &first);
+}
+
+#[test]
+fn templates_that_nothing_names_are_left_out() {
+    let template = "resources:\n{{- range .all }}\n- {{ . }}\n{{- end }}\n";
+    let variable = "resources: ['https://github.com/acme/lib//web?ref=${VERSION}']\n";
+    let world = world(&[
+        ("app/kustomization.yaml", "resources: [../named]\n"),
+        ("named/kustomization.yaml", template),
+        ("templates/a/kustomization.yaml", template),
+        ("templates/b/kustomization.yaml", variable),
+        ("{{cookie.name}}/base/kustomization.yaml", "resources: [gone.yaml]\n"),
+    ]);
+    let first = init(&world, &[]);
+    // What `exclude` does not mend is for people.
+    first
+        .fails(1)
+        .stdout_has("  .kustomize-localize: exclude: templates/a\n")
+        .stdout_has("  named/kustomization.yaml:2: not valid YAML");
+    let [config, _] = written(&world);
+    assert_eq!(config, "exclude:\n- templates/a\n- templates/b\n- '[{][{]cookie.name[}][}]/base'\n");
+    again(&world, &first);
+}
+
+#[test]
+fn files_outside_of_their_roots_take_one_line() {
+    let files = [
+        ("app/kustomization.yaml", "resources: [../shared/x.yaml, ../shared/y.yaml]\n"),
+        ("shared/x.yaml", &config_map("x")),
+        ("shared/y.yaml", &config_map("y")),
+    ];
+    let world = world(&files);
+    let first = init(&world, &[]);
+    first.success().stdout_has("  .kustomize-localize: load-restrictor: none\n").lacks("wrote kustomize-localize.lock");
+    assert_eq!(written(&world), ["load-restrictor: none\n", ""]);
+    again(&world, &first);
+    // What somebody decided stays.
+    world.work.write(CONFIG, "load-restrictor: root-only # ours\n");
+    init(&world, &[]).fails(1).stdout_has("2 places to edit (out-of-scope)");
+    assert_eq!(world.work.read(CONFIG), "load-restrictor: root-only # ours\n");
+}
+
+#[test]
+fn what_people_must_edit_is_listed_by_cause() {
+    let world = world(&[
+        ("a/kustomization.yaml", "resources: [x.yaml]\nresources: [y.yaml]\n"),
+        ("b/kustomization.yaml", "resources: [\n"),
+        ("c/kustomization.yaml", "resources:\n- gone.yaml\n- gone.yaml\n"),
+        ("d/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n"),
+    ]);
+    let first = init(&world, &[]);
+    first
+        .fails(1)
+        .stdout_has("wrote kustomize-localize.lock\n")
+        .stdout_has("  a/kustomization.yaml:2: ")
+        .stdout_has("  b/kustomization.yaml:")
+        .stdout_has("2 places to edit (missing-path): there is no `c/gone.yaml`\n  c/kustomization.yaml:2\n  c/kustomization.yaml:3\n");
+    again(&world, &first);
+    let json = world.work.run_as_is(&["init", "--format", "json"]);
+    json.fails(1).stdout_has("\"outcome\": \"unchanged\"").stdout_has("\"rule\": \"invalid-kustomization\"");
+}
+
+#[test]
+fn no_byte_of_the_configuration_changes() {
+    let dead = "https://files.example.com/gone.yaml";
+    let ours = "# ours\ninclude: [app] # here\nallow: # why\n  # first\n  - {url: github.com/acme/none, refs: any, reason: kept}\n\nhelm: false\n";
+    let world = world(&[
+        ("app/kustomization.yaml", &format!("resources: ['{dead}', 'https://github.com/acme/none?ref=v1']\n")),
+        (CONFIG, ours),
+    ]);
+    world.server.route(dead, Reply::status(404));
+    init(&world, &[]).success();
+    let [config, _] = written(&world);
+    let new = config.lines().find(|line| line.contains("gone.yaml")).unwrap();
+    assert_eq!(config.replace(&format!("{new}\n"), ""), ours);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_edited_is_refused_and_nothing_is_written() {
+    let dead = "https://files.example.com/gone.yaml";
+    let world = world(&[("app/kustomization.yaml", &format!("resources: ['{dead}', '{LIB}//web?ref=v1']\n"))]);
+    world.server.route(dead, Reply::status(404));
+    for (config, says) in [
+        ("allow: [{url: a.example, refs: any, reason: r}]\n", "its list `allow` is not written as one entry a line"),
+        ("{helm: false}\n", "its list `allow` is not written as one entry a line"),
+        ("helm: [\n", ".kustomize-localize:"),
+        ("unknown: x\n", ".kustomize-localize:1"),
+    ] {
+        world.work.write(CONFIG, config);
+        let output = world.work.run_unchanged(&["init"]);
+        output.fails(2).stderr_has(says);
+        if says.starts_with("its") {
+            output.stderr_has("files.example.com/gone.yaml");
+        }
+    }
+}
+
+#[test]
+fn without_anything_remote_there_is_nothing_to_write() {
+    let world = world(&[("app/kustomization.yaml", "namePrefix: a-\n")]);
+    world.work.run_unchanged(&["init"]).success().stdout_has("next: git kustomize-localize check\n");
+    world.work.run_unchanged(&["status"]).success().stdout_has("0 remote references");
+    let nowhere = world.sandbox.path("nowhere");
+    std::fs::create_dir(&nowhere).unwrap();
+    world.sandbox.run(&nowhere, &["init"]).fails(2).stderr_has("not a git repository");
+}
+
+#[test]
+fn offline_the_cache_is_enough() {
+    let world = world(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n")]);
+    init(&world, &["--offline"]).fails(1).stdout_has("is not in the cache");
+    assert_eq!(written(&world), ["", ""]);
+    init(&world, &[]).success();
+    world.work.write("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=v1']\n");
+    init(&world, &["--offline"]).success();
+    assert!(world.work.read(LOCK).contains("other"));
+}
