@@ -5,6 +5,7 @@
 //! in turn (`Context`). What the walk could not follow has the text that the walk gave it, and the rule that one table
 //! gives it (`context::rule`); rules say the rest. Where findings stand in their files is filled in last (`fill`).
 
+mod behind;
 mod context;
 mod deployed;
 mod deployed_remote;
@@ -15,7 +16,6 @@ mod function;
 mod invalid_kustomization;
 mod invalid_target;
 mod known;
-mod left;
 mod locked_reference;
 mod missing_path;
 mod missing_target;
@@ -78,9 +78,12 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
     let lock_places = input.tree.locks()?;
+    let locks = locks(&input, &lock_places, &mut failures);
+    let top = locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| lock);
     let options = graph::Options {
         load_restrictor: input.config.load_restrictor,
         leave: Some(input.config),
+        lock: top,
         ignores_comments: input.own.is_some(),
         absences: input.absences,
         ..graph::Options::default()
@@ -89,12 +92,10 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let flux = targets::flux_objects(&explored);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));
-    let locks = locks(&input, &lock_places, &mut failures);
     let failed = explored.troubles.iter();
     let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
-    let broken_lock =
-        lock_places.iter().any(|place| place == LOCK_NAME) && !locks.iter().any(|(directory, _)| directory.is_empty());
+    let broken_lock = lock_places.iter().any(|place| place == LOCK_NAME) && top.is_none();
     let context = Context::new(&explored, &input, &targets, &locks, broken_lock);
     let mut findings = find(&context, &RULES);
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
@@ -171,7 +172,7 @@ const RULES: [Find; 19] = [
     edited_copy::find,
     stale_lock::find,
     stale_allow::unmatched,
-    left::find,
+    behind::find,
 ];
 
 /// Makes a finding about a whole file.
@@ -365,12 +366,13 @@ impl Checked {
     }
 
     /// Judges a change to `base`: leaves out what that has too, which is `old`, and adds the exceptions that the change
-    /// itself adds for the rest.
-    pub fn judge(&mut self, old: &[Finding], base: &str, config: &Config, tree: &dyn Tree) {
+    /// itself adds for the rest. `before` is the lock of the base: what it localizes may not become remote unseen.
+    pub fn judge(&mut self, old: &[Finding], base: &str, config: &Config, before: &Lock, tree: &dyn Tree) {
+        let unlocked = new_exception::no_longer_localized(&self.findings, config, before);
         self.leave_out(old, base);
         floating_ref::leave_out_remote(&mut self.findings);
         let new = new_exception::find(&self.findings, config);
-        self.findings.extend(new);
+        self.findings.extend(new.into_iter().chain(unlocked));
         fill(tree, &mut self.findings);
         sort(&mut self.findings);
     }

@@ -41,6 +41,7 @@ use crate::git::{LocalRepo, RemoteGit};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::record::Lock;
+use crate::reference::Upstream;
 use crate::workspace::Workspace;
 use output::{FAILED, Format, OutputArgs, ended, failed, finish, print, say};
 
@@ -239,8 +240,8 @@ pages! {
     "generate" "help"
 }
 
-/// The subjects of the newest upstream commits in what moved, by the label of its entry.
-type News = BTreeMap<String, Vec<String>>;
+/// The subjects of the newest upstream commits in what moved.
+type News = BTreeMap<Upstream, Vec<String>>;
 
 /// What happened to the files that a command was to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

@@ -22,7 +22,7 @@ mod upstream;
 
 pub(crate) use budget::MAX_FILE_SIZE;
 pub(crate) use cache::Cache;
-pub(crate) use history::{Histories, History};
+pub(crate) use history::{Histories, History, Move};
 pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use published::Published;
@@ -40,8 +40,8 @@ use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact::SafeUrl;
-use crate::record::{Lock, Remote, sha256_hex};
-use crate::reference::{self, Pin, RepoRef, RepoSpec};
+use crate::record::{Lock, sha256_hex};
+use crate::reference::{self, Pin, RepoRef, RepoSpec, Upstream};
 use crate::tree::{self, Resolved};
 
 use checkout::CheckoutTree;
@@ -90,23 +90,12 @@ enum Key {
 }
 
 impl Key {
-    /// Returns what names it, without secrets.
-    fn label(&self) -> String {
+    /// Returns what it is in a record, without secrets.
+    fn upstream(&self) -> Upstream {
         match self {
-            Key::Git(RepoRef { url, reference: Some(reference), .. }) => format!("{}?ref={reference}", url.shown()),
-            Key::Git(RepoRef { url, .. }) | Key::File(url) => url.shown(),
-            Key::Chart(chart) => chart.label(),
-        }
-    }
-
-    /// Returns the commit or the sha256 that a lock holds for it.
-    fn locked(&self, lock: &Lock) -> Option<String> {
-        match self {
-            Key::Git(RepoRef { url, reference, submodules }) => {
-                lock.find_git(&url.shown(), reference.as_deref(), *submodules).map(|entry| entry.commit.clone())
-            }
-            Key::File(url) => lock.find_file(&url.shown()).map(|entry| entry.sha256.clone()),
-            Key::Chart(chart) => chart.locked(lock).map(|entry| entry.sha256.clone()),
+            Key::Git(repository) => repository.upstream(),
+            Key::File(url) => Upstream::File { url: url.shown() },
+            Key::Chart(chart) => chart.upstream(),
         }
     }
 }
@@ -193,7 +182,8 @@ impl Fetcher {
             if self.known.contains_key(&key) || !asked.insert(key.clone()) {
                 continue;
             }
-            let id = self.locks.iter().find_map(|lock| key.locked(lock));
+            let upstream = key.upstream();
+            let id = self.locks.iter().find_map(|lock| Some(lock.get(&upstream)?.digest.hex().to_owned()));
             let job = Job { key, id, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
             match self.held(&job).transpose() {
                 None => jobs.push(job),
@@ -208,7 +198,8 @@ impl Fetcher {
 
     /// Returns what needs no network; none if that has to be asked.
     fn held(&mut self, job: &Job) -> Result<Option<Known>> {
-        let mut label = job.key.label();
+        let upstream = job.key.upstream();
+        let mut label = upstream.to_string();
         match (&job.key, &job.id) {
             (Key::Git(key), _) => {
                 let request = job.git(key);
@@ -223,7 +214,7 @@ impl Fetcher {
                 }
             }
             (Key::File(url), Some(sha256)) => {
-                let of_tip = self.tip.as_ref().and_then(|tip| tip.file(&label, sha256));
+                let of_tip = self.tip.as_ref().and_then(|tip| tip.file(&upstream, sha256));
                 if let Some(bytes) = of_tip.or_else(|| self.network.cache.file(sha256)) {
                     return Ok(Some(remote_file(url, bytes)));
                 }
@@ -254,22 +245,23 @@ impl Fetcher {
 
     fn held_by_tip(&self, key: &RepoRef, request: &GitRequest) -> Option<Rc<Repository>> {
         let tip = self.tip.as_ref()?;
-        let entry = tip.lock.find_git(&key.url.shown(), key.reference.as_deref(), key.submodules)?;
+        let source = key.upstream();
+        let commit = tip.lock.get(&source)?.digest.hex();
         // The source's own lock may name another commit than the tip was made from.
-        if request.commit.as_ref() != Some(&entry.commit) {
+        if request.commit.as_deref() != Some(commit) {
             return None;
         }
-        let files = tip.repository(&Remote::Git(entry.clone()).label())?;
+        let files = tip.repository(&source)?;
         let tree = TipTree {
             tip: tip.clone(),
             files,
-            label: Key::Git(key.clone()).label(),
+            label: source.to_string(),
             network: self.network.clone(),
             request: request.clone(),
             has_submodules: key.submodules,
             fetched: OnceCell::new(),
         };
-        Some(Rc::new(Repository { tree: Rc::new(tree), version: key.clone(), commit: entry.commit.clone() }))
+        Some(Rc::new(Repository { tree: Rc::new(tree), version: key.clone(), commit: commit.to_owned() }))
     }
 
     fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Known> {
@@ -277,7 +269,7 @@ impl Fetcher {
             self.tags.push(key.clone());
         }
         let commit = fetched.commit.clone();
-        let tree = CheckoutTree::open(&self.network, fetched, Key::Git(key.clone()).label(), key.submodules)?;
+        let tree = CheckoutTree::open(&self.network, fetched, key.upstream().to_string(), key.submodules)?;
         let tree = Rc::new(tree);
         self.checkouts.insert(key.clone(), tree.clone());
         Ok(Known::Repository(Rc::new(Repository { tree, version: key.clone(), commit })))
@@ -309,7 +301,7 @@ impl Fetcher {
     fn keep(&self, job: &Job, bytes: &[u8]) -> Result<()> {
         let sha256 = sha256_hex(bytes);
         if let Some(locked) = job.id.as_ref().filter(|locked| **locked != sha256) {
-            let label = job.key.label();
+            let label = job.key.upstream();
             let message = format!("{label} has changed since it was locked: sha256 {sha256} instead of {locked}");
             return Err(Failure::new(message).hint(RELOCK));
         }
@@ -326,10 +318,10 @@ impl Fetcher {
         if wanted.wants == Wants::Root {
             return vec![root];
         }
-        match self.locks.iter().find_map(|lock| wanted.locked(lock)) {
-            Some(Remote::File(_)) => vec![file],
-            Some(entry @ Remote::Git(_)) if wanted.unlocked_directory(entry).is_none() => vec![root],
-            Some(Remote::Git(_)) => vec![root, file],
+        match self.locks.iter().find_map(|lock| wanted.locked(lock).map(|upstream| (lock.holds(&upstream), upstream))) {
+            Some((_, Upstream::File { .. })) => vec![file],
+            Some((true, _)) => vec![root],
+            Some((false, _)) => vec![root, file],
             None if reference::has_git_marker(text) => vec![root, file],
             // It was not meant as a repository.
             None if reference::looks_like_file(text) && spec.reference.is_none() => vec![file],
@@ -395,8 +387,8 @@ impl Fetcher {
 
     /// Refuses what no lock holds, as `check` does, where nothing is to be resolved.
     fn refused(&self, wanted: &RemoteRef) -> Option<Failure> {
-        let locked = self.locks.iter().find_map(|lock| wanted.locked(lock));
-        let failure = wanted.unlocked(locked).filter(|_| self.options.locked)?;
+        let lock = self.locks.iter().find(|lock| wanted.locked(lock).is_some());
+        let failure = wanted.unlocked(lock.map(|lock| &**lock)).filter(|_| self.options.locked)?;
         Some(match &wanted.by {
             _ if !failure.hints.is_empty() => failure,
             None => failure.hint(COMMIT_LOCK),
@@ -442,7 +434,7 @@ impl Fetcher {
             let next = next.filter_map(|(one, ways)| Some((self.answer(one, ways).err()?, timeout(one))));
             self.bring(next.collect::<Vec<_>>());
         }
-        let not_fetched = |key: Key| Err(Failure::new(format!("{} was not fetched", key.label())));
+        let not_fetched = |key: Key| Err(Failure::new(format!("{} was not fetched", key.upstream())));
         let answers = wanted.iter().zip(&ways).map(|(one, ways)| self.answer(one, ways).unwrap_or_else(not_fetched));
         let answers: Vec<Result<Found>> = answers.collect();
         self.bring_files(wanted.iter().zip(&answers).filter_map(|(one, answer)| match (answer, &one.spec) {

@@ -39,7 +39,7 @@ use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
 use crate::os::limits::{FILE, FINDINGS, RUN};
 use crate::os::parallel::{processors, side_by_side};
-use crate::record::{LoadRestrictor, stored};
+use crate::record::{LoadRestrictor, Lock, stored};
 use crate::tree::absence::{Absence, Absences};
 use crate::tree::{self, Resolved, path};
 use trouble::WalkResult;
@@ -72,8 +72,10 @@ pub(crate) struct Options<'a> {
     pub forbidden: Option<String>,
     /// Says what stays remote, besides comments.
     pub leave: Option<&'a Config>,
-    /// Returns whether something remote stays so although no exception covers it.
-    pub keeps: Option<&'a dyn Fn(&RemoteRef) -> bool>,
+    /// What it holds does not stay remote, whatever exceptions say.
+    pub lock: Option<&'a Lock>,
+    /// Whether remote references stay so without an exception.
+    pub keeps: bool,
     /// Whether no comments count: nobody who may decide wrote them.
     pub ignores_comments: bool,
 }

@@ -22,8 +22,7 @@ pub(crate) mod update;
 use std::collections::HashSet;
 
 pub(crate) use files::{Changes, File, Rewritten, changed};
-pub(crate) use left::{left, reached as reached_left};
-pub(crate) use remotes::git as git_remote;
+pub(crate) use left::reached as reached_left;
 pub(crate) use remotes::remotes;
 pub(crate) use spelling::is_remote;
 pub(crate) use troubles::reached;

@@ -9,6 +9,7 @@
 //! - [`refuse_unsafe`] refuses what must not reach git.
 //! - [`Pin`], [`file_pin`], [`looks_like_file`] and [`web_page_hint`] judge how good a reference is, and what was
 //!   probably meant.
+//! - [`Upstream`] is the identity of what is named on another host.
 //! - [`localized_path`] decides where a remote file or root is put.
 
 mod classify;
@@ -19,6 +20,7 @@ mod pin;
 mod query;
 mod spec;
 mod unsafe_text;
+mod upstream;
 mod url_parts;
 mod web_page;
 
@@ -30,4 +32,5 @@ pub(crate) use query::PLAIN_QUERY;
 pub(crate) use spec::RepoRef;
 pub use spec::RepoSpec;
 pub use unsafe_text::refuse_unsafe;
+pub(crate) use upstream::Upstream;
 pub(crate) use web_page::{subgroup_hint, web_page, web_page_hint};

@@ -18,7 +18,7 @@ use crate::message::failure::{Failure, Failures, Result, shown};
 use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::record::history;
 use crate::record::stored;
-use crate::record::{LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
@@ -28,7 +28,7 @@ use crate::tree::{Entry, Tree, path};
 use message::History;
 use outcome::LeftOf;
 pub(crate) use outcome::{Difference, Kind, Record, Verified};
-use upstream::{Ask, Upstream};
+use upstream::{Ask, Listed};
 
 /// Verifies a commit. `ask` asks upstream, if wanted: a lock at the top that only records what URLs are locked to is then
 /// enough of a record.
@@ -105,8 +105,8 @@ struct Verifier {
     differences: Vec<Difference>,
     failures: Vec<Failure>,
     /// The remotes to ask; none if upstream is not asked.
-    listed: Option<Vec<Upstream>>,
-    /// What stays remote and was accepted.
+    listed: Option<Vec<Listed>>,
+    /// What stays remote because of an exception.
     left: Vec<LeftOf>,
     /// Whether there is a lock at the top.
     is_locked: bool,
@@ -123,7 +123,7 @@ impl Verifier {
         let (mut differences, mut failures) = (self.differences, self.failures);
         let mut upstream = self.listed;
         if let (Some(ask), Some(listed)) = (ask, &mut upstream) {
-            let answers = ask(&Vec::from_iter(listed.iter().map(|listed| &listed.remote)));
+            let answers = ask(&Vec::from_iter(listed.iter().map(|listed| (&listed.source, &listed.pinned))));
             listed.iter_mut().zip(answers).for_each(|(listed, answer)| listed.answer = answer);
         }
         for one in upstream.iter().flatten() {
@@ -228,10 +228,14 @@ impl Verifier {
                     && (finding.fails() || is_remote(finding))
                     && (finding.rule != Rule::MissingPath || lock.target.is_none())
             });
-            self.left(directory, lock, &findings);
+            let left = lock.left.iter();
+            self.left.extend(left.map(|entry @ (upstream, _)| LeftOf {
+                directory: directory.to_owned(),
+                upstream: upstream.clone(),
+                left: entry.into(),
+            }));
             for finding in findings {
-                let is_accepted = |left: &Left| left.accepted && is_about_left(&finding, left);
-                if !lock.left.iter().any(is_accepted) {
+                if !lock.left.keys().any(|upstream| graph::subject(upstream) == finding.subject) {
                     let (kind, message) = if is_remote(&finding) {
                         let reference = &finding.reference;
                         let message = format!("`{reference}` is still remote ({})", finding.field);
@@ -246,20 +250,6 @@ impl Verifier {
         }
         Ok(())
     }
-
-    /// Takes over what a lock lists as remote. What was not accepted is a difference, found in the tree or not.
-    fn left(&mut self, directory: &str, lock: &Lock, findings: &[Finding]) {
-        let name = path::join(directory, LOCK_NAME);
-        for left in &lock.left {
-            let is_found = || findings.iter().any(|finding| is_about_left(finding, left));
-            if left.accepted {
-                self.left.push(LeftOf { directory: directory.to_owned(), left: left.clone() });
-            } else if !is_found() {
-                let message = format!("`{}` is left remote: {}", left.what.label(), left.reason);
-                self.add(Kind::Remote, &name, message);
-            }
-        }
-    }
 }
 
 /// The rules about what is remote.
@@ -271,13 +261,5 @@ fn is_remote(finding: &Finding) -> bool {
         Rule::RemoteReference | Rule::LockedReference | Rule::RemoteChart => true,
         Rule::Function => matches!(finding.subject, Subject::Image { .. } | Subject::Http { .. } | Subject::Git { .. }),
         _ => false,
-    }
-}
-
-/// Returns whether a finding is about something that a lock lists as left.
-fn is_about_left(finding: &Finding, left: &Left) -> bool {
-    match &left.what {
-        LeftWhat::Reference { url } => *url == finding.reference && !matches!(finding.subject, Subject::Helm { .. }),
-        LeftWhat::Chart { .. } | LeftWhat::Image { .. } => finding.subject == graph::subject(&left.what),
     }
 }

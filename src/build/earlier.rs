@@ -7,7 +7,7 @@ use super::Job;
 use crate::graph::inputs::Input;
 use crate::graph::{Graph, Origin, RootId};
 use crate::message::failure::Result;
-use crate::plan::{Affected, git_remote};
+use crate::plan::Affected;
 use crate::record::{Builder, Digest, RemoteTrailer, Verified};
 use crate::tree::path;
 
@@ -60,13 +60,16 @@ impl Earlier {
     fn has_other_remotes(&self, graph: &Graph, id: RootId) -> bool {
         let file = |label: String, sha256: &str| RemoteTrailer { label, digest: Digest::Sha256(sha256.to_owned()) };
         let archives = graph.charts_of(id).iter().filter_map(|chart| chart.archive.as_ref());
-        let archives = archives.map(|archive| file(archive.chart.label(), &archive.sha256));
+        let archives = archives.map(|archive| file(archive.chart.upstream().to_string(), &archive.sha256));
         let files = graph.read_by(id).into_iter().filter_map(|id| match &graph.files[id].origin {
             Origin::Remote(remote) => Some(file(remote.url.shown(), &remote.sha256)),
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         });
         let repository = graph.sources[graph.roots[id].source].repository.as_ref();
-        let repository = repository.map(|repository| RemoteTrailer::from(&git_remote(repository)));
+        let repository = repository.map(|repository| RemoteTrailer {
+            label: repository.version.upstream().to_string(),
+            digest: Digest::GitCommit(repository.commit.clone()),
+        });
         archives.chain(files).chain(repository).any(|remote| !self.remotes.contains(&remote))
     }
 }

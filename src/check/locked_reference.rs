@@ -3,13 +3,12 @@
 //! Found all the same: an exception about what is locked covers it, so it is not stale.
 
 use super::Context;
-use super::remote_reference::is_fulfilled;
 use super::{remote_chart, remote_reference};
 use crate::message::finding::{Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let fulfilled = context.remotes.iter();
-    let fulfilled = fulfilled.filter(|one| one.ambiguity.is_none() && is_fulfilled(one));
+    let fulfilled = fulfilled.filter(|one| one.ambiguity.is_none() && one.is_locked);
     fulfilled
         .map(|one| {
             let message = format!("`{}` is locked, but not localized", one.shown());

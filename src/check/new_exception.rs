@@ -7,7 +7,38 @@ use std::collections::BTreeMap;
 
 use super::finding;
 use crate::config::{Config, FILE_NAME};
-use crate::message::finding::{Allowed, Finding, Rule, Severity};
+use crate::graph;
+use crate::message::finding::{Allowed, Finding, Rule, Severity, Subject};
+use crate::record::Lock;
+use crate::tree::LOCK_COMMAND;
+
+/// Returns one finding for each reference that `before`, the lock of the base, localizes and that an exception of the base
+/// leaves remote from now on.
+pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before: &Lock) -> Vec<Finding> {
+    let Some(severity) = config.level(Rule::NewException, Rule::NewException.default_severity()) else {
+        return Vec::new();
+    };
+    let was_held = |subject: &Subject| before.upstreams().any(|upstream| graph::subject(&upstream) == *subject);
+    let found = findings.iter().filter_map(|one| {
+        let allowed = one.allowed.as_ref().filter(|allowed| !allowed.is_new && is_remote(one.rule))?;
+        was_held(&one.subject).then(|| Finding {
+            rule: Rule::NewException,
+            severity,
+            message: format!("`{}` was localized, and is remote now: {} allows it", one.reference, allowed.by()),
+            help: vec![format!(
+                "make that exception exact, and lock it again: {LOCK_COMMAND}; or merge with `rules: {{{}: warning}}`",
+                Rule::NewException
+            )],
+            allowed: None,
+            ..one.clone()
+        })
+    });
+    found.collect()
+}
+
+fn is_remote(rule: Rule) -> bool {
+    matches!(rule, Rule::RemoteReference | Rule::RemoteChart)
+}
 
 /// Returns one finding for each exception that only the change has, unless the rule is off.
 pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
@@ -58,7 +89,6 @@ mod tests {
     use super::super::Checked;
     use super::super::testing::Scene;
     use super::*;
-    use crate::record::{Left, LeftWhat};
     use crate::tree::overlay::OverlayTree;
 
     const REFERENCES: [&str; 7] = [
@@ -119,17 +149,7 @@ mod tests {
                 scene = scene.file(&format!("{name}/x.yaml"), "");
             }
             scene = scene.git("https://github.com/o/locked", Some("v1"));
-            scene.lock.left.push(Left {
-                what: LeftWhat::Chart {
-                    url: "https://charts.example/stable".to_owned(),
-                    chart: "web".to_owned(),
-                    version: None,
-                },
-                through: [REFERENCES[4].to_owned()].into(),
-                reason: "r".to_owned(),
-                accepted: true,
-            });
-            scene.check()
+            scene.names(REFERENCES[4], "https://charts.example/stable#web").check()
         }
     }
 
@@ -159,10 +179,10 @@ mod tests {
             let config = base.config();
             let old = base.check(config.clone(), Some(config.clone()), true).findings;
             let mut judged = change.check(config.clone(), Some(change.config()), true);
-            judged.judge(&old, "base", &config, &OverlayTree::default());
+            judged.judge(&old, "base", &config, &Lock::default(), &OverlayTree::default());
             // As if the change could say nothing.
             let mut alone = change.check(config.clone(), None, false);
-            alone.judge(&old, "base", &config, &OverlayTree::default());
+            alone.judge(&old, "base", &config, &Lock::default(), &OverlayTree::default());
             for one in counting(&alone) {
                 let is_same = |other: &&Finding| {
                     (other.identity(), other.span, other.severity)
@@ -185,7 +205,7 @@ mod tests {
             let config = base.config();
             let old = base.check(config.clone(), Some(config.clone()), true).findings;
             let mut judged = base.check(config.clone(), Some(config.clone()), true);
-            judged.judge(&old, "base", &config, &OverlayTree::default());
+            judged.judge(&old, "base", &config, &Lock::default(), &OverlayTree::default());
             prop_assert_eq!(counting(&judged).count(), 0, "{:#?}", judged.findings);
         }
     }
@@ -202,7 +222,7 @@ mod tests {
             let change = Side { references: [both.to_vec(), Vec::new()], allow: vec![allow], more: "" };
             let base = Side { references: [Vec::new(), Vec::new()], allow: none.to_vec(), more };
             let mut judged = change.check(base.config(), Some(change.config()), true);
-            judged.judge(&[], "", &base.config(), &OverlayTree::default());
+            judged.judge(&[], "", &base.config(), &Lock::default(), &OverlayTree::default());
             let new = judged.findings.iter();
             let new: Vec<_> = new.filter(|one| one.rule == Rule::NewException).collect();
             assert_eq!(new.len(), usize::from(!said.is_empty()), "{new:?}");

@@ -30,10 +30,7 @@ fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
     let lock = context.lock().filter(|lock| lock.target.is_none());
     let charts = graph.charts.iter().filter_map(|chart| {
         let wanted = chart.wanted.as_ref()?;
-        let is_locked = lock.is_some_and(|lock| wanted.locked(lock).is_some())
-            && graph
-                .exception(context.config, Rule::RemoteChart, &wanted.subject(), graph.lines_of(chart.note))
-                .is_none();
+        let is_locked = lock.is_some_and(|lock| wanted.locked(lock).is_some());
         if is_locked != locked {
             return None;
         }

@@ -21,28 +21,13 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .remotes
         .iter()
         .filter(|one| one.ambiguity.is_none())
-        .filter(|one| !is_fulfilled(one))
-        .map(|one| {
-            let (message, fixes) = message(one);
-            let help = help(context, one, fixes);
-            context.at_reference(Rule::RemoteReference, one.edge, message, help)
+        .filter_map(|one| {
+            let failure = one.wanted.unlocked(context.lock())?;
+            let help = help(context, one, failure.hints);
+            Some(context.at_reference(Rule::RemoteReference, one.edge, failure.message, help))
         })
         .chain(component::find(context))
         .collect()
-}
-
-/// Returns whether the lock is what counts for a reference. Not for a repository of plugin configurations: localizing does
-/// not change it, locked or not.
-pub(super) fn is_fulfilled(one: &RemoteUse<'_>) -> bool {
-    !one.is_left && one.locked.is_some_and(|locked| one.wanted.unlocked_directory(locked).is_none())
-}
-
-fn message(one: &RemoteUse<'_>) -> (String, Vec<String>) {
-    let shown = one.shown();
-    match one.wanted.unlocked(one.locked) {
-        Some(failure) => (failure.message, failure.hints),
-        None => (format!("`{shown}` is locked, and an exception leaves it remote"), Vec::new()),
-    }
 }
 
 pub(super) fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<String>) -> Vec<String> {
@@ -297,11 +282,7 @@ mod tests {
                 assert_eq!(findings.len(), 1, "{field} {text}");
                 assert!(findings[0].message.ends_with("neither localized nor locked"));
                 assert_eq!(findings[0].help, [LOCK, HERE]);
-                let mut locked = scene().git(url, Some("v1"));
-                if let Some(crate::record::Remote::Git(git)) = locked.lock.remotes.first_mut() {
-                    git.paths = [".".to_owned(), "gen".to_owned()].into();
-                }
-                assert_eq!(find(locked), [], "{field} {text}");
+                assert_eq!(find(scene().git(url, Some("v1"))), [], "{field} {text}");
             }
         }
         let local = Scene::of("generators: [gen]\n")

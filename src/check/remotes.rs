@@ -2,8 +2,8 @@
 
 use super::unsafe_reference::Ambiguity;
 use crate::graph::{Edge, Graph, RemoteRef, RootId, Target};
-use crate::record::{self, Lock};
-use crate::reference::{self, Pin, RepoSpec};
+use crate::record::Lock;
+use crate::reference::{self, Pin, RepoSpec, Upstream};
 
 /// A reference that kustomize reads over the network.
 pub(super) struct RemoteUse<'a> {
@@ -13,10 +13,10 @@ pub(super) struct RemoteUse<'a> {
     pub(super) edge: &'a Edge,
     /// What kustomize asks the network for.
     pub(super) wanted: &'a RemoteRef,
-    /// The entry of the lock at the top of the tree.
-    pub(super) locked: Option<&'a record::Remote>,
-    /// Whether an exception lets it stay remote.
-    pub(super) is_left: bool,
+    /// What it is in the lock at the top of the tree, which may lack the directory.
+    pub(super) locked: Option<Upstream>,
+    /// Whether that lock holds it, so that it is localized.
+    pub(super) is_locked: bool,
     /// Why it was probably meant as something else.
     pub(super) ambiguity: Option<Ambiguity>,
 }
@@ -25,7 +25,7 @@ pub(super) struct RemoteUse<'a> {
 pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse<'a>> {
     let mut all = Vec::new();
     for (id, root) in graph.roots.iter().enumerate() {
-        for (index, edge) in root.edges.iter().enumerate() {
+        for edge in &root.edges {
             if edge.target != Target::Remote {
                 continue;
             }
@@ -33,7 +33,7 @@ pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse
                 continue;
             };
             let locked = lock.and_then(|lock| wanted.locked(lock));
-            let ambiguity = match locked {
+            let ambiguity = match &locked {
                 // It has been resolved, so it is what it was meant to be.
                 Some(_) => None,
                 None => Ambiguity::of(wanted),
@@ -42,8 +42,8 @@ pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse
                 root: id,
                 edge,
                 wanted,
+                is_locked: locked.as_ref().is_some_and(|upstream| lock.is_some_and(|lock| lock.holds(upstream))),
                 locked,
-                is_left: graph.left.contains(&(id, index)),
                 ambiguity,
             });
         }

@@ -1,15 +1,16 @@
 //! `stale-lock`: an entry of the lock at the top that nothing references.
 //!
-//! An entry is needed if the tree names it, if a needed entry names it in turn (`through` in the lock: the tree does
-//! not show it), or if stored files came from it ([`crate::record::Lock::stale`]); so `git kustomize-localize lock`
+//! An entry is needed if the tree names it, if a needed entry names it in turn, or if stored files came from it
+//! ([`crate::record::Lock::reach`]); so `git kustomize-localize lock`
 //! drops exactly what is reported here. The rule is silent where a reference could be out of sight: when only some
 //! paths or only targets are checked, and while a kustomization cannot be read.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::Context;
 use crate::message::finding::{Finding, Rule};
-use crate::record::{LOCK_NAME, Lock, Remote};
+use crate::record::{LOCK_NAME, Lock};
+use crate::reference::Upstream;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
@@ -18,19 +19,18 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if !context.input.paths.is_empty() || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
     }
-    // With submodules and without is not the same.
-    let key = |remote: &Remote| (remote.label(), matches!(remote, Remote::Git(git) if git.submodules));
-    let named = context.remotes.iter().filter_map(|one| one.locked).map(key);
-    let charts = context.graph.charts.iter().filter_map(|chart| Some((chart.wanted.as_ref()?.label(), false)));
-    let named: HashSet<(String, bool)> = named.chain(charts).collect();
-    let stale: HashSet<_> = lock.stale(|remote| named.contains(&key(remote))).into_iter().map(key).collect();
+    let named = context.remotes.iter().filter_map(|one| one.locked.clone());
+    let charts = context.graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.upstream()));
+    let needed = lock.reach(named.chain(charts).chain(lock.stored()));
+    let needed: BTreeSet<Upstream> = needed.iter().map(Upstream::source).collect();
+    let stale: Vec<&Upstream> = lock.remotes.keys().filter(|source| !needed.contains(source)).collect();
     let bytes = if stale.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
-    let found = lock.remotes.iter().zip(Lock::places(&bytes)).filter_map(|(remote, place)| {
-        let label = stale.contains(&key(remote)).then(|| remote.label())?;
-        let message = format!("nothing references `{label}`");
+    let places = Lock::places(&bytes);
+    let found = stale.into_iter().filter_map(|source| {
+        let message = format!("nothing references `{source}`");
         let help = vec![format!("drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
-        let finding = context.at_place(Rule::StaleLock, LOCK_NAME, place, message, help);
-        Some(Finding { field: "remotes".to_owned(), reference: label, ..finding })
+        let finding = context.at_place(Rule::StaleLock, LOCK_NAME, *places.get(source)?, message, help);
+        Some(Finding { field: "remotes".to_owned(), reference: source.to_string(), ..finding })
     });
     found.collect()
 }
@@ -40,22 +40,17 @@ mod tests {
     use super::super::testing::{COMMIT, Scene, under_caret};
     use super::*;
     use crate::message::finding::Severity;
-    use crate::record::GitRemote;
+    use crate::record::{Digest, Pinned};
 
     fn find(scene: Scene) -> Vec<String> {
         let findings = scene.find(Rule::StaleLock);
         findings.into_iter().map(|one| one.reference).collect()
     }
 
-    fn through(url: &str, through: &[&str]) -> Remote {
-        Remote::Git(GitRemote {
-            url: url.to_owned(),
-            reference: None,
-            submodules: true,
-            commit: COMMIT.to_owned(),
-            paths: [".".to_owned()].into(),
-            through: through.iter().map(|label| (*label).to_owned()).collect(),
-        })
+    /// Returns the entry of a repository of which the top is in use.
+    fn top() -> Pinned {
+        let paths = [(String::new(), BTreeSet::new())].into();
+        Pinned { paths, ..Pinned::new(Digest::GitCommit(COMMIT.to_owned())) }
     }
 
     #[test]
@@ -80,34 +75,24 @@ mod tests {
 
     #[test]
     fn an_entry_that_a_needed_one_names_is_needed() {
-        let lock = |scene: Scene| {
-            scene
-                .remote(through("https://h/o/a", &[]))
-                .remote(through("https://h/o/b", &["https://h/o/a"]))
-                .remote(through("https://h/o/c", &["https://h/o/b"]))
+        let lock = |text: &str| {
+            let scene = ["a", "b", "c"].iter().fold(Scene::of(text), |scene, name| {
+                scene.remote(Upstream::named(&format!("https://h/o/{name}")), top())
+            });
+            scene.names("https://h/o/a", "https://h/o/b").names("https://h/o/b", "https://h/o/c")
         };
-        assert_eq!(find(lock(Scene::of("resources: [https://h/o/a]\n"))), [""; 0]);
-        assert_eq!(find(lock(Scene::of("resources: [https://h/o/b]\n"))), ["https://h/o/a"]);
-        assert_eq!(find(lock(Scene::of("namePrefix: a-\n"))).len(), 3);
+        assert_eq!(find(lock("resources: [https://h/o/a]\n")), [""; 0]);
+        assert_eq!(find(lock("resources: [https://h/o/b]\n")), ["https://h/o/a"]);
+        assert_eq!(find(lock("namePrefix: a-\n")).len(), 3);
+        // One that only names itself is not needed.
+        assert_eq!(find(lock("resources: [https://h/o/c]\n").names("https://h/o/b", "https://h/o/a")).len(), 2);
     }
 
     #[test]
     fn one_with_submodules_is_not_one_without() {
-        let without = |mut remote: Remote| {
-            let Remote::Git(git) = &mut remote else { panic!("{remote:?}") };
-            git.submodules = false;
-            remote
-        };
-        let scene = Scene::of("resources: [https://h/o/a]\n").remote(without(through("https://h/o/a", &[])));
-        assert_eq!(find(scene.remote(through("https://h/o/a", &[]))), ["https://h/o/a"]);
-    }
-
-    #[test]
-    fn an_entry_that_only_names_itself_is_not_needed() {
-        let scene = Scene::of("namePrefix: a-\n")
-            .remote(through("https://h/o/a", &["https://h/o/b"]))
-            .remote(through("https://h/o/b", &["https://h/o/a"]));
-        assert_eq!(find(scene), ["https://h/o/a", "https://h/o/b"]);
+        let scene = Scene::of("resources: [https://h/o/a]\n").remote(Upstream::named("https://h/o/a"), top());
+        let stale = find(scene.remote(Upstream::named("https://h/o/a?submodules=false"), top()));
+        assert_eq!(stale, ["https://h/o/a?submodules=false"]);
     }
 
     #[test]
@@ -115,7 +100,7 @@ mod tests {
         let mut scene = Scene::of("resources: [localized-files/x.yaml]\n")
             .stored("localized-files/x.yaml", "")
             .http("https://h/x.yaml");
-        scene.lock.files[0].remote = Some("https://h/x.yaml".into());
+        scene.lock.files[0].remote = Some(Upstream::named("https://h/x.yaml"));
         assert_eq!(find(scene), [""; 0]);
     }
 

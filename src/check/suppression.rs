@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::stale_allow::{stale, stale_comment, stale_reasons};
-use super::{Context, left};
+use super::{Context, behind};
 use crate::config::{Allow, Comments, Config};
 use crate::message::failure::shown;
 use crate::message::finding::{Allowed, Finding, Rule};
@@ -47,7 +47,7 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
     let said = own.unwrap_or(config);
     let files = comments(context, findings);
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
-    let mut used_entries = left::entries(context, said);
+    let mut used_entries = behind::entries(context, said);
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut comment = None;
         if let Some((path, comments)) = files.get_key_value(finding.path.as_str()) {

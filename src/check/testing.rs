@@ -1,11 +1,13 @@
 //! What tests of rules start from: a tree in memory, and what is found in it.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::{Checked, Checking, Input, check};
 use crate::config::Config;
 use crate::message::finding::{Finding, Rule};
-use crate::record::{FileRemote, GitRemote, LOCK_NAME, Lock, Remote, StoredFile};
+use crate::record::{Digest, LOCK_NAME, Lock, Pinned, StoredFile};
+use crate::reference::Upstream;
 use crate::targets::Identity;
 use crate::tree::overlay::OverlayTree;
 
@@ -42,24 +44,25 @@ impl Scene {
 
     /// Locks a repository at a ref.
     pub(super) fn git(self, url: &str, reference: Option<&str>) -> Scene {
-        self.remote(Remote::Git(GitRemote {
-            url: url.to_owned(),
-            reference: reference.map(str::to_owned),
-            submodules: true,
-            commit: COMMIT.to_owned(),
-            paths: [".", "a", "base", "dir", "gen"].map(str::to_owned).into(),
-            through: [].into(),
-        }))
+        let reference = reference.map(str::to_owned);
+        let source = Upstream::Git { url: url.to_owned(), reference, submodules: true, path: String::new() };
+        let paths = ["", "a", "base", "dir", "gen"].map(|path| (path.to_owned(), BTreeSet::new())).into();
+        self.remote(source, Pinned { paths, ..Pinned::new(Digest::GitCommit(COMMIT.to_owned())) })
     }
 
     /// Locks a file.
     pub(super) fn http(self, url: &str) -> Scene {
-        self.remote(Remote::File(FileRemote {
-            url: url.to_owned(),
-            sha256: "5".repeat(64),
-            size: 1,
-            through: [].into(),
-        }))
+        let paths = [(String::new(), BTreeSet::new())].into();
+        let pinned = Pinned { size: Some(1), paths, ..Pinned::new(Digest::Sha256("5".repeat(64))) };
+        self.remote(Upstream::File { url: url.to_owned() }, pinned)
+    }
+
+    /// Notes in the lock that something in it names another thing.
+    pub(super) fn names(mut self, from: &str, to: &str) -> Scene {
+        let from = Upstream::named(from);
+        let pinned = self.lock.remotes.get_mut(&from.source()).unwrap();
+        pinned.paths.get_mut(from.path()).unwrap().insert(Upstream::named(to));
+        self
     }
 
     /// Stores a file beside the lock, as localizing does.
@@ -72,8 +75,8 @@ impl Scene {
         self.file(path, text)
     }
 
-    pub(super) fn remote(mut self, remote: Remote) -> Scene {
-        self.lock.remotes.push(remote);
+    pub(super) fn remote(mut self, source: Upstream, pinned: Pinned) -> Scene {
+        self.lock.remotes.insert(source, pinned);
         self
     }
 

@@ -83,7 +83,7 @@ impl Outcome for Touched {
                 (Status::Added, _) => "added",
                 (Status::Removed, _) => "removed",
                 (Status::Changed, Cause::Path(place)) => path::shown(place),
-                (Status::Changed, Cause::Remote(label)) => label,
+                (Status::Changed, Cause::Remote(source)) => &source.to_string(),
             };
             format!("{}: {}\n", visible(&what), visible(why))
         };

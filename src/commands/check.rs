@@ -22,7 +22,7 @@ use crate::message::failure::{Failure, Failures, Result, shown};
 use crate::message::finding::Finding;
 use crate::message::redact::inert;
 use crate::plan::{Changes, changed};
-use crate::record::{added, sha256_hex};
+use crate::record::{LOCK_NAME, Lock, added, sha256_hex};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
@@ -51,7 +51,6 @@ pub(super) struct CheckArgs {
     /// the lock`, and what it does to the configuration as `new in the configuration`. For gates.
     #[arg(long, value_name = "REV")]
     base: Option<String>,
-
 
     /// Directories or kustomizations to begin at [default: all]
     ///
@@ -178,7 +177,7 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
     }
     match base {
         Base::Own => {}
-        Base::Nothing => checked.judge(&[], "", config, &*opened.tree),
+        Base::Nothing => checked.judge(&[], "", config, &Lock::default(), &*opened.tree),
         Base::Of(rev) => judge(&opened, &mut checked, rev, config)?,
     }
     Ok(checked)
@@ -237,14 +236,16 @@ fn judge(opened: &Opened, checked: &mut Checked, base: &str, config: &Config) ->
     let mut old = Vec::new();
     if !checked.findings.is_empty() {
         // Whatever allows it there, it is not new.
-        let before = before.check(&[], config, Some(config))?;
-        if let Some(failure) = before.failures.into_iter().next() {
+        let found = before.check(&[], config, Some(config))?;
+        if let Some(failure) = found.failures.into_iter().next() {
             let what = format_args!("cannot tell what is new since {since}");
             return Err(failure.context(what).into());
         }
-        old = renamed(before.findings, &here.renames(&since, side)?);
+        old = renamed(found.findings, &here.renames(&since, side)?);
     }
-    checked.judge(&old, base, config, &*opened.tree);
+    // One that cannot be read holds nothing.
+    let locked = Lock::at(&*before.tree, LOCK_NAME).ok().flatten().unwrap_or_default();
+    checked.judge(&old, base, config, &locked, &*opened.tree);
     Ok(())
 }
 

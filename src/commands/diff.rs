@@ -12,18 +12,19 @@ use serde::Serialize;
 
 use super::affected::{of_commits, unknown};
 use super::from_lock;
-use super::localize::KustomizeArgs;
+use super::localize::{KustomizeArgs, NowRemote};
 use super::messages::{self, counted};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::compare::{self, ObjectChange};
 use crate::build::subject::Written;
-use crate::destination::message::pairs;
-use crate::fetch::{Fetcher, Progress};
+use crate::destination::message::moves;
+use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result, command, short};
 use crate::message::redact::{inert, visible};
 use crate::os::parallel::processors;
-use crate::record::{GitRemote, Lock, Remote};
+use crate::record::Lock;
+use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Cause, Status};
 use crate::targets::{Target, Unread};
@@ -77,6 +78,8 @@ pub(super) struct Diff {
     unbuilt: Vec<Target>,
     /// What could not be read, so that what it deploys is not known.
     unread: Vec<Unread>,
+    /// What was localized before, and stays remote now.
+    now_remote: Vec<NowRemote>,
     /// Whether the objects are only named.
     #[serde(skip)]
     is_short: bool,
@@ -175,8 +178,12 @@ impl Diff {
         quiet: bool,
     ) -> Result<Diff, Failures> {
         let Choices { builds: chosen, unbuilt, unread } = Choice::of(here, &new.config, changes, only)?;
+        let now_remote = match (&old.lock, &new.lock) {
+            (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
+            _ => Vec::new(),
+        };
         if chosen.is_empty() {
-            return Ok(Diff { unbuilt, unread, ..Diff::default() });
+            return Ok(Diff { unbuilt, unread, now_remote, ..Diff::default() });
         }
         let names: Vec<String> = chosen.iter().map(Choice::name).collect();
         let before = chosen.iter().map(|choice| choice.subject(0, old)).collect();
@@ -194,14 +201,14 @@ impl Diff {
                     failed => (Vec::new(), failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0))),
                 }
             });
-        let labels = chosen.iter().filter_map(|choice| match &choice.cause {
-            Cause::Remote(label) => Some(label.clone()),
+        let sources = chosen.iter().filter_map(|choice| match &choice.cause {
+            Cause::Remote(source) => Some(source.clone()),
             Cause::Path(_) => None,
         });
-        let moved = moved([old, new], &is, &labels.collect());
+        let moved = moved([old, new], &is, &sources.collect());
         let because = |cause: &Cause| match cause {
             Cause::Path(place) => path::shown(place).to_owned(),
-            Cause::Remote(label) => moved.get(label).unwrap_or(label).clone(),
+            Cause::Remote(source) => moved.get(source).cloned().unwrap_or_else(|| source.to_string()),
         };
         let affected = chosen.len();
         let all = chosen.into_iter().zip(names).zip(built).map(|((choice, name), (objects, not_built))| Compared {
@@ -213,7 +220,7 @@ impl Diff {
             not_built,
         });
         let builds = all.filter(|one| !one.objects.is_empty() || one.is_unknown()).collect();
-        Ok(Diff { affected, builds, unbuilt, unread, ..Diff::default() })
+        Ok(Diff { affected, builds, unbuilt, unread, now_remote, ..Diff::default() })
     }
 
     /// Returns how much differs, in a sentence.
@@ -265,23 +272,22 @@ impl Compared {
     }
 }
 
-/// Returns what each remote was and is, by its label; for the repositories among `asked` with how far they moved.
-fn moved(sides: [&Workspace; 2], fetcher: &Fetcher, asked: &BTreeSet<String>) -> BTreeMap<String, String> {
+/// Returns what each source was and is; for the repositories among `asked` with how far they moved.
+fn moved(sides: [&Workspace; 2], fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
     let [was, is] = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
-    let line = |label: &str, old: &str, new: &str| format!("{label}: {} -> {}", short(old), short(new));
+    let line = |source: &Upstream, old: &str, new: &str| format!("{source}: {} -> {}", short(old), short(new));
     let changes = Lock::changes(&was, &is).into_iter().filter(|change| change.old != change.new);
     let changes = changes.filter_map(|change| {
-        let line = line(&change.label, change.old?.hex(), change.new?.hex());
-        Some((change.label, line))
+        let line = line(&change.upstream, change.old?.hex(), change.new?.hex());
+        Some((change.upstream, line))
     });
-    let mut moved: BTreeMap<String, String> = changes.collect();
-    let mut pairs = pairs(&was, &is);
-    let label = |new: &GitRemote| Remote::Git(new.clone()).label();
-    pairs.retain(|(_, new)| asked.contains(&label(new)));
-    for ((old, new), history) in pairs.iter().zip(fetcher.histories(&pairs)) {
+    let mut moved: BTreeMap<Upstream, String> = changes.collect();
+    let mut moves = moves(&was, &is);
+    moves.retain(|one| asked.contains(one.new.0));
+    for (Move { old, new }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
         let count = count.map_or(String::new(), |count| format!(", {count}"));
-        moved.insert(label(new), line(&label(new), &old.commit, &new.commit) + &count);
+        moved.insert(new.0.clone(), line(new.0, old.1, new.1) + &count);
     }
     moved
 }
@@ -337,7 +343,8 @@ impl Outcome for Diff {
         failures.sort();
         failures.dedup();
         let failed = if failures.is_empty() { String::new() } else { messages::failures(&failures) };
-        format!("{}{failed}{}\n", unknown(&self.unbuilt, &self.unread), self.counts())
+        let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
+        format!("{}{failed}{now_remote}{}\n", unknown(&self.unbuilt, &self.unread), self.counts())
     }
 
     fn status(&self) -> u8 {

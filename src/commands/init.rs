@@ -69,7 +69,7 @@ impl Setup {
         let workspace = Workspace::of_working_tree(true)?;
         let before = workspace.lock.clone().unwrap_or_default();
         let config = &workspace.config;
-        let locks = vec![without_charts(&before, config.helm).into()];
+        let locks = vec![without_charts(Some(&before), config.helm).into()];
         let fetcher = fetcher(workspace.repo(), fetching(config, offline, quiet), locks, None)?;
         let text = match workspace.tree.entry(FILE_NAME)? {
             Some(Entry::File { .. }) => String::from_utf8_lossy(&workspace.tree.read(FILE_NAME)?).into_owned(),
@@ -155,7 +155,7 @@ impl Setup {
 
     /// Locks what the configuration does not leave remote.
     fn lock(&mut self) -> Result<(), Failures> {
-        let held = without_charts(&self.before, self.workspace.config.helm);
+        let held = without_charts(Some(&self.before), self.workspace.config.helm);
         self.relocked = match up_to_date(&self.workspace)? {
             Some(relocked) => relocked,
             None => relock(&self.workspace, &held, &mut self.fetcher)?,
@@ -183,8 +183,7 @@ impl Setup {
                 finding.allowed.as_ref().is_some_and(|by| by.path == FILE_NAME && by.span == allow[index].span)
             };
             let of = |what| self.workspace.config.allowed_by(graph::rule(what), &graph::subject(what), "");
-            self.checked.findings.iter().any(by)
-                || self.relocked.lock.left.iter().any(|left| of(&left.what) == Some(index))
+            self.checked.findings.iter().any(by) || self.relocked.lock.left.keys().any(|left| of(left) == Some(index))
         };
         let used: Vec<String> =
             entries.iter().enumerate().filter(|(index, _)| is_used(*index)).map(|(_, entry)| entry.clone()).collect();

@@ -17,15 +17,17 @@ use super::output;
 use super::usage::unknown_word;
 use super::{News, Status, check, fetching};
 use crate::build::{self, BuildCheck, Job};
+use crate::config::Config;
 use crate::destination::{self, BranchOptions, Delivered, Destination, working};
-use crate::fetch::{self, Fetcher, Tip};
+use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::git::LocalRepo;
-use crate::graph::Warning;
+use crate::graph::{self, Warning};
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::finding::{self, Finding, Rule};
 use crate::os::interrupt;
 use crate::plan::{self, Changes, Options, Plan, Rewritten};
-use crate::record::{Change, Left, Lock, Remote, sha256_hex, stored};
+use crate::record::{Change, Lock, Remotes, serialize_left, serialize_remotes, sha256_hex, stored};
+use crate::reference::Upstream;
 use crate::targets::Targets;
 use crate::tree::path;
 use crate::workspace::{Files, Workspace};
@@ -114,9 +116,13 @@ pub(super) struct Localized {
     #[serde(flatten)]
     pub branch: Option<Branch>,
     /// What was brought in.
-    pub remotes: Vec<Remote>,
-    /// What stays remote.
-    pub left: Vec<Left>,
+    #[serde(serialize_with = "serialize_remotes")]
+    pub remotes: Remotes,
+    /// What stays remote because of an exception.
+    #[serde(serialize_with = "serialize_left")]
+    pub left: BTreeMap<Upstream, String>,
+    /// What was localized before, and stays remote now.
+    pub now_remote: Vec<NowRemote>,
     /// The remotes that were added, removed, or moved to another commit.
     pub changes: Vec<Change>,
     /// What the authors of what moved wrote, where that is asked for.
@@ -146,6 +152,31 @@ pub(super) struct Localized {
     /// Whether there was no lock before.
     #[serde(skip)]
     pub is_first: bool,
+}
+
+/// Something that an exception has taken out of the lock.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct NowRemote {
+    pub url: Upstream,
+    /// What allows it: an entry of the configuration, as `.kustomize-localize:4`, or else a comment.
+    pub allowed_by: String,
+}
+
+impl NowRemote {
+    /// Returns what `old` localizes and `new` leaves remote.
+    pub(super) fn between(old: &Lock, new: &Lock, config: &Config) -> Vec<NowRemote> {
+        let left = Lock::unlocked_between(old, new);
+        let now_remote = left.map(|(upstream, _)| {
+            let entry = config.allowed_by(graph::rule(upstream), &graph::subject(upstream), "");
+            let line = entry.map(|entry| format!("{}:{}", config.file, config.allow[entry].span.line));
+            NowRemote { url: upstream.clone(), allowed_by: line.unwrap_or_else(|| "a comment".to_owned()) }
+        });
+        now_remote.collect()
+    }
+
+    pub(super) fn line(&self) -> String {
+        format!("now remote: {} (allowed by {})", self.url, self.allowed_by)
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -349,7 +380,7 @@ impl<'a> Run<'a> {
         let status = match differs.or_else(|| withheld(&plan.changes, &plan.warnings, dry_run, is_branch)) {
             Some(status) => status,
             None => {
-                let histories = |moves: &[(&_, &_)]| self.fetcher.histories(moves);
+                let histories = |moves: &[Move<'_>]| self.fetcher.histories(moves);
                 match destination.deliver(workspace, &plan, builds.as_ref(), &before, &histories)? {
                     Some(done) => delivered = done,
                     None => return Ok(None),
@@ -368,7 +399,8 @@ impl<'a> Run<'a> {
         });
         let changes = Lock::changes(&before, &plan.lock);
         let targets = self.subject.targets().to_vec();
-        let mut localized = Localized { branch, builds, targets, ..on_disk(status, plan, changes) };
+        let now_remote = NowRemote::between(&before, &plan.lock, &workspace.config);
+        let mut localized = Localized { branch, builds, targets, now_remote, ..on_disk(status, plan, changes) };
         if let Some(copy) = &mut localized.copy {
             copy.new_directory = destination.shown().to_owned();
         }

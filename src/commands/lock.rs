@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::localize::{Localized, write};
+use super::localize::{Localized, NowRemote, write};
 use super::output::{Done, OutputArgs};
 use super::{fetcher, fetching};
 use crate::graph::Warning;
@@ -39,7 +39,7 @@ impl LockArgs {
         let relocked = match up_to_date(&workspace)? {
             Some(relocked) => relocked,
             None => {
-                let held = Rc::new(without_charts(&before, config.helm));
+                let held = Rc::new(without_charts(Some(&before), config.helm));
                 let options = fetching(config, self.offline, output.quiet);
                 let mut fetcher = fetcher(workspace.repo(), options, vec![held.clone()], None)?;
                 relock(&workspace, &held, &mut fetcher)?
@@ -69,6 +69,7 @@ pub(super) fn finish(
         stage: changes.keys().cloned().collect(),
         status: write(workspace, &changes, &warnings, dry_run)?,
         changes: Lock::changes(before, &relocked.lock),
+        now_remote: NowRemote::between(before, &relocked.lock, &workspace.config),
         remotes: relocked.lock.remotes,
         left: relocked.lock.left,
         unread: relocked.unread,

@@ -6,11 +6,12 @@ use console::Style;
 
 use super::News;
 use crate::config::{Config, FILE_NAME};
-use crate::graph::{self, Warning};
+use crate::graph::Warning;
 use crate::message::failure::{Exception, Failure, short};
 use crate::message::finding::Rule;
 use crate::message::redact::visible;
-use crate::record::{Change, Left, LeftWhat};
+use crate::record::Change;
+use crate::reference::Upstream;
 use crate::tree::LOCK_COMMAND;
 
 /// How many of a kind are named before the rest is only counted.
@@ -165,56 +166,25 @@ pub(super) fn number_of_warnings(warnings: &[Warning], verbose: bool) -> Option<
     (!warnings.is_empty()).then(|| format!("  {}{more}", counted_by_rule(warnings, "warning")))
 }
 
-/// Returns what stays remote and is allowed, on one line.
-pub(super) fn accepted(left: &[Left]) -> Option<String> {
-    let accepted: Vec<&Left> = left.iter().filter(|left| left.accepted).collect();
-    (!accepted.is_empty()).then(|| format!("  stays remote (allowed): {}", labels(&accepted)))
-}
-
-/// Returns what stays remote and is not allowed, how to bring it in or to allow it, and what happens otherwise: the last
-/// line.
-pub(super) fn left(left: &[Left]) -> Vec<String> {
-    let left: Vec<&Left> = left.iter().filter(|left| !left.accepted).collect();
-    if left.is_empty() {
-        return Vec::new();
-    }
-    let mut out = Vec::new();
-    if left.iter().any(|left| matches!(left.what, LeftWhat::Chart { .. })) {
-        out.push(format!("  to bring charts in: write `helm: true` in {FILE_NAME}"));
-    }
-    let exceptions =
-        left.iter().filter_map(|left| Config::exception(graph::rule(&left.what), &graph::subject(&left.what), ""));
-    let exceptions: Vec<_> = exceptions.collect();
-    out.extend(
-        leave(&exceptions.iter().collect::<Vec<_>>(), "to leave it remote, add")
-            .into_iter()
-            .map(|line| format!("  {line}")),
-    );
-    let count = counted(left.len(), "thing");
-    out.push(format!(
-        "`git kustomize-localize verify` will fail: {count} left remote and not accepted: {}",
-        labels(&left)
-    ));
-    out
-}
-
-fn labels(left: &[&Left]) -> String {
-    listed(left.iter().map(|left| left.what.label()), NAMED)
+/// Returns what stays remote because of an exception, on one line.
+pub(super) fn left(left: &BTreeMap<Upstream, String>) -> Option<String> {
+    let all = listed(left.keys().map(ToString::to_string), NAMED);
+    (!left.is_empty()).then(|| format!("  stays remote (allowed): {all}"))
 }
 
 /// Returns what is different about the remotes, one line each, with what is new in each; without `verbose` the first.
 pub(super) fn changes(changes: &[Change], news: &News, verbose: bool) -> Vec<String> {
     let (shown, more) = changes.split_at(changes.len().min(if verbose { usize::MAX } else { NAMED }));
     let mut out = Vec::new();
-    for Change { label, old, new, paths, .. } in shown {
+    for Change { upstream, old, new, paths, .. } in shown {
         out.push(match (old, new) {
             (None, None) => String::new(),
-            (None, Some(new)) => format!("  added {label} {}", short(new.hex())),
-            (Some(old), None) => format!("  dropped {label} {}", short(old.hex())),
-            (old, new) if old == new => format!("  added {} of {label}", paths.join(", ")),
-            (Some(old), Some(new)) => format!("  moved {label} {} -> {}", short(old.hex()), short(new.hex())),
+            (None, Some(new)) => format!("  added {upstream} {}", short(new.hex())),
+            (Some(old), None) => format!("  dropped {upstream} {}", short(old.hex())),
+            (old, new) if old == new => format!("  added {} of {upstream}", paths.join(", ")),
+            (Some(old), Some(new)) => format!("  moved {upstream} {} -> {}", short(old.hex()), short(new.hex())),
         });
-        out.extend(news.get(label).into_iter().flatten().map(|line| format!("    {line}")));
+        out.extend(news.get(upstream).into_iter().flatten().map(|line| format!("    {line}")));
     }
     if !more.is_empty() {
         out.push(format!("  and {}: `-v` shows all", counted(more.len(), "more change")));

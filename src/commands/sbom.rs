@@ -5,7 +5,7 @@ mod formats;
 mod images;
 mod licenses;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -20,6 +20,7 @@ use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, shown};
 use crate::message::redact;
 use crate::record::{Digest, LOCK_NAME, Lock, sha256_hex};
+use crate::reference::Upstream;
 use crate::targets::reference_tree::ReferenceTree;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::{GitTree, object_id};
@@ -99,26 +100,29 @@ fn no_lock(what: &str) -> Failure {
 /// Returns what locks hold, each with its directory, and images: each thing once, with the places in the tree that name
 /// it.
 fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> Result<Vec<Component>> {
-    let mut all: BTreeMap<(String, String), Component> = BTreeMap::new();
+    let mut all: BTreeMap<(Upstream, String), Component> = BTreeMap::new();
     for (image, run_by) in images {
         let component = component::of_image(&image, run_by);
-        all.insert((component.label.clone(), component.purl.clone()), component);
+        all.insert((component.source.clone(), component.purl.clone()), component);
     }
     for (directory, lock) in locks {
         for component in component::components(&*tree, directory, lock)? {
-            let known = all.entry((component.label.clone(), component.purl.clone()));
+            let known = all.entry((component.source.clone(), component.purl.clone()));
             let known = known.or_insert_with(|| component.clone());
             known.paths.extend(component.paths);
-            known.through.extend(component.through);
+            known.names.extend(component.names);
             known.licenses.extend(component.licenses);
         }
     }
     let mut all: Vec<Component> = all.into_values().collect();
     let named = ReferenceTree::survey(tree.clone(), &Config::of(&*tree, "")?, &[])?;
+    let mut named_by: BTreeMap<Option<&Upstream>, BTreeSet<String>> = BTreeMap::new();
     for link in named.links.iter().filter(|link| link.from.remote.is_none()) {
         let place = format!("{}:{}", link.place.file, link.place.line);
-        let meant = all.iter_mut().filter(|one| link.to.remote.as_ref() == Some(&one.label));
-        meant.for_each(|one| one.named_by.extend([place.clone()]));
+        named_by.entry(link.to.remote.as_ref()).or_default().insert(place);
+    }
+    for component in &mut all {
+        component.named_by.extend(named_by.remove(&Some(&component.source)).unwrap_or_default());
     }
     Ok(all)
 }

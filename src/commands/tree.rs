@@ -13,8 +13,8 @@ use crate::graph::reach;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact::{self, visible};
 use crate::plan::update;
-use crate::record::{LOCK_NAME, Lock, Remote};
-use crate::reference::RepoSpec;
+use crate::record::{LOCK_NAME, Lock};
+use crate::reference::{RepoSpec, Upstream};
 use crate::targets::reference_tree::{Node, NodeKind, ReferenceTree};
 use crate::tree::path;
 use crate::workspace::{from_top, repository_offline};
@@ -54,9 +54,9 @@ impl TreeArgs {
         let lock = Lock::at(&*opened.tree, LOCK_NAME)?.unwrap_or_default();
         let mut tree = ReferenceTree::survey(opened.tree, &config, &targets)?;
         if let Some(url) = &self.invert {
-            let labels = leading_to(url, &lock);
-            let is_meant = |name: &String| is_named(url, name) || labels.contains(name);
-            tree.invert(|node| is_meant(&node.name) || node.remote.as_ref().is_some_and(is_meant));
+            let sources = leading_to(url, &lock);
+            let is_meant = |source: &Upstream| is_named(url, &source.to_string()) || sources.contains(source);
+            tree.invert(|node| is_named(url, &node.name) || node.remote.as_ref().is_some_and(is_meant));
             if tree.starts.is_empty() {
                 return Err(Failure::new(format!("nothing names `{}`", redact::url(url)))
                     .hint("list the remote references: git kustomize-localize tree")
@@ -76,17 +76,12 @@ fn is_named(url: &str, reference: &str) -> bool {
     is_there && update::Name::of(url).is_of_reference(reference)
 }
 
-/// Returns the labels of the remotes that lead to what a URL means, for all that a lock tells.
-fn leading_to(url: &str, lock: &Lock) -> BTreeSet<String> {
-    let is_meant = |remote: &&Remote| match remote {
-        Remote::Git(git) => git.paths.iter().any(|path| is_named(url, &git.reference_to(path))),
-        remote => is_named(url, &remote.label()),
-    };
-    let through = |remote: &Remote| remote.through().clone();
-    reach(lock.remotes.iter().filter(is_meant).flat_map(through), |label| {
-        let remotes = lock.remotes.iter().filter(move |remote| remote.label() == *label);
-        remotes.flat_map(through).collect::<Vec<_>>()
-    })
+/// Returns the sources that lead to what a URL means, for all that a lock tells.
+fn leading_to(url: &str, lock: &Lock) -> BTreeSet<Upstream> {
+    let named_by = lock.named_by();
+    let above = |upstream: &Upstream| named_by.get(upstream).cloned().unwrap_or_default();
+    let meant: Vec<Upstream> = lock.upstreams().filter(|upstream| is_named(url, &upstream.to_string())).collect();
+    reach(meant.iter().flat_map(above), above).into_iter().map(|upstream| upstream.source()).collect()
 }
 
 impl Outcome for ReferenceTree {

@@ -1,5 +1,6 @@
 //! `update`: what the lock holds, resolved again.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use clap::Args;
@@ -10,14 +11,15 @@ use super::lock;
 use super::output::{Done, OutputArgs};
 use super::{News, fetcher, fetching};
 use crate::destination::message;
-use crate::fetch::{self, Fetcher, Tip};
+use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Warning};
 use crate::message::failure::{Failure, Failures, Location, short};
 use crate::message::finding::Rule;
 use crate::plan::in_place::{self, TurnedBack};
 use crate::plan::lock::{Relocked, relock};
 use crate::plan::{Changes, File, Options, Plan, changed, update};
-use crate::record::{LOCK_NAME, Lock, Remote};
+use crate::record::{LOCK_NAME, Lock};
+use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes as Changed;
 use crate::tree::SharedTree;
 use crate::tree::overlay::OverlayTree;
@@ -67,21 +69,21 @@ impl UpdateArgs {
         let mut kept = Vec::new();
         loop {
             // Where it is named as before, beside the paths, it stays what it is.
-            let again: &[Remote] = if paths.is_empty() { &selected } else { &[] };
+            let again = if paths.is_empty() { selected.clone() } else { BTreeSet::new() };
             let options =
                 fetch::Options { before: Some(before.clone()), ..fetching(&workspace.config, false, output.quiet) };
             let tip = Tip {
                 tree: there.clone(),
                 directory: String::new(),
-                lock: Rc::new(update::without_files(&before, again)),
+                lock: Rc::new(update::without_files(&before, &again)),
                 has_licenses: true,
             };
-            let locks = vec![Rc::new(update::without(&before, again))];
+            let locks = vec![Rc::new(update::without(&before, &again))];
             let mut fetcher = fetcher(workspace.repo(), options, locks, Some(tip))?;
-            let is_stored = !update::stored(&before, &selected).is_empty();
+            let is_stored = update::is_stored(&before, &selected);
             if self.to.is_none() && is_stored {
                 // What is stored stays as it is where its upstream does not answer.
-                let unanswered = unanswered(&mut fetcher, &selected);
+                let unanswered = unanswered(&mut fetcher, &before, &selected);
                 if leave_out(&mut selected, unanswered, &mut kept) {
                     continue;
                 }
@@ -102,7 +104,7 @@ impl UpdateArgs {
             if self.url.is_empty() {
                 let changes = Lock::changes(&before, &relocked.lock);
                 let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
-                let moved = update::moved_versions(&before, &changes, &is_tag);
+                let moved = update::moved_versions(&changes, &is_tag);
                 if leave_out(&mut selected, moved, &mut kept) {
                     continue;
                 }
@@ -198,38 +200,43 @@ fn edit(
 }
 
 /// Takes entries out of those that are resolved again; returns whether there were any.
-fn leave_out(selected: &mut Vec<Remote>, out: Vec<(String, Failure)>, kept: &mut Vec<Failure>) -> bool {
-    selected.retain(|remote| !out.iter().any(|(label, _)| *label == remote.label()));
+fn leave_out(selected: &mut BTreeSet<Upstream>, out: Vec<(Upstream, Failure)>, kept: &mut Vec<Failure>) -> bool {
+    selected.retain(|source| !out.iter().any(|(other, _)| other == source));
     let is_any = !out.is_empty();
     kept.extend(out.into_iter().map(|(_, failure)| failure));
     is_any
 }
 
-/// Returns the entries of those that the user's files name alone that cannot be resolved now. Of others only a walk tells
-/// who names them, and so who may be asked with which login.
-fn unanswered(fetcher: &mut Fetcher, selected: &[Remote]) -> Vec<(String, Failure)> {
-    let own = selected.iter().filter(|remote| remote.through().is_empty());
-    let wanted = own.filter_map(|remote| Some((remote.label(), Rc::new(update::wanted(remote)?))));
-    let (labels, wanted): (Vec<String>, Vec<Rc<RemoteRef>>) = wanted.unzip();
-    let answers = fetcher.resolve(&wanted).into_iter().zip(labels);
-    answers.filter_map(|(answer, label)| Some((label, answer.err()?))).collect()
+/// Returns the sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
+/// names them, and so who may be asked with which login.
+fn unanswered(fetcher: &mut Fetcher, before: &Lock, selected: &BTreeSet<Upstream>) -> Vec<(Upstream, Failure)> {
+    let behind: BTreeSet<Upstream> = before
+        .upstreams()
+        .flat_map(|one| before.names(&one).cloned().unwrap_or_default())
+        .map(|one| one.source())
+        .collect();
+    let own = selected.iter().filter(|source| !behind.contains(source));
+    let wanted = own.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
+    let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();
+    let answers = fetcher.resolve(&wanted).into_iter().zip(sources);
+    answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
 }
 
 /// Returns the branches that do not contain what was locked, and what the authors of each repository that moved wrote, as
 /// far as the remotes tell.
 fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Warning>, News) {
-    let pairs = message::pairs(before, after);
+    let moves = message::moves(before, after);
     let (mut warnings, mut news) = (Vec::new(), News::new());
-    for ((old, new), history) in pairs.iter().zip(fetcher.histories(&pairs)) {
+    for (Move { old, new: (new, _) }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let Some(history) = history else { continue };
-        news.insert(Remote::Git((*new).clone()).label(), message::subjects(&history));
-        let name = new.reference.as_deref().unwrap_or("HEAD");
-        if !history.is_forward && old.reference == new.reference && !fetcher.is_tag(&new.url, name) {
-            let was = short(&old.commit);
+        news.insert((*new).clone(), message::subjects(&history));
+        let name = new.reference().unwrap_or("HEAD");
+        if !history.is_forward && old.0 == *new && !fetcher.is_tag(new.url(), name) {
             let location = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
             let message = format!(
-                "`{name}` of {} was rewritten or set back: it does not contain {was}, which was locked",
-                new.url
+                "`{name}` of {} was rewritten or set back: it does not contain {}, which was locked",
+                new.url(),
+                short(old.1)
             );
             warnings.push(Warning::new(Rule::RewrittenBranch, location, message));
         }

@@ -14,9 +14,10 @@ use crate::fetch;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, argument, short};
 use crate::record::upstream::Verdict;
-use crate::record::{LOCK_NAME, Remote};
+use crate::record::{LOCK_NAME, Pinned};
+use crate::reference::Upstream;
 use crate::tree::path;
-use crate::verify::upstream::{Ask, Upstream};
+use crate::verify::upstream::{Ask, Listed};
 use crate::verify::{self, Kind, Record, Verified, verify_directory};
 use crate::workspace::repository_offline;
 
@@ -51,7 +52,7 @@ impl VerifyArgs {
         let options = fetch::Options { quiet: output.quiet, ..fetch::Options::default() };
         let asker = || remote_git(here.as_deref()).map(|remote_git| fetch::Network::new(remote_git, &options));
         let upstream = self.upstream.then(asker).transpose()?;
-        let ask = upstream.as_ref().map(|upstream| |remotes: &[&Remote]| upstream.ask(remotes));
+        let ask = upstream.as_ref().map(|upstream| |entries: &[(&Upstream, &Pinned)]| upstream.ask(entries));
         let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
         if let Some(directory) = directory {
             return Ok(Box::new(verify_directory(directory, here.is_some(), ask)?));
@@ -103,8 +104,8 @@ impl Outcome for Verified {
             out.push(String::new());
         }
         out.extend(self.records.iter().map(told));
-        let left = self.left.iter().map(|one| &one.left);
-        out.extend(left.map(|one| format!("stays remote (allowed): {}: {}", one.what.label(), one.reason)));
+        let left = self.left.iter();
+        out.extend(left.map(|one| format!("stays remote (allowed): {}: {}", one.upstream, one.left.reason)));
         out.extend(self.upstream.iter().flat_map(|all| upstream(all)));
         let result = match self.differences.len() {
             0 if !self.failures.is_empty() => "not everything could be looked at".to_owned(),
@@ -143,11 +144,10 @@ fn told(record: &Record) -> String {
 }
 
 /// Returns one line for each remote, and one that counts them.
-fn upstream(all: &[Upstream]) -> Vec<String> {
+fn upstream(all: &[Listed]) -> Vec<String> {
     let mut out = Vec::new();
-    for Upstream { lock, line, remote, answer } in all {
-        let was = remote.digest();
-        let was = short(was.hex());
+    for Listed { lock, line, source, pinned, answer, .. } in all {
+        let was = short(pinned.digest.hex());
         let mut told = match &answer.now {
             _ if answer.verdict == Verdict::Ok => format!("is {was}"),
             Some(now) => format!("was {was}, is {}", short(now.hex())),
@@ -161,7 +161,7 @@ fn upstream(all: &[Upstream]) -> Vec<String> {
             Some(commits) => told += &format!(" by {}", counted(commits, "commit")),
             None => {}
         }
-        out.push(format!("{lock}:{line}: {}: {} {told}", answer.verdict.name(), remote.label()));
+        out.push(format!("{lock}:{line}: {}: {source} {told}", answer.verdict.name()));
         let newest = answer.newest.iter();
         out.extend(newest.map(|(commit, subject)| format!("    {} {subject}", short(commit))));
         let more = answer.commits.unwrap_or_default().saturating_sub(answer.newest.len());

@@ -28,8 +28,7 @@ use globset::{GlobMatcher, escape};
 use super::glob;
 use crate::message::finding::Subject;
 use crate::message::redact;
-use crate::record::chart_label;
-use crate::reference::RepoSpec;
+use crate::reference::{RepoSpec, Upstream};
 
 /// The schemes that a glob can name, and the port that need not be written.
 const SCHEMES: [(&str, &str); 5] = [("https", ":443"), ("ssh", ":22"), ("http", ":80"), ("oci", ":443"), ("file", "")];
@@ -260,13 +259,13 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
 pub(super) fn naming(subject: &Subject) -> Option<String> {
     match subject {
         Subject::Git { url, path, reference, .. } => {
-            let directory = if path.is_empty() { String::new() } else { format!("//{path}") };
-            let query = reference.as_ref().map_or(String::new(), |reference| format!("?ref={reference}"));
-            Some(format!("{url}{directory}{query}"))
+            let (url, path, reference) = (url.clone(), path.clone(), reference.clone());
+            Some(Upstream::Git { url, reference, submodules: true, path }.to_string())
         }
         Subject::Http { url } => Some(url.clone()),
         Subject::Helm { url, chart, version } => {
-            Some(chart_label(url, chart, Some(version.as_str()).filter(|version| !version.is_empty())))
+            let version = Some(version.clone()).filter(|version| !version.is_empty());
+            Some(Upstream::Chart { url: url.clone(), chart: chart.clone(), version }.to_string())
         }
         Subject::Image { image } => Some(image.clone()),
         Subject::Local | Subject::Path { .. } | Subject::Program { .. } => None,

@@ -1,10 +1,11 @@
 //! The message of a localized commit: what has changed since the tip.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fetch::{Histories, History};
+use crate::fetch::{Histories, History, Move};
 use crate::message::failure::{short, shown};
-use crate::record::{Change, ChangeKind, Digest, GitRemote, Lock, Remote};
+use crate::record::{Change, ChangeKind, Digest, Lock};
+use crate::reference::Upstream;
 
 /// How many discarded edits a message names before it only counts the rest.
 const MOST_LINES: usize = 50;
@@ -20,21 +21,23 @@ pub(super) fn text(
     discarded: &[String],
     histories: &Histories<'_>,
 ) -> String {
-    let pairs = pairs(before, after);
+    let moves = moves(before, after);
     // One that got another ref is listed as a move only.
-    let told: BTreeSet<String> = pairs.iter().flat_map(|(old, new)| [label(old), label(new)]).collect();
-    let histories = histories(&pairs);
+    let told: BTreeSet<&Upstream> = moves.iter().flat_map(|one| [one.old.0, one.new.0]).collect();
+    let histories = histories(&moves);
     let mut moved: Vec<String> =
-        pairs.iter().zip(histories).map(|((old, new), history)| told_move(old, new, history.as_ref())).collect();
+        moves.iter().zip(histories).map(|(one, history)| told_move(one, history.as_ref())).collect();
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for change in Lock::changes(before, after) {
-        let Change { kind, label, old, new, .. } = change;
+        let Change { kind, upstream, old, new, .. } = change;
         match (kind, old, new) {
             (ChangeKind::Moved, Some(old), Some(new)) if !matches!(new, Digest::GitCommit(_)) => {
-                moved.push(format!("{label} from {} to {}", short(old.hex()), short(new.hex())));
+                moved.push(format!("{upstream} from {} to {}", short(old.hex()), short(new.hex())));
             }
-            (_, None, Some(new)) if !told.contains(&label) => added.push(format!("{label} at {}", short(new.hex()))),
-            (_, Some(_), None) if !told.contains(&label) => removed.push(label),
+            (_, None, Some(new)) if !told.contains(&upstream) => {
+                added.push(format!("{upstream} at {}", short(new.hex())));
+            }
+            (_, Some(_), None) if !told.contains(&upstream) => removed.push(upstream.to_string()),
             _ => {}
         }
     }
@@ -58,49 +61,46 @@ pub(super) fn text(
 
 /// Returns the repositories that are at another commit than they were: under the same ref, or else where one ref of a
 /// repository was replaced by another one.
-pub(crate) fn pairs<'a>(before: &'a Lock, after: &'a Lock) -> Vec<(&'a GitRemote, &'a GitRemote)> {
+pub(crate) fn moves<'a>(before: &'a Lock, after: &'a Lock) -> Vec<Move<'a>> {
     let (old, new) = (repositories(before), repositories(after));
-    let is_of = |one: &GitRemote, other: &GitRemote| one.url == other.url && one.submodules == other.submodules;
-    let is_same = |one: &GitRemote, other: &GitRemote| one.reference == other.reference && is_of(one, other);
+    let is_of = |one: &Upstream, other: &Upstream| match (one, other) {
+        (Upstream::Git { url, submodules, .. }, Upstream::Git { url: other, submodules: has, .. }) => {
+            url == other && submodules == has
+        }
+        _ => false,
+    };
     // What is of the same repository in one lock only, if nothing else is.
-    let sole = |these: &[&'a GitRemote], those: &[&'a GitRemote], of: &GitRemote| {
-        let mut only =
-            these.iter().filter(|one| is_of(one, of) && !those.iter().any(|other| is_same(one, other))).copied();
-        only.next().filter(|_| only.next().is_none())
+    let sole = |these: &BTreeMap<&'a Upstream, &'a str>, those: &BTreeMap<&'a Upstream, &'a str>, of: &Upstream| {
+        let mut only = these.iter().filter(|(one, _)| is_of(one, of) && !those.contains_key(**one));
+        only.next().map(|(one, commit)| (*one, *commit)).filter(|_| only.next().is_none())
     };
-    old.iter()
-        .filter_map(|one| {
-            let new = match new.iter().copied().find(|new| is_same(one, new)) {
-                Some(new) => new,
-                None => sole(&old, &new, one).and(sole(&new, &old, one))?,
-            };
-            (one.commit != new.commit || one.reference != new.reference).then_some((*one, new))
-        })
-        .collect()
-}
-
-fn repositories(lock: &Lock) -> Vec<&GitRemote> {
-    let remotes = lock.remotes.iter();
-    let git = remotes.filter_map(|remote| if let Remote::Git(git) = remote { Some(git) } else { None });
-    git.collect()
-}
-
-fn label(remote: &GitRemote) -> String {
-    Remote::Git(remote.clone()).label()
-}
-
-fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> String {
-    let at = |remote: &GitRemote| short(&remote.commit).to_owned();
-    let named = |remote: &GitRemote| match &remote.reference {
-        Some(reference) => format!("{} ({})", shown(reference), at(remote)),
-        None => format!("HEAD ({})", at(remote)),
+    let moved = |(one, commit): (&&'a Upstream, &&'a str)| {
+        let new = match new.get(*one) {
+            Some(commit) => (*one, *commit),
+            None => sole(&old, &new, one).and(sole(&new, &old, one))?,
+        };
+        let old = (*one, *commit);
+        (old != new).then_some(Move { old, new })
     };
-    let mut text = if old.reference == new.reference {
-        format!("{} from {} to {}", label(new), at(old), at(new))
+    old.iter().filter_map(moved).collect()
+}
+
+fn repositories(lock: &Lock) -> BTreeMap<&Upstream, &str> {
+    let remotes = lock.remotes.iter().filter(|(source, _)| matches!(source, Upstream::Git { .. }));
+    remotes.map(|(source, pinned)| (source, pinned.digest.hex())).collect()
+}
+
+fn told_move(Move { old, new }: &Move<'_>, history: Option<&History>) -> String {
+    let named = |(source, commit): &(&Upstream, &str)| match source.reference() {
+        Some(reference) => format!("{} ({})", shown(reference), short(commit)),
+        None => format!("HEAD ({})", short(commit)),
+    };
+    let mut text = if old.0 == new.0 {
+        format!("{} from {} to {}", new.0, short(old.1), short(new.1))
     } else {
-        format!("{} from {} to {}", new.url, named(old), named(new))
+        format!("{} from {} to {}", new.0.url(), named(old), named(new))
     };
-    if let Some(history) = history.filter(|_| old.commit != new.commit) {
+    if let Some(history) = history.filter(|_| old.1 != new.1) {
         text += &match history.commits {
             _ if !history.is_forward => ": not a continuation of it".to_owned(),
             1 => ": 1 commit".to_owned(),
@@ -149,8 +149,7 @@ mod tests {
             Lock::parse(format!("version: 1\nremotes:\n{entries}").as_bytes(), "x").unwrap()
         };
         let (before, after) = (lock(&[("v1", 'a')]), lock(&[("v2", 'd'), ("v3", 'e')]));
-        let text =
-            text("Localize main", &before, &after, &[], &|moves: &[(&GitRemote, &GitRemote)]| vec![None; moves.len()]);
+        let text = text("Localize main", &before, &after, &[], &|moves: &[Move<'_>]| vec![None; moves.len()]);
         assert!(!text.contains("Moved"), "{text}");
         for part in ["?ref=v2 at dddd", "?ref=v3 at eeee", "No longer referenced:\n\n- "] {
             assert!(text.contains(part), "no {part:?} in\n{text}");

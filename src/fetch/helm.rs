@@ -46,13 +46,13 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     let output =
         process::run(&mut command, None, Some(DEFAULT_TIMEOUT), Terminal::Detached).map_err(|error| match error {
             process::Error::NotFound(_) => {
-                Failure::new(format!("{}: there is no helm on PATH to pull it", chart.label()))
+                Failure::new(format!("{}: there is no helm on PATH to pull it", chart.upstream()))
                     .hint("put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize")
             }
             error @ process::Error::Deadline(..) => {
-                Failure::new(format!("{}: {error}", chart.label())).because(FailureKind::NoAnswer)
+                Failure::new(format!("{}: {error}", chart.upstream())).because(FailureKind::NoAnswer)
             }
-            error => Failure::new(format!("{}: {error}", chart.label())),
+            error => Failure::new(format!("{}: {error}", chart.upstream())),
         })?;
     if !output.status.success() {
         let said = git::said(&output);
@@ -63,7 +63,7 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
         } else {
             FailureKind::Other
         };
-        return Err(Failure::new(format!("{}: helm could not pull it: {said}", chart.label()))
+        return Err(Failure::new(format!("{}: helm could not pull it: {said}", chart.upstream()))
             .hint(format!(
                 "to see what helm does: {}",
                 failure::command("helm pull", words(chart, &chart.repo.shown()))
@@ -116,7 +116,7 @@ fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u
     let [path] = archives.as_slice() else {
         return Err(Failure::new(format!(
             "{}: expected one archive from helm pull, found {}",
-            chart.label(),
+            chart.upstream(),
             archives.len()
         )));
     };
@@ -129,7 +129,7 @@ fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u
 
 /// Unpacks an archive, and compares its metadata with the request.
 pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
-    let shown = chart.label();
+    let shown = chart.upstream();
     let files = archive::unpack(bytes)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is refused: {reason}")))?;
     let (name, version) = archive::metadata(&files)

@@ -11,7 +11,7 @@ use crate::git::{Fetch, Part};
 use crate::message::failure::{FailureKind, Result};
 use crate::message::redact::SafeUrl;
 use crate::os::interrupt::Scratch;
-use crate::record::GitRemote;
+use crate::reference::Upstream;
 
 /// How many commits a [`History`] names.
 const NAMED: usize = 10;
@@ -35,13 +35,20 @@ pub(crate) struct History {
     pub newest: Vec<(String, String)>,
 }
 
-/// Says what lies between the two commits of each move of a repository, where it can.
-pub(crate) type Histories<'a> = dyn Fn(&[(&GitRemote, &GitRemote)]) -> Vec<Option<History>> + 'a;
+/// A repository that is another commit now, or under another ref.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Move<'a> {
+    pub old: (&'a Upstream, &'a str),
+    pub new: (&'a Upstream, &'a str),
+}
+
+/// Says what lies between the two commits of each move, where it can.
+pub(crate) type Histories<'a> = dyn Fn(&[Move<'_>]) -> Vec<Option<History>> + 'a;
 
 impl Fetcher {
     /// Returns what lies between the commits of each move of a repository, if the remotes answer in time; `None` where they
     /// do not.
-    pub(crate) fn histories(&self, moves: &[(&GitRemote, &GitRemote)]) -> Vec<Option<History>> {
+    pub(crate) fn histories(&self, moves: &[Move<'_>]) -> Vec<Option<History>> {
         // A request with a secret in its URL keeps it.
         let known = self.known.keys().filter_map(|key| match key {
             Key::Git(key) => Some((key.url.shown(), &key.url)),
@@ -49,11 +56,11 @@ impl Fetcher {
         });
         let known: HashMap<String, &SafeUrl> = known.collect();
         let url = |shown: &str| known.get(shown).map_or_else(|| shown.into(), |url| (*url).clone());
-        let request = |new: &GitRemote| {
-            let request = GitRequest::new(url(&new.url), new.reference.as_deref(), Some(&new.commit));
+        let request = |(new, commit): (&Upstream, &str)| {
+            let request = GitRequest::new(url(new.url()), new.reference(), Some(commit));
             GitRequest { may_ask: false, timeout: SOON, ..request }
         };
-        let asked: Vec<_> = moves.iter().map(|(old, new)| (request(new), &*old.commit, &*new.commit)).collect();
+        let asked: Vec<_> = moves.iter().map(|Move { old, new }| (request(*new), old.1, new.1)).collect();
         let network: &Network = &self.network;
         let is_asked = |old: &str, new: &str| old != new && !network.offline;
         network.progress.each(

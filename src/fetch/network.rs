@@ -69,13 +69,13 @@ impl Network {
         }
         // Counted where it comes in: what is too much in all is not kept until the last one has come.
         let taken = |group: &[Job], bytes: Vec<u8>| {
-            self.budget.take(bytes.len() as u64, || group[0].key.label())?;
+            self.budget.take(bytes.len() as u64, || group[0].key.upstream().to_string())?;
             Ok(Got::Bytes(bytes))
         };
         let got = self.progress.each(
             SIDE_BY_SIDE,
             &groups,
-            |group| group[0].key.label(),
+            |group| group[0].key.upstream().to_string(),
             |_, group| match &group[0].key {
                 Key::Git(_) => {
                     let requests = group.iter().filter_map(|job| match &job.key {

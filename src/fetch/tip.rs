@@ -18,6 +18,7 @@ use crate::graph::{Archive, ChartRef};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Result};
 use crate::record::{Lock, StoredFile, sha256_hex};
+use crate::reference::Upstream;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, license, path};
 
@@ -36,8 +37,8 @@ pub(crate) struct Tip {
 
 impl Tip {
     /// Returns the bytes of a remote file that was localized before.
-    pub(crate) fn file(&self, label: &str, sha256: &str) -> Option<Vec<u8>> {
-        self.lock.files.iter().filter(|file| file.remote.as_deref() == Some(label) && file.source.is_none()).find_map(
+    pub(crate) fn file(&self, upstream: &Upstream, sha256: &str) -> Option<Vec<u8>> {
+        self.lock.files.iter().filter(|file| file.remote.as_ref() == Some(upstream) && file.source.is_none()).find_map(
             |file| {
                 let bytes = self.read(file).ok()?;
                 // A plugin configuration may have been rewritten.
@@ -48,12 +49,12 @@ impl Tip {
     }
 
     /// Returns the files of a repository or a chart that were localized before; `None` if there are none.
-    pub(crate) fn repository(&self, label: &str) -> Option<BTreeMap<String, StoredFile>> {
+    pub(crate) fn repository(&self, source: &Upstream) -> Option<BTreeMap<String, StoredFile>> {
         let files: BTreeMap<String, StoredFile> = self
             .lock
             .files
             .iter()
-            .filter(|file| file.remote.as_deref() == Some(label))
+            .filter(|file| file.remote.as_ref() == Some(source))
             .filter_map(|file| Some((file.source.clone()?, file.clone())))
             .collect();
         (!files.is_empty()).then_some(files)
@@ -62,12 +63,12 @@ impl Tip {
     /// Returns a chart that was localized before, of the archive with this digest; none unless all of its files are still
     /// what the lock says.
     pub(crate) fn archive(&self, chart: &ChartRef, sha256: &str) -> Option<Archive> {
-        let entry = chart.locked(&self.lock).filter(|entry| entry.sha256 == sha256)?;
-        let files = self.repository(&chart.label())?.into_iter();
+        let entry = chart.locked(&self.lock).filter(|entry| entry.digest.hex() == sha256)?;
+        let files = self.repository(&chart.upstream())?.into_iter();
         let files = files.map(|(path, file)| Some((path, self.read(&file).ok()?.into())));
         let files: BTreeMap<String, Rc<[u8]>> = files.collect::<Option<_>>()?;
         let (name, resolved) = archive::metadata(&files).ok()?;
-        let archive = Archive { chart: chart.clone(), resolved, sha256: sha256.to_owned(), size: entry.size, files };
+        let archive = Archive { chart: chart.clone(), resolved, sha256: sha256.to_owned(), size: entry.size?, files };
         (name == chart.name).then_some(archive)
     }
 

@@ -15,23 +15,26 @@ use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
 use crate::record::upstream::{Answer, Verdict};
-use crate::record::{ChartRemote, Digest, FileRemote, GitRemote, Remote, sha256_hex};
-use crate::reference::{Pin, RepoSpec, file_pin, refuse_unsafe};
+use crate::record::{Digest, Pinned, sha256_hex};
+use crate::reference::{Pin, RepoSpec, Upstream, file_pin, refuse_unsafe};
+
+/// An entry of a lock.
+type Entry<'a> = (&'a Upstream, &'a Pinned);
 
 impl Network {
     /// Returns the state of each of these, in their order.
-    pub(crate) fn ask(&self, remotes: &[&Remote]) -> Vec<Answer> {
+    pub(crate) fn ask(&self, entries: &[Entry<'_>]) -> Vec<Answer> {
         // What two entries have in common, which may differ in their submodules or paths alone, is asked once.
-        let mut groups: BTreeMap<String, BTreeMap<String, &Remote>> = BTreeMap::new();
-        for remote in remotes {
-            let group = match remote {
-                Remote::Git(git) => git.url.clone(),
-                _ => remote.label(),
+        let mut groups: BTreeMap<String, BTreeMap<String, Entry<'_>>> = BTreeMap::new();
+        for entry @ (source, _) in entries {
+            let group = match source {
+                Upstream::Git { url, .. } => url.clone(),
+                _ => source.to_string(),
             };
-            groups.entry(group).or_default().insert(question(remote), remote);
+            groups.entry(group).or_default().insert(question(entry), *entry);
         }
-        let groups: Vec<BTreeMap<String, &Remote>> = groups.into_values().collect();
-        let label = |group: &BTreeMap<_, &Remote>| group.values().next().map(|one| redact::url(url(one)));
+        let groups: Vec<BTreeMap<String, Entry<'_>>> = groups.into_values().collect();
+        let label = |group: &BTreeMap<_, Entry<'_>>| group.values().next().map(|(source, _)| redact::url(source.url()));
         let answers = self.progress.each(
             SIDE_BY_SIDE,
             &groups,
@@ -39,52 +42,60 @@ impl Network {
             |_, group| self.group(group),
         );
         let answers: HashMap<String, Answer> = answers.into_iter().flatten().collect();
-        remotes.iter().map(|remote| answers[&question(remote)].clone()).collect()
+        entries.iter().map(|entry| answers[&question(entry)].clone()).collect()
     }
 
     /// Asks for what one request tells of: entries of one repository, one file or one chart.
-    fn group(&self, group: &BTreeMap<String, &Remote>) -> Vec<(String, Answer)> {
-        let floating = group.values().filter_map(|remote| match remote {
-            Remote::Git(git) if !is_commit(git) && refuse(remote).is_ok() => Some(git),
-            _ => None,
-        });
-        let floating: Vec<&GitRemote> = floating.collect();
+    fn group(&self, group: &BTreeMap<String, Entry<'_>>) -> Vec<(String, Answer)> {
+        let floating = group.values().map(|(source, _)| *source);
+        let floating: Vec<&Upstream> = floating.filter(|one| is_floating(one) && refuse(one).is_ok()).collect();
         let listing = floating.first().map(|first| {
-            self.reach.name(&first.url);
-            let names = floating.iter().map(|git| git.reference.as_deref().unwrap_or("HEAD"));
-            let names: BTreeSet<&str> = names.collect();
-            self.list(&GitRequest::new(&*first.url, None, None), &Vec::from_iter(names))
+            self.reach.name(first.url());
+            let names: BTreeSet<&str> = floating.iter().map(|one| one.reference().unwrap_or("HEAD")).collect();
+            self.list(&GitRequest::new(first.url(), None, None), &Vec::from_iter(names))
         });
-        let answer = |remote: &Remote| {
-            if let Err(failure) = refuse(remote) {
+        let answer = |source: &Upstream, pinned: &Pinned| {
+            if let Err(failure) = refuse(source) {
                 return Answer::unreachable(failure);
             }
-            self.reach.name(url(remote));
-            let answer = match (remote, &listing) {
-                (Remote::Git(git), Some(listing)) if !is_commit(git) => {
-                    listing.clone().and_then(|listing| self.of_ref(git, &listing))
+            self.reach.name(source.url());
+            let answer = match (source, &listing) {
+                (Upstream::Git { .. }, Some(listing)) if is_floating(source) => {
+                    listing.clone().and_then(|listing| self.of_ref(source, pinned, &listing))
                 }
-                (Remote::Git(git), _) => self.of_commit(git),
-                (Remote::File(file), _) => self.of_file(file),
-                (Remote::Chart(chart), _) => self.of_chart(chart),
+                (Upstream::Git { url, reference, .. }, _) => self.of_commit(url, reference.as_deref()),
+                (Upstream::File { url }, _) => self.of_file(url),
+                (Upstream::Chart { url, chart, version }, _) => {
+                    let chart = ChartRef {
+                        repo: url.clone().into(),
+                        name: chart.clone(),
+                        version: version.clone().unwrap_or_default(),
+                        // Without a version helm takes no pre-release unless it gets `--devel`, which the lock does not
+                        // record.
+                        devel: version.is_none()
+                            && pinned.resolved.as_ref().is_some_and(|version| version.contains('-')),
+                    };
+                    self.of_chart(&chart, pinned)
+                }
+                (Upstream::Image { .. }, _) => Err(Failure::new("an image is not locked")),
             };
             match answer.unwrap_or_else(failed) {
-                answer if answer.now == Some(remote.digest()) => Answer::ok(remote.digest()),
+                answer if answer.now.as_ref() == Some(&pinned.digest) => Answer::ok(pinned.digest.clone()),
                 answer => answer,
             }
         };
-        group.iter().map(|(question, remote)| (question.clone(), answer(remote))).collect()
+        group.iter().map(|(question, (source, pinned))| (question.clone(), answer(source, pinned))).collect()
     }
 
     /// An id is asked for as it is.
-    fn of_commit(&self, git: &GitRemote) -> Result<Answer> {
-        let id = git.reference.as_deref().unwrap_or_default().to_ascii_lowercase();
-        let now = self.given(&GitRequest::new(&*git.url, Some(&id), None), &id)?;
+    fn of_commit(&self, url: &str, id: Option<&str>) -> Result<Answer> {
+        let id = id.unwrap_or_default().to_ascii_lowercase();
+        let now = self.given(&GitRequest::new(url, Some(&id), None), &id)?;
         Ok(Answer::moved(Some(Digest::GitCommit(now)), format!("that is what `{id}` stands for")))
     }
 
-    fn of_ref(&self, git: &GitRemote, listing: &Listing) -> Result<Answer> {
-        let reference = git.reference.as_deref().unwrap_or("HEAD");
+    fn of_ref(&self, git: &Upstream, pinned: &Pinned, listing: &Listing) -> Result<Answer> {
+        let reference = git.reference().unwrap_or("HEAD");
         let Some((name, id)) = listing.find(reference) else {
             return Ok(Answer::gone(match reference {
                 "HEAD" => "the repository has no HEAD: it is empty".to_owned(),
@@ -92,7 +103,7 @@ impl Network {
             }));
         };
         let now = Some(Digest::GitCommit(id.clone()));
-        if id == git.commit {
+        if id == pinned.digest.hex() {
             return Ok(Answer::moved(now, ""));
         }
         if let Some(tag) = name.strip_prefix("refs/tags/") {
@@ -102,8 +113,8 @@ impl Network {
             Some(branch) => format!("the branch `{branch}`"),
             None => format!("`{name}`"),
         };
-        let request = GitRequest::new(&*git.url, git.reference.as_deref(), Some(&id));
-        Ok(match self.history(&request, &git.commit, &id) {
+        let request = GitRequest::new(git.url(), git.reference(), Some(&id));
+        Ok(match self.history(&request, pinned.digest.hex(), &id) {
             Ok(history) if history.is_forward => Answer {
                 verdict: Verdict::Updated,
                 commits: Some(history.commits),
@@ -118,13 +129,13 @@ impl Network {
         })
     }
 
-    fn of_file(&self, file: &FileRemote) -> Result<Answer> {
-        let bytes = match self.client.get(&file.url) {
+    fn of_file(&self, url: &str) -> Result<Answer> {
+        let bytes = match self.client.get(url) {
             Ok(body) => body.bytes,
             Err(failure) if failure.kind == FailureKind::Unusable => return Ok(Answer::moved(None, failure.message)),
             Err(failure) => return Err(failure),
         };
-        let why = match file_pin(&file.url) {
+        let why = match file_pin(url) {
             _ if kustomization::looks_like_html(&bytes) => "it is a web page, which may be a login".to_owned(),
             Some((Pin::Tag | Pin::Commit, version)) => {
                 format!("`{version}` should never change, but it holds other bytes")
@@ -134,22 +145,16 @@ impl Network {
         Ok(Answer::moved(Some(Digest::Sha256(sha256_hex(&bytes))), why))
     }
 
-    fn of_chart(&self, remote: &ChartRemote) -> Result<Answer> {
-        let chart = ChartRef {
-            repo: remote.url.clone().into(),
-            name: remote.chart.clone(),
-            version: remote.version.clone().unwrap_or_default(),
-            // Without a version helm takes no pre-release unless it gets `--devel`, which the lock does not record.
-            devel: remote.version.is_none() && remote.resolved.as_ref().is_some_and(|version| version.contains('-')),
-        };
+    fn of_chart(&self, chart: &ChartRef, pinned: &Pinned) -> Result<Answer> {
         chart.refuse_unsafe()?;
-        let bytes = helm::pull(self, &chart)?;
+        let bytes = helm::pull(self, chart)?;
         let now = Some(Digest::Sha256(sha256_hex(&bytes)));
-        let version = match helm::unpacked(&chart, &bytes) {
+        let version = match helm::unpacked(chart, &bytes) {
             Ok(archive) => archive.resolved,
             Err(failure) => return Ok(Answer::moved(now, failure.message)),
         };
-        let was = remote.resolved.as_ref().or(remote.version.as_ref());
+        let written = Some(&chart.version).filter(|version| !version.is_empty());
+        let was = pinned.resolved.as_ref().or(written);
         let Some(was) = was.filter(|was| **was != version) else {
             return Ok(Answer::moved(now, "it is another archive of the same version"));
         };
@@ -161,30 +166,24 @@ impl Network {
     }
 }
 
-fn url(remote: &Remote) -> &str {
-    let (Remote::Git(GitRemote { url, .. })
-    | Remote::File(FileRemote { url, .. })
-    | Remote::Chart(ChartRemote { url, .. })) = remote;
-    url
+/// Returns whether a repository is named by something that can move.
+fn is_floating(source: &Upstream) -> bool {
+    matches!(source, Upstream::Git { reference, .. } if Pin::of(reference.as_deref()) != Pin::Commit)
 }
 
-fn is_commit(git: &GitRemote) -> bool {
-    Pin::of(git.reference.as_deref()) == Pin::Commit
-}
-
-/// Returns what is asked about a remote.
-fn question(remote: &Remote) -> String {
-    format!("{} {}", remote.label(), remote.digest().hex())
+/// Returns what is asked about an entry.
+fn question((source, pinned): &Entry<'_>) -> String {
+    format!("{source} {}", pinned.digest.hex())
 }
 
 /// Refuses what cannot be asked for, and what a walk would refuse as well: a lock comes with a pull request.
-fn refuse(remote: &Remote) -> Result<()> {
-    let url = url(remote);
+fn refuse(source: &Upstream) -> Result<()> {
+    let url = source.url();
     if redact::lacks_secret(url) {
         return Err(Failure::new(format!("{url} cannot be asked for: the lock does not hold the secret in it"))
             .hint("leave secrets out of URLs: git's credential helpers are asked for them"));
     }
-    let Remote::Git(git) = remote else {
+    let Upstream::Git { reference, .. } = source else {
         return Ok(());
     };
     let refused =
@@ -192,9 +191,9 @@ fn refuse(remote: &Remote) -> Result<()> {
     let text = format!("{url}//.");
     let mut spec = RepoSpec::parse(&text)
         .ok()
-        .filter(|spec| spec.clone_spec().shown() == *url)
+        .filter(|spec| spec.clone_spec().shown() == url)
         .ok_or_else(|| refused("no kustomization can name such a repository"))?;
-    spec.reference.clone_from(&git.reference);
+    spec.reference.clone_from(reference);
     refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(&reason))
 }
 
@@ -239,13 +238,11 @@ mod tests {
 
     #[test]
     fn only_versions_that_a_kustomization_can_name_are_asked() {
-        let git = |url: &str, reference: Option<&str>| GitRemote {
+        let git = |url: &str, reference: Option<&str>| Upstream::Git {
             url: url.to_owned(),
             reference: reference.map(str::to_owned),
             submodules: true,
-            commit: "0".repeat(40),
-            paths: BTreeSet::new(),
-            through: BTreeSet::new(),
+            path: String::new(),
         };
         for url in [
             "https://github.com/acme/lib",
@@ -259,7 +256,7 @@ mod tests {
             "https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/lib",
         ] {
             for reference in [None, Some("v1"), Some("feature/a+b"), Some("größe")] {
-                refuse(&Remote::Git(git(url, reference))).unwrap();
+                refuse(&git(url, reference)).unwrap();
             }
         }
         for (url, reference) in [
@@ -272,7 +269,7 @@ mod tests {
             ("https://github.com/acme/lib", Some("a..b")),
             ("https://github.com/acme/lib", Some("--upload-pack=id")),
         ] {
-            refuse(&Remote::Git(git(url, reference))).unwrap_err();
+            refuse(&git(url, reference)).unwrap_err();
         }
     }
 }

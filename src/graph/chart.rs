@@ -17,7 +17,8 @@ use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact::SafeUrl;
-use crate::record::{ChartRemote, Lock, chart_label};
+use crate::record::{Lock, Pinned};
+use crate::reference::Upstream;
 use crate::tree::{self, Resolved, path};
 
 /// A chart of a repository.
@@ -80,9 +81,10 @@ pub(crate) enum Place {
 }
 
 impl ChartRef {
-    /// Returns what names it in a record, and what may be shown of it.
-    pub(crate) fn label(&self) -> String {
-        chart_label(&self.repo.shown(), &self.name, self.version())
+    /// Returns what it is in a record, and what may be shown of it.
+    pub(crate) fn upstream(&self) -> Upstream {
+        let version = self.version().map(str::to_owned);
+        Upstream::Chart { url: self.repo.shown(), chart: self.name.clone(), version }
     }
 
     /// Returns what it is for a policy.
@@ -96,8 +98,8 @@ impl ChartRef {
     }
 
     /// Returns its entry in a lock.
-    pub(crate) fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a ChartRemote> {
-        lock.find_chart(&self.repo.shown(), &self.name, self.version())
+    pub(crate) fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Pinned> {
+        lock.get(&self.upstream())
     }
 
     fn version(&self) -> Option<&str> {
@@ -117,18 +119,13 @@ impl ChartRef {
             Some("https" | "http" | "oci") => return Ok(()),
             _ => "its repository has no https, http or oci URL",
         };
-        Err(Failure::new(format!("the chart {} is refused: {why}", self.label())).hint(ANEW))
+        Err(Failure::new(format!("the chart {} is refused: {why}", self.upstream())).hint(ANEW))
     }
 }
 
 impl Chart {
     pub(crate) fn is_there(&self) -> bool {
         matches!(self.place, Place::There(_))
-    }
-
-    /// Returns what names it in a record; empty for one that must be in the tree.
-    pub(crate) fn label(&self) -> String {
-        self.wanted.as_ref().map(ChartRef::label).unwrap_or_default()
     }
 }
 
@@ -196,7 +193,8 @@ impl Walker<'_> {
                 Ok(Some(archive)) => self.pulled(chart, archive),
                 Ok(None) | Err(_) if self.accepts_chart(note, &wanted) => {}
                 Ok(None) => {
-                    let message = format!("{} is not brought in: write `helm: true` into {FILE_NAME}", wanted.label());
+                    let message =
+                        format!("{} is not brought in: write `helm: true` into {FILE_NAME}", wanted.upstream());
                     let location = self.graph.note_location(note);
                     self.graph.warnings.push(Warning::new(Rule::RemoteChart, location, message));
                 }
@@ -274,8 +272,9 @@ impl Walker<'_> {
         (chart.archive, chart.files) = (Some(archive), files);
     }
 
-    /// Returns whether it is accepted that a chart stays remote.
+    /// Returns whether a chart stays remote: an exception says so, and no lock holds it.
     fn accepts_chart(&self, note: usize, wanted: &ChartRef) -> bool {
-        self.is_allowed(Rule::RemoteChart, &wanted.subject(), self.graph.lines_of(note))
+        !self.options.lock.is_some_and(|lock| wanted.locked(lock).is_some())
+            && self.is_allowed(Rule::RemoteChart, &wanted.subject(), self.graph.lines_of(note))
     }
 }

@@ -275,7 +275,7 @@ impl Graph {
         match &self.files[file].origin {
             Origin::Tree { source, path } => self.sources[*source].tree.label(path),
             Origin::Remote(remote) => remote.url.shown(),
-            Origin::Archive { archive, path } => format!("{}: {path}", archive.chart.label()),
+            Origin::Archive { archive, path } => format!("{}: {path}", archive.chart.upstream()),
         }
     }
 

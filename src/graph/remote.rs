@@ -26,8 +26,9 @@ impl Walker<'_> {
                 .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
         }
         let lines = self.graph.roots[root].edges[edge].lines();
-        let is_left = self.is_allowed(Rule::RemoteReference, &wanted.subject(), lines)
-            || self.options.keeps.is_some_and(|keeps| keeps(wanted));
+        // The lock decides before an exception does.
+        let is_left = !self.options.lock.is_some_and(|lock| wanted.is_locked(lock))
+            && (self.options.keeps || self.is_allowed(Rule::RemoteReference, &wanted.subject(), lines));
         if is_left {
             self.graph.left.insert((root, edge));
         }

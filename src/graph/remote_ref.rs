@@ -7,8 +7,9 @@ use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Rule, Subject};
 use crate::message::redact::{self, SafeUrl};
-use crate::record::{GitRemote, LeftWhat, Lock, Remote};
-use crate::reference::{self, PLAIN_QUERY, Pin, RepoSpec};
+use crate::record::Lock;
+use crate::reference::{self, PLAIN_QUERY, Pin, RepoSpec, Upstream};
+use crate::tree::path;
 
 /// What a reference that kustomize reads over the network may turn out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +65,7 @@ impl RemoteRef {
         }
     }
 
-    /// Returns what it names, as far as text and field tell.
+    /// Returns what it is for a policy, as far as text and field tell.
     pub(crate) fn subject(&self) -> Subject {
         match self.repository() {
             Some(spec) => Subject::Git {
@@ -77,39 +78,37 @@ impl RemoteRef {
         }
     }
 
-    /// Returns the reference as chains of references in a lock name it, which holds `remote` for it.
-    pub(crate) fn in_chain(&self, remote: &Remote) -> String {
-        match (remote, &self.spec) {
-            (Remote::Git(git), Some(spec)) => git.reference_to(&spec.directory()),
-            _ => remote.label(),
-        }
+    /// Returns what it names, as far as text and field tell.
+    pub(crate) fn upstream(&self) -> Upstream {
+        self.repository().map_or_else(|| self.file(), Upstream::git)
     }
 
-    /// Returns its entry in a lock. The kind of the entry decides what it is, too.
-    pub(crate) fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
-        let file = self.wants != Wants::Root;
+    fn file(&self) -> Upstream {
+        Upstream::File { url: self.text.shown() }
+    }
+
+    /// Returns what it names in a lock that has an entry for it, maybe without the directory. The kind of the entry decides
+    /// what it is, too.
+    pub(crate) fn locked(&self, lock: &Lock) -> Option<Upstream> {
+        let file = (self.wants != Wants::Root).then(|| self.file());
         // What kustomize cannot read of a query is not what a lock holds for the HEAD that it builds instead.
         let is_repository = |spec: &&RepoSpec| self.wants != Wants::File && !spec.query_dropped;
-        let repository = self.spec.as_ref().filter(is_repository);
-        lock.find(file.then_some(self.text.exposed()), repository)
+        let repository = || self.spec.as_ref().filter(is_repository).map(Upstream::git);
+        let is_there = |upstream: &Upstream| lock.get(upstream).is_some();
+        file.filter(is_there).or_else(|| repository().filter(is_there))
     }
 
-    /// Returns the directory that it wants of a locked repository of which the lock holds others only: what this one names
-    /// in turn was never looked at.
-    pub(crate) fn unlocked_directory(&self, locked: &Remote) -> Option<String> {
-        match (locked, &self.spec) {
-            (Remote::Git(git), Some(spec)) => {
-                Some(GitRemote::path(&spec.directory())).filter(|path| !git.paths.contains(path))
-            }
-            _ => None,
-        }
+    /// Returns whether a lock holds it, so that it is localized.
+    pub(crate) fn is_locked(&self, lock: &Lock) -> bool {
+        self.locked(lock).is_some_and(|upstream| lock.holds(&upstream))
     }
 
-    /// Returns what is wrong where a lock, whose entry for it is `locked`, does not say what it is, with what to do before
-    /// it can be locked; none if the lock says it.
-    pub(crate) fn unlocked(&self, locked: Option<&Remote>) -> Option<Failure> {
-        let directory = match locked {
-            Some(locked) => Some(self.unlocked_directory(locked)?),
+    /// Returns what is wrong where a lock does not hold it, with what to do before it can be locked; none if it does.
+    pub(crate) fn unlocked(&self, lock: Option<&Lock>) -> Option<Failure> {
+        let directory = match lock.and_then(|lock| Some((lock, self.locked(lock)?))) {
+            Some((lock, upstream)) if lock.holds(&upstream) => return None,
+            // What that one names in turn was never looked at.
+            Some((_, upstream)) => Some(path::shown(upstream.path()).to_owned()),
             None => None,
         };
         let shown = self.text.shown();
@@ -129,27 +128,24 @@ impl RemoteRef {
     }
 }
 
-/// Returns what something is that a lock holds as left, for a policy.
-pub(crate) fn subject(what: &LeftWhat) -> Subject {
-    match what {
-        LeftWhat::Reference { url } => {
-            let wanted =
-                RemoteRef { text: url.clone().into(), wants: Wants::Either, spec: RepoSpec::parse(url).ok(), by: None };
-            wanted.subject()
+/// Returns what something is for a policy.
+pub(crate) fn subject(upstream: &Upstream) -> Subject {
+    match upstream.clone() {
+        Upstream::Git { url, reference, path, .. } => {
+            Subject::Git { url, path, pin: Pin::of(reference.as_deref()).name(), reference }
         }
-        LeftWhat::Chart { url, chart, version } => {
-            Subject::Helm { url: url.clone(), chart: chart.clone(), version: version.clone().unwrap_or_default() }
-        }
-        LeftWhat::Image { image } => Subject::Image { image: image.clone() },
+        Upstream::File { url } => Subject::Http { url },
+        Upstream::Chart { url, chart, version } => Subject::Helm { url, chart, version: version.unwrap_or_default() },
+        Upstream::Image { image } => Subject::Image { image },
     }
 }
 
-/// Returns the rule that something would be a finding of which a lock holds as left.
-pub(crate) fn rule(what: &LeftWhat) -> Rule {
-    match what {
-        LeftWhat::Reference { .. } => Rule::RemoteReference,
-        LeftWhat::Chart { .. } => Rule::RemoteChart,
-        LeftWhat::Image { .. } => Rule::Function,
+/// Returns the rule about what is remote and may not be.
+pub(crate) fn rule(upstream: &Upstream) -> Rule {
+    match upstream {
+        Upstream::Git { .. } | Upstream::File { .. } => Rule::RemoteReference,
+        Upstream::Chart { .. } => Rule::RemoteChart,
+        Upstream::Image { .. } => Rule::Function,
     }
 }
 

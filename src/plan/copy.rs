@@ -1,14 +1,17 @@
 //! A copy of one target with everything it references.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::files::{File, Localized};
+use super::lock::{self, Joined};
 use super::result::localize;
-use super::{Affected, Options, Plan, left, proof};
+use super::{Affected, Options, Plan, proof, remotes};
 use crate::config::Config;
 use crate::graph::{self, Explored, Graph, Remotes, Source, Start};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::record::{LOCK_NAME, Lock};
+use crate::reference::Upstream;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::path;
 use crate::workspace::Workspace;
@@ -36,27 +39,30 @@ pub(crate) fn plan(
     let config = &workspace.config;
     let leave_missing = |path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path));
     let absences = workspace.absences();
+    let held = workspace.lock.as_deref().cloned().unwrap_or_default();
     let walking = graph::Options {
         load_restrictor: config.load_restrictor,
         leave: Some(config),
+        lock: Some(&held),
         leave_missing: Some(&leave_missing),
         absences: absences.as_ref(),
         forbidden: Some(into.clone()),
         ..graph::Options::default()
     };
     let graph = graph::walk(target.start, Some(remotes), &walking)?;
-    let (localized, after) = localized(&graph, config)?;
-    let brought = |path: &str| localized.files.get(path)?.1.remote.clone();
-    let mut lock = Lock {
+    let (localized, after) = localized(&graph, config, &held)?;
+    let own = remotes::own(&graph, config, &held);
+    let is_left = |one: &Upstream| (!held.holds(one)).then(|| lock::excepted(config, one)).flatten();
+    let Joined { remotes, left, .. } =
+        lock::joined(&Lock::default(), &localized.remotes, &BTreeSet::new(), own, &is_left);
+    let lock = Lock {
         target: Some(target.name.clone()),
         trailers: options.trailers,
         scope: target.scope,
-        left: left::left(&after.graph, config, &brought),
-        remotes: localized.remotes,
+        left,
+        remotes,
         files: localized.files.values().map(|(_, entry)| entry.clone()).collect(),
-        ..Lock::default()
     };
-    lock.sort();
     if localized.files.contains_key(LOCK_NAME) {
         return Err(Failure::new(format!("the copy would hold a file `{LOCK_NAME}` of its own"))
             .hint("give a scope above the target, so that the copy begins higher: `--scope DIR`")
@@ -87,8 +93,8 @@ pub(crate) fn plan(
 }
 
 /// Localizes a walked graph from its first root, and walks the result, with no network.
-pub(super) fn localized(graph: &Graph, config: &Config) -> Result<(Localized, Explored), Failures> {
-    let localized = localize(graph, &[0], config, false)?;
+pub(super) fn localized(graph: &Graph, config: &Config, held: &Lock) -> Result<(Localized, Explored), Failures> {
+    let localized = localize(graph, &[0], config, held, false)?;
     let tree = Rc::new(localized.on(OverlayTree::default()));
     let source = Source { tree, scope: String::new(), repository: None };
     let leave_missing = |path: &str| localized.kept.contains(path);

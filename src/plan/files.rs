@@ -10,7 +10,7 @@ use crate::graph::{FileId, Warning};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::Rule;
-use crate::record::{Remote, StoredFile};
+use crate::record::{Remotes, StoredFile};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, Tree, path};
 
@@ -63,7 +63,7 @@ pub(super) struct Localized {
     /// Every reference that was changed, in the order of the files.
     pub rewritten: Vec<Rewritten>,
     /// What was brought in, as the lock records it.
-    pub remotes: Vec<Remote>,
+    pub remotes: Remotes,
     /// The files of the user (paths in the tree of the source) among them.
     pub local_files: BTreeSet<String>,
     /// The directories of charts that were brought in. In place they belong to the user from then on.
@@ -96,7 +96,7 @@ impl Localized {
 
 /// Returns what to say of a program that was brought in and lost its execute bit, with the entry that trusts it.
 pub(super) fn stripped(file: &StoredFile, location: Location) -> Warning {
-    let (path, remote) = (&file.path, file.remote.as_deref().unwrap_or_default());
+    let (path, remote) = (&file.path, file.remote.as_ref().map(ToString::to_string).unwrap_or_default());
     let entry = Config::path_entry(path);
     let sha256 = &file.sha256;
     let message = format!(

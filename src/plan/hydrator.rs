@@ -12,7 +12,7 @@ use super::File;
 use crate::git::CommitId;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
-use crate::record::{Lock, Remote};
+use crate::record::{Digest, Lock};
 use crate::tree::git::object_id;
 use crate::workspace::{Files, Workspace};
 
@@ -49,12 +49,12 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
         let format = gix::date::time::format::ISO8601_STRICT;
         has_four_digits.then(|| time.format(format).ok()).flatten()
     });
-    let remotes = lock.remotes.iter().filter_map(|remote| match remote {
-        Remote::Git(git) => Some((&git.url, &git.commit)),
-        Remote::File(_) | Remote::Chart(_) => None,
+    let repositories = lock.remotes.iter().filter_map(|(source, pinned)| match &pinned.digest {
+        Digest::GitCommit(commit) => Some((source.url(), commit)),
+        Digest::GitTree(_) | Digest::Sha256(_) => None,
     });
     // The same commit under several refs is one.
-    let references: BTreeSet<(&String, &String)> = remotes.collect();
+    let references: BTreeSet<(&str, &String)> = repositories.collect();
     let references = references.iter().map(|(url, commit)| json!({"commit": {"sha": commit, "repoURL": url}}));
     let metadata = json!({
         "drySha": id.commit,

@@ -12,14 +12,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::files::{File, Localized, Rewritten, edited};
+use super::lock::Joined;
 use super::result::{entry, localize};
 use super::troubles::Troubles;
-use super::{Affected, Changes, Options, Plan, hydrator, lock, proof};
-use crate::graph::{self, At, Explored, FileId, Graph, RemoteRef, Remotes, RootId};
+use super::{Affected, Changes, Options, Plan, hydrator, lock, proof, remotes};
+use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
 use crate::record::stored::home;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
+use crate::reference::Upstream;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, Tree, path};
 use crate::workspace::{Files, Workspace};
@@ -141,13 +143,8 @@ fn with<'a>(starts: Vec<String>, more: impl IntoIterator<Item = &'a String>) -> 
 fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Option<&mut dyn Remotes>) -> Explored {
     // What is not locked is no error where the configuration says so, and a commit resolves nothing.
     let level = workspace.config.level(Rule::RemoteReference, Severity::Error);
-    let lock = workspace.lock.as_deref();
-    let keeps = |wanted: &RemoteRef| !lock.is_some_and(|lock| lock::is_locked(wanted, lock));
-    let is_commit = matches!(workspace.files, Files::Commit { .. });
-    let more = graph::Options {
-        keeps: (is_commit && level != Some(Severity::Error)).then_some(&keeps),
-        ..graph::Options::default()
-    };
+    let keeps = matches!(workspace.files, Files::Commit { .. }) && level != Some(Severity::Error);
+    let more = graph::Options { lock: workspace.lock.as_deref(), keeps, ..graph::Options::default() };
     lock::explore(workspace, tree, starts, remotes, more)
 }
 
@@ -171,7 +168,8 @@ fn localized(
     placed: &BTreeSet<RootId>,
     turned: &TurnedBack,
 ) -> Result<Localized, Failures> {
-    let mut localized = localize(graph, roots, &workspace.config, true)?;
+    let held = workspace.lock.as_deref().cloned().unwrap_or_default();
+    let mut localized = localize(graph, roots, &workspace.config, &held, true)?;
     let roots = placed.iter().map(|root| &graph.roots[*root]);
     let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
     let walked: BTreeSet<&str> = files.filter_map(|file| graph.own_path(file)).collect();
@@ -212,9 +210,13 @@ fn relocked(
     keep: bool,
 ) -> Result<Lock> {
     let before = Lock { files, ..held.clone() };
-    let named = lock::still_named(&after.graph, &before).into_keys().collect();
-    let mut lock = lock::merged(&before, localized.remotes.clone(), &named, &BTreeSet::new(), keep);
-    lock::leave(&mut lock, &after.graph, &workspace.config, &localized.remotes);
+    let mut own = lock::with(remotes::own(&after.graph, &workspace.config, held), &before, keep);
+    let found = localized.remotes.iter();
+    own.starts.extend(found.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path))));
+    // What was localized is, whatever an exception says.
+    let is_left = |one: &Upstream| (!held.holds(one)).then(|| lock::excepted(&workspace.config, one)).flatten();
+    let Joined { remotes, left, .. } = lock::joined(&before, &localized.remotes, &BTreeSet::new(), own, &is_left);
+    let mut lock = Lock { trailers: held.trailers, remotes, left, files: before.files, ..Lock::default() };
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {

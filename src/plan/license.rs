@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::File;
 use super::placing::{Builder, Instance};
-use super::remotes;
 use super::result::entry;
 use crate::graph::{SourceId, Warning};
 use crate::message::failure::{Location, Result};
@@ -51,7 +50,7 @@ impl Builder<'_> {
                     continue;
                 }
                 let file = File::plain(bytes.as_slice());
-                let remote = Some(remotes::git(repository).label());
+                let remote = Some(repository.version.upstream());
                 let stored = StoredFile { remote, source: Some(from.clone()), ..entry(&to, &file) };
                 files.insert(to, (file, stored));
             }

@@ -1,127 +1,196 @@
-//! What was brought in, as lock entries.
+//! What was brought in, as lock entries, and what each of them names in turn.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::graph::{Archive, Edge, FileId, Graph, Origin, Repository, Target};
+use crate::config::Config;
+use crate::graph::{self, Edge, FileId, Graph, Lines, Origin, RootId, Target};
+use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::failure::{Failure, Result};
-use crate::record::{ChartRemote, FileRemote, GitRemote, Remote};
+use crate::message::finding::Rule;
+use crate::message::redact;
+use crate::record::{Digest, Lock, Pinned, Remotes, can_be_named};
+use crate::reference::Upstream;
 
-/// Returns the lock entry of a repository, without the paths in it.
-pub(crate) fn git(repository: &Repository) -> Remote {
-    Remote::Git(GitRemote {
-        url: repository.version.url.shown(),
-        reference: repository.version.reference.clone(),
-        submodules: repository.version.submodules,
-        commit: repository.commit.clone(),
-        paths: BTreeSet::new(),
-        through: BTreeSet::new(),
-    })
+/// Something remote that a root names, itself or in a plugin configuration.
+struct Named {
+    upstream: Upstream,
+    root: RootId,
+    /// Where.
+    lines: Lines,
+    /// Whether the walk left it remote, or an exception would.
+    is_left: bool,
 }
 
-/// Returns every remote file and repository of a graph.
-pub(crate) fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
-    let mut by_label: BTreeMap<(String, bool), Remote> = BTreeMap::new();
-    if !graph.roots.is_empty() {
-        add(&mut by_label, rooted(graph, 0, &graph.roots[0].directory))?;
+/// What the user's own files name.
+#[derive(Default)]
+pub(super) struct Own {
+    /// What is to be localized.
+    pub starts: BTreeSet<Upstream>,
+    /// What stays remote, with the reason.
+    pub left: BTreeMap<Upstream, String>,
+}
+
+/// Why something stays remote that no exception covers.
+const KEPT: &str = "`rules` in the configuration makes no error of it";
+
+/// Returns every remote file, repository and chart of a graph, each with what it names in turn. `held` tells what a
+/// reference names that was not followed.
+pub(crate) fn remotes(graph: &Graph, held: &Lock) -> Result<Remotes> {
+    let names = Names::of(graph, held);
+    let mut all = Remotes::new();
+    if let Some((upstream, pinned)) = graph.roots.first().and_then(|root| rooted(graph, 0, &root.directory)) {
+        add(&mut all, &upstream, pinned, names.of_root(0))?;
     }
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        let mut remote = remote_of(graph, edge);
-        if let (Some(remote), Some(label)) = (&mut remote, through(graph, edge.from))
-            && remote.label() != label
-        {
-            remote.through_mut().insert(label);
-        }
-        add(&mut by_label, remote).map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
+        let Some((upstream, pinned)) = resolved(graph, edge) else { continue };
+        let named = match edge.target {
+            Target::Root { id, .. } => names.of_root(id),
+            Target::File(file) => names.files.get(&file).cloned().unwrap_or_default(),
+            Target::Remote | Target::Kept | Target::Broken => BTreeSet::new(),
+        };
+        let added = add(&mut all, &upstream, pinned, named);
+        added.map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
     }
     for chart in &graph.charts {
-        let Some(archive) = &chart.archive else {
-            continue;
-        };
-        let mut remote = self::chart(archive);
-        let from = graph.notes[chart.note].file;
-        remote.through_mut().extend(through(graph, from));
-        add(&mut by_label, Some(remote)).map_err(|failure| failure.at(graph.note_location(chart.note)))?;
+        let Some(archive) = &chart.archive else { continue };
+        let digest = Digest::Sha256(archive.sha256.clone());
+        let resolved = Some(archive.resolved.clone()).filter(|resolved| *resolved != archive.chart.version);
+        let pinned = Pinned { size: Some(archive.size), resolved, ..Pinned::new(digest) };
+        let added = add(&mut all, &archive.chart.upstream(), pinned, BTreeSet::new());
+        added.map_err(|failure| failure.at(graph.note_location(chart.note)))?;
     }
-    Ok(by_label.into_values().collect())
+    Ok(all)
 }
 
-/// Returns the lock entry of a chart.
-fn chart(archive: &Archive) -> Remote {
-    let version = Some(archive.chart.version.clone()).filter(|version| !version.is_empty());
-    Remote::Chart(ChartRemote {
-        url: archive.chart.repo.shown(),
-        chart: archive.chart.name.clone(),
-        resolved: Some(archive.resolved.clone()).filter(|resolved| version.as_ref() != Some(resolved)),
-        version,
-        sha256: archive.sha256.clone(),
-        size: archive.size,
-        through: BTreeSet::new(),
-    })
+/// Returns what the user's own files name; where the target is remote, that.
+pub(super) fn own(graph: &Graph, config: &Config, held: &Lock) -> Own {
+    let mut own = Own::default();
+    if let Some((upstream, _)) = graph.roots.first().and_then(|root| rooted(graph, 0, &root.directory)) {
+        own.starts.insert(upstream);
+    }
+    for Named { upstream, lines, is_left, .. } in named(graph, held) {
+        if graph.is_fetched(lines.0) {
+            continue;
+        }
+        let rule = graph::rule(&upstream);
+        let exception = graph.exception(config, rule, &graph::subject(&upstream), lines);
+        let kept = (rule == Rule::RemoteReference).then(|| KEPT.to_owned());
+        match exception.or(kept).filter(|_| is_left) {
+            Some(reason) => drop(own.left.insert(upstream, reason)),
+            None => drop(own.starts.insert(upstream)),
+        }
+    }
+    own
 }
 
-/// Returns a reference to something remote as the lock names it: for a repository with the directory, however that is
-/// written.
-pub(super) fn references(graph: &Graph, edge: &Edge) -> Vec<String> {
-    remote_of(graph, edge).iter().flat_map(Remote::references).collect()
+/// What roots and fetched files name themselves.
+struct Names<'a> {
+    graph: &'a Graph,
+    roots: Vec<BTreeSet<Upstream>>,
+    /// Plugin configurations, by which roots of others name things, too.
+    files: HashMap<FileId, BTreeSet<Upstream>>,
 }
 
-/// Returns what a reference brings in.
-fn remote_of(graph: &Graph, edge: &Edge) -> Option<Remote> {
+impl<'a> Names<'a> {
+    fn of(graph: &'a Graph, held: &Lock) -> Names<'a> {
+        let mut names = Names { graph, roots: vec![BTreeSet::new(); graph.roots.len()], files: HashMap::new() };
+        for Named { upstream, root, lines: (file, ..), .. } in named(graph, held) {
+            match graph.files[file].origin {
+                Origin::Remote(_) => names.files.entry(file).or_default().insert(upstream),
+                Origin::Tree { .. } | Origin::Archive { .. } => names.roots[root].insert(upstream),
+            };
+        }
+        names
+    }
+
+    /// Returns what a root names, and what it reaches by paths.
+    fn of_root(&self, root: RootId) -> BTreeSet<Upstream> {
+        let is_local = |_, _, edge: &Edge| matches!(edge.target, Target::Root { remote: false, .. });
+        let reached = self.graph.reach([root], is_local);
+        reached.into_iter().flat_map(|root| self.roots[root].iter().cloned()).collect()
+    }
+}
+
+/// Returns whatever remote a graph names: references, charts that are not in it, images of functions that may change or
+/// use the network. What no lock could hold is trouble of whoever wrote it.
+fn named(graph: &Graph, held: &Lock) -> Vec<Named> {
+    let mut all = Vec::new();
+    for (root, one) in graph.roots.iter().enumerate() {
+        for (index, edge) in one.edges.iter().enumerate() {
+            let wanted = edge.remote.as_ref().filter(|_| edge.target == Target::Remote);
+            let unresolved = || wanted.map(|wanted| wanted.locked(held).unwrap_or_else(|| wanted.upstream()));
+            let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
+            let is_left = graph.left.contains(&(root, index));
+            all.extend(upstream.map(|upstream| Named { upstream, root, lines: edge.lines(), is_left }));
+        }
+    }
+    for chart in graph.charts.iter().filter(|chart| !chart.is_there()) {
+        let lines = graph.lines_of(chart.note);
+        let upstream = chart.wanted.as_ref().map(|wanted| wanted.upstream());
+        let is_left = chart.archive.is_none();
+        all.extend(upstream.map(|upstream| Named { upstream, root: chart.root, lines, is_left }));
+    }
+    for (note, noted) in graph.notes.iter().enumerate() {
+        let NoteKind::Code { runs: Runs::Image { image, network }, .. } = &noted.note.kind else { continue };
+        if !is_pinned(image) || *network {
+            let upstream = Upstream::Image { image: redact::url(image) };
+            all.push(Named { upstream, root: noted.root, lines: graph.lines_of(note), is_left: true });
+        }
+    }
+    all.retain(|one| can_be_named(&one.upstream));
+    all
+}
+
+/// Returns what a reference has brought in, without what that names.
+fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
     match edge.target {
         Target::Root { id, remote: true } => {
             // As it is named: a lock must show what it holds without looking into the repository.
             rooted(graph, id, &edge.remote.as_ref()?.spec.as_ref()?.directory())
         }
         Target::File(file) => match &graph.files[file].origin {
-            Origin::Remote(file) => Some(Remote::File(FileRemote {
-                url: file.url.shown(),
-                sha256: file.sha256.clone(),
-                size: file.bytes.len() as u64,
-                through: BTreeSet::new(),
-            })),
+            Origin::Remote(file) => {
+                let digest = Digest::Sha256(file.sha256.clone());
+                let pinned = Pinned { size: Some(file.bytes.len() as u64), ..Pinned::new(digest) };
+                Some((Upstream::File { url: file.url.shown() }, pinned))
+            }
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         },
         _ => None,
     }
 }
 
-/// Returns the label of the remote that holds a reference; none where the tree of the user does.
-pub(super) fn through(graph: &Graph, from: FileId) -> Option<String> {
-    match &graph.files[from].origin {
-        Origin::Archive { archive, .. } => Some(archive.chart.label()),
-        Origin::Remote(file) => Some(file.url.shown()),
+/// Returns the repository of a root, at a directory in it.
+fn rooted(graph: &Graph, root: RootId, directory: &str) -> Option<(Upstream, Pinned)> {
+    let repository = graph.sources[graph.roots[root].source].repository.as_ref()?;
+    let digest = Digest::GitCommit(repository.commit.clone());
+    Some((repository.version.upstream().at(directory), Pinned::new(digest)))
+}
+
+/// Returns the source that a file was brought in from; none of the user's.
+pub(super) fn source_of(graph: &Graph, file: FileId) -> Option<Upstream> {
+    match &graph.files[file].origin {
+        Origin::Archive { archive, .. } => Some(archive.chart.upstream()),
+        Origin::Remote(file) => Some(Upstream::File { url: file.url.shown() }),
         Origin::Tree { source, .. } => {
-            graph.sources[*source].repository.as_deref().map(|repository| git(repository).label())
+            graph.sources[*source].repository.as_ref().map(|repository| repository.version.upstream())
         }
     }
 }
 
-/// Returns the repository of a root, with a directory in it.
-fn rooted(graph: &Graph, root: usize, directory: &str) -> Option<Remote> {
-    let root = &graph.roots[root];
-    let mut remote = git(graph.sources[root.source].repository.as_ref()?);
-    if let Remote::Git(git) = &mut remote {
-        git.paths.insert(GitRemote::path(directory));
-    }
-    Some(remote)
-}
-
-fn add(by_label: &mut BTreeMap<(String, bool), Remote>, remote: Option<Remote>) -> Result<()> {
-    let Some(remote) = remote else {
-        return Ok(());
+fn add(all: &mut Remotes, upstream: &Upstream, pinned: Pinned, names: BTreeSet<Upstream>) -> Result<()> {
+    let there = match all.entry(upstream.source()) {
+        Entry::Vacant(vacant) => vacant.insert(pinned),
+        Entry::Occupied(there) if there.get().digest == pinned.digest => there.into_mut(),
+        Entry::Occupied(there) => {
+            return Err(Failure::new(format!(
+                "{} gives something else for another user, token or signature, and the lock, which holds none of these, could not tell them apart",
+                there.key()
+            ))
+            .hint("keep one of the two in this repository, or give them URLs that differ otherwise"));
+        }
     };
-    let label = remote.label();
-    let has_submodules = !matches!(&remote, Remote::Git(git) if !git.submodules);
-    let there = by_label.entry((label.clone(), has_submodules)).or_insert_with(|| remote.clone());
-    if there.digest() != remote.digest() {
-        return Err(Failure::new(format!(
-            "{label} gives something else for another user, token or signature, and the lock, which holds none of these, could not tell them apart"
-        ))
-        .hint("keep one of the two in this repository, or give them URLs that differ otherwise"));
-    }
-    there.through_mut().extend(remote.through().iter().cloned());
-    if let (Remote::Git(there), Remote::Git(git)) = (there, remote) {
-        there.paths.extend(git.paths);
-    }
+    there.paths.entry(upstream.path().to_owned()).or_default().extend(names);
     Ok(())
 }

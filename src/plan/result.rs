@@ -10,18 +10,19 @@ use crate::graph::{Graph, Origin, RootId};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::redact;
-use crate::record::{StoredFile, sha256_hex};
+use crate::record::{Lock, Remotes, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
 
 /// Localizes the roots `starts` of a walked graph, with all they reach. With `in_place` the tree of the user stays where it
-/// is; otherwise what is reached of it is copied.
+/// is; otherwise what is reached of it is copied. `held` tells what a reference names that was not followed.
 ///
 /// Every reference or file that cannot be placed.
 pub(super) fn localize(
     graph: &Graph,
     starts: &[RootId],
     config: &Config,
+    held: &Lock,
     in_place: bool,
 ) -> Result<Localized, Failures> {
     let mut builder = Builder::new(graph, config, in_place);
@@ -29,7 +30,7 @@ pub(super) fn localize(
     for start in starts {
         builder.place_root(&top, *start);
     }
-    builder.collect()
+    builder.collect(held)
 }
 
 /// Returns the lock's entry for a file of the user, or of ours.
@@ -54,13 +55,13 @@ fn add_attributes(files: &mut BTreeMap<String, (File, StoredFile)>, directory: &
 }
 
 impl Builder<'_> {
-    fn collect(mut self) -> Result<Localized, Failures> {
+    fn collect(mut self, held: &Lock) -> Result<Localized, Failures> {
         let graph = self.graph;
         let top = Instance { source: 0, base: String::new() };
         let mut localized = Localized {
             files: BTreeMap::new(),
             rewritten: Vec::new(),
-            remotes: Vec::new(),
+            remotes: Remotes::new(),
             local_files: BTreeSet::new(),
             vendored: std::mem::take(&mut self.vendored),
             kept: std::mem::take(&mut self.kept),
@@ -75,7 +76,7 @@ impl Builder<'_> {
         if !self.config.no_licenses {
             failures.extend(self.add_licenses(&mut localized.files, &mut localized.warnings).err());
         }
-        match remotes::remotes(graph) {
+        match remotes::remotes(graph, held) {
             Ok(remotes) => localized.remotes = remotes,
             Err(failure) => failures.push(failure),
         }
@@ -102,7 +103,7 @@ impl Builder<'_> {
     fn file(&self, place: &str, placed: &Placed, localized: &mut Localized) -> Result<()> {
         let graph = self.graph;
         let from = &graph.files[placed.file];
-        let remote = remotes::through(graph, placed.file);
+        let remote = remotes::source_of(graph, placed.file);
         let is_local = remote.is_none();
         let (path, blob) = match &from.origin {
             Origin::Remote(_) => (None, None),

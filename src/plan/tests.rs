@@ -93,7 +93,7 @@ fn localized(tree: OverlayTree, target: &str, scope: &str) -> Localized {
         directory: target.to_owned(),
     };
     let graph = graph::walk(start, None, &Options::default()).unwrap();
-    copy::localized(&graph, &Config::default()).unwrap().0
+    copy::localized(&graph, &Config::default(), &Default::default()).unwrap().0
 }
 
 /// The bytes and the mode of every file.
@@ -159,7 +159,7 @@ fn copies_that_double_with_every_level_are_refused() {
         let text = "resources: ['https://h/o/0?ref=v1']\n";
         let start = Start { source: source(&[("kustomization.yaml", text)]), directory: String::new() };
         let graph = graph::walk(start, Some(&mut upstreams), &Options::default()).unwrap();
-        copy::localized(&graph, &Config::default()).map(|(localized, _)| localized)
+        copy::localized(&graph, &Config::default(), &Default::default()).map(|(localized, _)| localized)
     };
     // The target, and three roots for each copy of a repository.
     let few = copies(3).unwrap();

@@ -9,32 +9,32 @@ use crate::graph::{self, RemoteRef, Wants};
 use crate::kustomization::Edit;
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
-use crate::record::{Change, ChangeKind, GitRemote, Lock, Remote};
-use crate::reference::{self, Pin, RepoSpec, file_pin};
+use crate::record::{Change, ChangeKind, Lock};
+use crate::reference::{self, Pin, RepoSpec, Upstream, file_pin};
 use crate::tree::path;
 use crate::workspace::Workspace;
 
-/// Returns the entries that `urls` name; all when there are none.
+/// Returns the sources that `urls` name; all when there are none.
 ///
 /// A URL names an entry by its own URL, with or without a ref; by the beginning of it, up to a `/`; and by a
 /// reference of a kustomization that leads to it. The scheme may be left out.
 ///
 /// Every URL that names nothing, with the entry that looks like it, or else with what there is.
-pub(crate) fn select(lock: &Lock, urls: &[String]) -> Result<Vec<Remote>, Failures> {
+pub(crate) fn select(lock: &Lock, urls: &[String]) -> Result<BTreeSet<Upstream>, Failures> {
     if urls.is_empty() {
-        return Ok(lock.remotes.clone());
+        return Ok(lock.remotes.keys().cloned().collect());
     }
     let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
     let missed: Vec<Failure> = names
         .iter()
-        .filter(|name| !lock.remotes.iter().any(|remote| name.is_of_reference(&remote.label())))
+        .filter(|name| !lock.remotes.keys().any(|source| name.is_of_reference(&source.to_string())))
         .map(|name| nothing(lock, &name.shown))
         .collect();
     if !missed.is_empty() {
         return Err(Failures(missed));
     }
-    let is_named = |remote: &&Remote| names.iter().any(|name| name.is_of_reference(&remote.label()));
-    Ok(lock.remotes.iter().filter(is_named).cloned().collect())
+    let is_named = |source: &&Upstream| names.iter().any(|name| name.is_of_reference(&source.to_string()));
+    Ok(lock.remotes.keys().filter(is_named).cloned().collect())
 }
 
 /// What a URL on the command line names.
@@ -99,7 +99,7 @@ fn begins(url: &str, way: &str) -> bool {
 }
 
 fn nothing(lock: &Lock, shown: &str) -> Failure {
-    let mut labels: Vec<String> = lock.remotes.iter().map(Remote::label).collect();
+    let mut labels: Vec<String> = lock.remotes.keys().map(ToString::to_string).collect();
     labels.sort_by_key(|label| strsim::levenshtein(bare(label), bare(shown)));
     Failure::new(format!("the lock holds nothing that `{shown}` names")).hint(match labels.as_slice() {
         [] => "it is empty: git kustomize-localize lock".to_owned(),
@@ -107,75 +107,62 @@ fn nothing(lock: &Lock, shown: &str) -> Failure {
     })
 }
 
-/// Returns an entry as a reference of the user; none for a chart, and where no text leads back there.
-pub(crate) fn wanted(remote: &Remote) -> Option<RemoteRef> {
-    let (text, wants, spec) = match remote {
-        Remote::File(file) => (file.url.clone(), Wants::File, None),
-        Remote::Git(git) => {
-            let (text, spec) = reference_to(git, "")?;
-            (text, Wants::Root, Some(spec))
-        }
-        Remote::Chart(_) => return None,
+/// Returns a source as a reference of the user; none for a chart, and where no text leads back there.
+pub(crate) fn wanted(source: &Upstream) -> Option<RemoteRef> {
+    let (wants, spec) = match source {
+        Upstream::File { .. } => (Wants::File, None),
+        Upstream::Git { .. } => (Wants::Root, Some(spec_of(source)?)),
+        Upstream::Chart { .. } | Upstream::Image { .. } => return None,
     };
-    Some(RemoteRef { text: text.into(), wants, spec, by: None })
+    Some(RemoteRef { text: source.to_string().into(), wants, spec, by: None })
 }
 
 /// Returns the lock without these entries, so that they are resolved again.
-pub(crate) fn without(lock: &Lock, selected: &[Remote]) -> Lock {
+pub(crate) fn without(lock: &Lock, selected: &BTreeSet<Upstream>) -> Lock {
     let mut lock = lock.clone();
-    lock.remotes.retain(|remote| !selected.contains(remote));
+    lock.remotes.retain(|source, _| !selected.contains(source));
     lock
 }
 
 /// Returns the lock without the files of these entries.
-pub(crate) fn without_files(lock: &Lock, selected: &[Remote]) -> Lock {
-    let labels: BTreeSet<String> = selected.iter().map(Remote::label).collect();
+pub(crate) fn without_files(lock: &Lock, selected: &BTreeSet<Upstream>) -> Lock {
     let mut lock = lock.clone();
-    lock.files.retain(|file| file.remote.as_ref().is_none_or(|label| !labels.contains(label)));
+    lock.files.retain(|file| file.remote.as_ref().is_none_or(|source| !selected.contains(source)));
     lock
 }
 
-/// Returns the labels of those entries whose files are stored in the tree.
-pub(crate) fn stored(lock: &Lock, selected: &[Remote]) -> BTreeSet<String> {
-    selected.iter().filter(|remote| super::lock::is_stored(lock, remote)).map(Remote::label).collect()
+/// Returns whether files of one of those entries are stored in the tree.
+pub(crate) fn is_stored(lock: &Lock, selected: &BTreeSet<Upstream>) -> bool {
+    lock.files.iter().any(|file| file.remote.as_ref().is_some_and(|source| selected.contains(source)))
 }
 
-/// Returns a reference that leads to a directory of a locked repository, as kustomize would take it; none
-/// where no such text leads back there.
-pub(crate) fn reference_to(git: &GitRemote, directory: &str) -> Option<(String, RepoSpec)> {
-    let text = git.reference_to(directory);
-    let spec = RepoSpec::parse(&text).ok()?;
-    let is_it = spec.clone_spec().shown() == git.url
-        && spec.reference == git.reference
-        && spec.submodules == git.submodules
-        && spec.directory() == directory;
-    is_it.then_some((text, spec))
+/// Returns how kustomize reads the text of a directory of a repository; none where it reads something else.
+pub(crate) fn spec_of(upstream: &Upstream) -> Option<RepoSpec> {
+    let spec = RepoSpec::parse(&upstream.to_string()).ok()?;
+    (Upstream::git(&spec) == *upstream).then_some(spec)
 }
 
-/// Returns the labels of what by convention never changes and did, each with what to say: a tag that names another commit,
+/// Returns the sources of what by convention never changes and did, each with what to say: a tag that names another commit,
 /// other bytes under a URL that names a tag or a commit.
-pub(crate) fn moved_versions(
-    old: &Lock,
-    changes: &[Change],
-    is_tag: &dyn Fn(&str, &str) -> bool,
-) -> Vec<(String, Failure)> {
+pub(crate) fn moved_versions(changes: &[Change], is_tag: &dyn Fn(&str, &str) -> bool) -> Vec<(Upstream, Failure)> {
     let mut moved = Vec::new();
     for change in changes {
-        let Change { kind: ChangeKind::Moved, label, old: Some(was), new: Some(new), .. } = change else {
+        let Change { kind: ChangeKind::Moved, upstream, old: Some(was), new: Some(new), .. } = change else {
             continue;
         };
-        let is_version = |remote: &Remote| match remote {
-            Remote::Git(git) => git.reference.as_ref().is_some_and(|reference| is_tag(&git.url, reference)),
-            Remote::File(file) => file_pin(&file.url).is_some_and(|(pin, _)| matches!(pin, Pin::Tag | Pin::Commit)),
-            Remote::Chart(chart) => chart.version.as_deref().is_some_and(is_one_version),
+        let is_version = match upstream {
+            Upstream::Git { url, reference, .. } => reference.as_ref().is_some_and(|reference| is_tag(url, reference)),
+            Upstream::File { url } => file_pin(url).is_some_and(|(pin, _)| matches!(pin, Pin::Tag | Pin::Commit)),
+            Upstream::Chart { version, .. } => version.as_deref().is_some_and(is_one_version),
+            Upstream::Image { .. } => false,
         };
-        if old.remotes.iter().any(|remote| remote.label() == *label && is_version(remote)) {
+        if is_version {
             let (was, new) = (short(was.hex()), short(new.hex()));
             let failure = Failure::new(format!(
-                "{label}: a version should never change, and this one did, so it stays locked as it was: {was} -> {new}"
+                "{upstream}: a version should never change, and this one did, so it stays locked as it was: {was} -> {new}"
             ))
-            .hint(format!("find out why; if it is meant: {}", command("git kustomize-localize update", [label])));
-            moved.push((label.clone(), failure));
+            .hint(format!("find out why; if it is meant: {}", command("git kustomize-localize update", [upstream.to_string()])));
+            moved.push((upstream.clone(), failure));
         }
     }
     moved
@@ -266,7 +253,7 @@ mod tests {
 
     fn selected(url: &str) -> Vec<String> {
         let selected = select(&lock(), &[url.to_owned()]);
-        selected.map_or(Vec::new(), |remotes| remotes.iter().map(Remote::label).collect())
+        selected.map_or(Vec::new(), |sources| sources.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -281,7 +268,7 @@ mod tests {
         assert_eq!(selected("github.com").len(), 3);
         assert_eq!(selected("https://files.example.com/v1"), ["https://files.example.com/v1/app.yaml"]);
         assert_eq!(selected("git@example.com:team/repo"), ["git@example.com:team/repo.git?ref=v1"]);
-        assert_eq!(select(&lock(), &[]).unwrap(), lock().remotes);
+        assert_eq!(select(&lock(), &[]).unwrap().len(), lock().remotes.len());
         for nothing in ["https://github.com/ac", "https://github.com/acme/lib?ref=v2", "x", "", "https://", "file:///"]
         {
             assert_eq!(selected(nothing), [""; 0], "{nothing}");

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Digest, Lock, Remote};
+use super::{Change, ChangeKind, Digest, Lock};
 use crate::message::failure::Result;
+use crate::reference::Upstream;
 use crate::tree::Tree;
 
 /// An entry, or a directory of one, that is new in a lock.
@@ -13,8 +14,8 @@ pub struct Added {
     pub lock: String,
     /// The line on which the entry begins, from 1.
     pub line: usize,
-    /// The [label](Remote::label) of the entry, or the reference to the directory.
-    pub remote: String,
+    /// The entry, or the directory.
+    pub remote: Upstream,
     /// What it was resolved to.
     pub digest: Digest,
 }
@@ -25,20 +26,18 @@ pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec
     let bytes = tree.read(place)?;
     let lock = Lock::parse(&bytes, place)?;
     let before = Lock::at(base, place).ok().flatten().unwrap_or_default();
-    let mut added = Vec::new();
-    for (remote, (line, _)) in lock.remotes.iter().zip(Lock::places(&bytes)) {
-        let named = match (before.get(remote.key()), remote) {
-            (Some(old), _) if old.digest() != remote.digest() => vec![remote.label()],
-            (Some(Remote::Git(old)), Remote::Git(git)) => {
-                git.paths.difference(&old.paths).map(|path| git.reference_to(path)).collect()
-            }
-            (Some(_), _) => Vec::new(),
-            (None, _) => vec![remote.label()],
+    let places = Lock::places(&bytes);
+    let changes = Lock::changes(&before, &lock).into_iter();
+    let entries = changes.filter_map(|Change { kind, upstream, new, paths, .. }| {
+        let (digest, line) = (new?, places.get(&upstream)?.0);
+        let named = match kind {
+            ChangeKind::Extended => paths.iter().map(|path| upstream.at(if path == "." { "" } else { path })).collect(),
+            _ => vec![upstream],
         };
-        let entry = |named| Added { lock: place.to_owned(), line, remote: named, digest: remote.digest() };
-        added.extend(named.into_iter().map(entry));
-    }
-    Ok(added)
+        let entry = move |remote| Added { lock: place.to_owned(), line, remote, digest: digest.clone() };
+        Some(named.into_iter().map(entry))
+    });
+    Ok(entries.flatten().collect())
 }
 
 #[cfg(test)]
@@ -62,10 +61,10 @@ mod tests {
     #[test]
     fn new_and_changed_entries_are_added() {
         let base = tree(&[git("a", '1', ""), git("b", '1', "")].concat());
-        let paths = "    paths: [x]\n";
+        let paths = "    paths: {x: {}}\n";
         let now = tree(&[git("a", '1', paths), git("b", '2', ""), git("c", '3', "")].concat());
         let found = added(&now, &base, LOCK_NAME).unwrap();
-        let found: Vec<(String, usize)> = found.iter().map(|added| (added.remote.clone(), added.line)).collect();
+        let found: Vec<(String, usize)> = found.iter().map(|added| (added.remote.to_string(), added.line)).collect();
         assert_eq!(
             found,
             [

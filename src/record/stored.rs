@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{LOCK_NAME, Lock, Remote, sha256_hex};
+use super::{LOCK_NAME, Lock, sha256_hex};
 use crate::message::failure::Result;
+use crate::reference::Upstream;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, Tree, path};
 
@@ -27,11 +28,8 @@ pub(crate) enum Difference {
     Mode,
     /// It lies where only what is listed may lie.
     Added,
-    /// Its entry names a remote that is not listed.
-    Unlisted {
-        /// The [label](super::Remote::label) of that remote.
-        remote: String,
-    },
+    /// Its entry names a source that is not listed.
+    Unlisted { remote: Upstream },
 }
 
 impl fmt::Display for Difference {
@@ -55,7 +53,6 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
     let mut differences = Vec::new();
     let mut listed = BTreeSet::new();
     let mut homes = BTreeSet::new();
-    let remotes: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
     if lock.target.is_some() {
         homes.insert(directory.to_owned());
         listed.insert(path::join(directory, LOCK_NAME));
@@ -76,7 +73,7 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
                 } else if executable != file.executable {
                     Some(Difference::Mode)
                 } else {
-                    let unlisted = file.remote.clone().filter(|remote| !remotes.contains(remote));
+                    let unlisted = file.remote.clone().filter(|remote| !lock.remotes.contains_key(remote));
                     unlisted.map(|remote| Difference::Unlisted { remote })
                 }
             }

@@ -64,7 +64,7 @@ pub struct TargetTrailer {
 /// One remote thing that was brought in, and what it was.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RemoteTrailer {
-    /// What names it: see [`Remote::label`](super::Remote::label).
+    /// What names its source, as [`Upstream`](crate::reference::Upstream) writes it.
     pub label: String,
     /// What it was resolved to.
     pub digest: Digest,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::Upstream;
 use super::go_url::strip_prefix_ignore_case;
 use super::query::{pairs, timeout};
 use crate::message::redact::SafeUrl;
@@ -47,6 +48,14 @@ pub struct RepoRef {
     pub reference: Option<String>,
     /// Whether its submodules are part of it.
     pub submodules: bool,
+}
+
+impl RepoRef {
+    /// Returns what it is in a record.
+    pub fn upstream(&self) -> Upstream {
+        let (url, reference) = (self.url.shown(), self.reference.clone());
+        Upstream::Git { url, reference, submodules: self.submodules, path: String::new() }
+    }
 }
 
 impl RepoSpec {

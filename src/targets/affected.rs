@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::graph::inputs::{self, RootInputs};
 use crate::graph::{Explored, Graph, RootId, reach};
 use crate::message::failure::Result;
+use crate::reference::Upstream;
 use crate::tree::path;
 
 use changes::Changes;
@@ -85,8 +86,8 @@ pub(crate) enum Status {
 pub(crate) enum Cause {
     /// What is at this path, from the top of the repository.
     Path(String),
-    /// What the lock holds for the remote of this [label](crate::record::Remote::label).
-    Remote(String),
+    /// What the lock holds for this source.
+    Remote(Upstream),
 }
 
 /// Returns what can be built to something else in the tree of `is`, or is gone: for each tree a walk over all of it, and

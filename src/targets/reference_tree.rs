@@ -12,8 +12,8 @@ use crate::graph::{At, Chart, Edge, Explored, FileId, Graph, Place, RemoteRef, R
 use crate::kustomization::Kind;
 use crate::message::failure::{Location, Result, short};
 use crate::message::redact;
-use crate::record::{Digest, LOCK_NAME, Lock, Remote};
-use crate::reference::Pin;
+use crate::record::{Digest, LOCK_NAME, Lock};
+use crate::reference::{Pin, Upstream};
 use crate::tree::{Tree, path};
 
 /// Something that is named, or that names something.
@@ -24,8 +24,8 @@ pub(crate) struct Node {
     pub kind: NodeKind,
     /// Whether a kustomization is a Component.
     pub component: bool,
-    /// The [label](Remote::label) of the remote that it is in the lock, or that it was brought in from.
-    pub remote: Option<String>,
+    /// The source that it is in the lock, or that it was brought in from.
+    pub remote: Option<Upstream>,
     /// How firmly the ref of a git repository names a commit.
     pub pin: Option<Pin>,
     /// What the lock holds for something remote.
@@ -55,10 +55,11 @@ impl Node {
         Node { name, kind: NodeKind::Broken, why: Some(why), ..Node::default() }
     }
 
-    /// Makes one of something on another host; `locked` is its entry in the lock.
-    fn away(name: String, kind: NodeKind, locked: Option<&Remote>) -> Node {
-        let (remote, locked) = locked.map(|remote| (remote.label(), remote.digest())).unzip();
-        Node { name, kind, remote, locked, ..Node::default() }
+    /// Makes one of something on another host, which `lock` may hold.
+    fn away(name: String, kind: NodeKind, upstream: Option<Upstream>, lock: &Lock) -> Node {
+        let held = upstream.filter(|upstream| lock.holds(upstream));
+        let locked = held.as_ref().and_then(|upstream| lock.get(upstream)).map(|pinned| pinned.digest.clone());
+        Node { name, kind, remote: held.map(|upstream| upstream.source()), locked, ..Node::default() }
     }
 
     /// Returns whether it is on another host.
@@ -166,8 +167,8 @@ pub(super) struct Namer<'a> {
     graph: &'a Graph,
     /// The lock at the top.
     lock: Rc<Lock>,
-    /// The labels of the remotes that stored files were brought in from, by path from the top.
-    brought: HashMap<String, String>,
+    /// The sources that stored files were brought in from, by path from the top.
+    brought: HashMap<String, Upstream>,
     /// Why something cannot be followed.
     whys: HashMap<At, &'static str>,
 }
@@ -209,7 +210,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    fn origin(&self, file: FileId) -> Option<String> {
+    fn origin(&self, file: FileId) -> Option<Upstream> {
         self.graph.own_path(file).and_then(|path| self.brought.get(path)).cloned()
     }
 
@@ -253,14 +254,13 @@ impl<'a> Namer<'a> {
     fn remote(&self, wanted: &RemoteRef) -> Node {
         let locked = wanted.locked(&self.lock);
         let spec = match locked {
-            Some(Remote::File(_) | Remote::Chart(_)) => None,
-            Some(Remote::Git(_)) => wanted.spec.as_ref(),
+            Some(Upstream::Git { .. }) => wanted.spec.as_ref(),
+            Some(_) => None,
             None => wanted.repository(),
         };
         let kind = spec.map_or(NodeKind::Http, |_| NodeKind::Git);
         let pin = spec.map(|spec| Pin::of(spec.reference.as_deref()));
-        let locked = locked.filter(|remote| wanted.unlocked_directory(remote).is_none());
-        Node { pin, ..Node::away(wanted.text.shown(), kind, locked) }
+        Node { pin, ..Node::away(wanted.text.shown(), kind, locked, &self.lock) }
     }
 
     fn chart(&self, chart: &Chart) -> Node {
@@ -270,11 +270,11 @@ impl<'a> Namer<'a> {
                 let brought = self.brought.iter().find(|(path, _)| path::is_in(path, place));
                 let source = self.graph.roots[chart.root].source;
                 let name = self.graph.sources[source].tree.label(place);
-                Node { name, remote: brought.map(|(_, label)| label.clone()), ..Node::default() }
+                Node { name, remote: brought.map(|(_, source)| source.clone()), ..Node::default() }
             }
             (_, Some(wanted)) => {
-                let locked = wanted.locked(&self.lock).cloned().map(Remote::Chart);
-                Node::away(wanted.label(), NodeKind::Chart, locked.as_ref())
+                let upstream = wanted.upstream();
+                Node::away(upstream.to_string(), NodeKind::Chart, Some(upstream), &self.lock)
             }
             (Place::Missing(path), None) => Node::broken(path.clone(), "missing"),
             (Place::Submodule(path), None) => Node::broken(path.clone(), "in a submodule"),

@@ -1,12 +1,13 @@
 //! What comes of a run of `verify`.
 
-use super::upstream::Upstream;
+use super::upstream::Listed;
 use serde::Serialize;
 
 use crate::message::failure::Failure;
 use crate::message::finding::Span;
 use crate::record::history::records::Recorded;
-use crate::record::{Left, Lock};
+use crate::record::{LeftKeys, Lock};
+use crate::reference::Upstream;
 use crate::tree::path;
 
 /// The result.
@@ -20,10 +21,10 @@ pub(crate) struct Verified {
     pub records: Vec<Record>,
     /// What is not as it must be, by path.
     pub differences: Vec<Difference>,
-    /// What stays remote and was accepted, by the directories of the locks that say so.
+    /// What stays remote because of an exception, by the directories of the locks that say so.
     pub left: Vec<LeftOf>,
     /// The state of the remotes of the locks, in their order; none if upstream was not asked.
-    pub upstream: Option<Vec<Upstream>>,
+    pub upstream: Option<Vec<Listed>>,
     /// What could not be checked. Everything else was.
     pub failures: Vec<Failure>,
     /// Which other requested checks passed: short phrases.
@@ -36,8 +37,10 @@ pub(crate) struct Verified {
 pub(crate) struct LeftOf {
     #[serde(serialize_with = "path::serialize")]
     pub directory: String,
+    #[serde(skip)]
+    pub upstream: Upstream,
     #[serde(flatten)]
-    pub left: Left,
+    pub left: LeftKeys,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

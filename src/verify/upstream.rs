@@ -7,35 +7,40 @@ use super::{Difference, Kind};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::Span;
 use crate::record::upstream::{Answer, Verdict};
-use crate::record::{LOCK_NAME, Lock, Remote};
+use crate::record::{LOCK_NAME, Lock, Pinned, RemoteKeys};
+use crate::reference::Upstream;
 use crate::tree::{Tree, path};
 
 /// Asks for remotes: one answer for each, in their order.
-pub(crate) type Ask<'a> = dyn Fn(&[&Remote]) -> Vec<Answer> + 'a;
+pub(crate) type Ask<'a> = dyn Fn(&[(&Upstream, &Pinned)]) -> Vec<Answer> + 'a;
 
-/// A remote of a lock, and its state upstream.
+/// An entry of a lock, and its state upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Upstream {
+pub(crate) struct Listed {
     /// The lock that lists it, from the top of the repository.
     pub lock: String,
     /// The line of that lock on which it begins, from 1.
     pub line: usize,
-    /// Its entry in the lock.
+    #[serde(skip)]
+    pub source: Upstream,
+    #[serde(skip)]
+    pub pinned: Pinned,
+    /// Both, as the lock has them.
     #[serde(flatten)]
-    pub remote: Remote,
+    pub keys: RemoteKeys,
     #[serde(flatten)]
     pub answer: Answer,
 }
 
-impl Upstream {
+impl Listed {
     /// Returns what is not as recorded, if it is not.
     pub(super) fn difference(&self) -> Option<Difference> {
-        let Upstream { lock, line, answer, .. } = self;
+        let Listed { lock, line, source, answer, .. } = self;
         answer.verdict.differs().then(|| Difference {
             kind: Kind::Upstream,
             path: lock.clone(),
             place: Some(Span { line: *line, column: 1, end_line: *line, end_column: 1 }),
-            message: format!("{} is {} upstream: {}", self.remote.label(), answer.verdict.name(), answer.why),
+            message: format!("{source} is {} upstream: {}", answer.verdict.name(), answer.why),
         })
     }
 
@@ -48,15 +53,17 @@ impl Upstream {
     }
 }
 
-/// Returns the remotes that a lock lists, not asked yet.
-pub(super) fn listed(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Upstream>> {
+/// Returns the entries of a lock, not asked yet.
+pub(super) fn listed(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Listed>> {
     let name = path::join(directory, LOCK_NAME);
     let places = Lock::places(&tree.read(&name)?);
-    let remotes = lock.remotes.iter().zip(places).map(|(remote, (line, _))| Upstream {
+    let entry = |entry @ (source, pinned): (&Upstream, &Pinned)| Listed {
         lock: name.clone(),
-        line,
-        remote: remote.clone(),
-        answer: Answer::ok(remote.digest()),
-    });
-    Ok(remotes.collect())
+        line: places.get(source).map_or(0, |(line, _)| *line),
+        source: source.clone(),
+        pinned: pinned.clone(),
+        keys: entry.into(),
+        answer: Answer::ok(pinned.digest.clone()),
+    };
+    Ok(lock.remotes.iter().map(entry).collect())
 }

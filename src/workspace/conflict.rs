@@ -44,11 +44,11 @@ pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>
 pub(super) fn unclear(both: &Both) -> Failure {
     Failure::new(format!(
         "{}: changed on both sides: {} is ours, and stays; {} is theirs",
-        both.label,
+        both.upstream,
         short(both.ours.hex()),
         short(both.theirs.hex())
     ))
-    .hint(format!("resolve it again: {}", command("git kustomize-localize update", [&both.label])))
+    .hint(format!("resolve it again: {}", command("git kustomize-localize update", [both.upstream.to_string()])))
 }
 
 fn side(bytes: &[u8]) -> Result<Lock> {

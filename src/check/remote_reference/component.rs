@@ -4,8 +4,7 @@ use crate::check::Context;
 use crate::graph;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
-use crate::record::LeftWhat;
-use crate::reference::is_remote_file;
+use crate::reference::{Upstream, is_remote_file};
 use crate::targets::{Engine, Target, Text, is_url};
 use crate::tree::path;
 
@@ -61,7 +60,7 @@ fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str) -> 
         )
     };
     let place = (added.line, added.column);
-    let subject = graph::subject(&LeftWhat::Reference { url: added.text.clone() });
+    let subject = graph::subject(&Upstream::named(&redact::url(&added.text)));
     Finding {
         reference: shown,
         subject,

@@ -3,7 +3,7 @@
 use super::builds::{differences, proof, refusal};
 use super::{Branch, Localized};
 use crate::commands::Status;
-use crate::commands::messages::{self, accepted, changes, counted, left, lines, number_of_warnings};
+use crate::commands::messages::{self, changes, counted, left, lines, number_of_warnings};
 use crate::commands::output::{Outcome, OutputArgs, Shown};
 use crate::message::failure::{Failure, short, stage};
 use crate::plan::Rewritten;
@@ -58,9 +58,10 @@ impl Localized {
         }
         if self.status != Status::Unchanged {
             out.extend(changes(&self.changes, &self.news, verbose));
+            out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
         }
         out.extend(self.builds.iter().flat_map(|builds| proof(builds, verbose)));
-        out.extend(accepted(&self.left));
+        out.extend(left(&self.left));
         out.extend(number_of_warnings(&self.warnings, verbose));
         // What was not followed, because something in the tree itself is wrong.
         if !self.unread.is_empty() {
@@ -76,7 +77,6 @@ impl Localized {
             if self.status == Status::Written {
                 out.push(format!("  to look at it: git show --stat {}", branch.tip()));
             }
-            out.extend(left(&self.left));
             out.extend(branch.deployed.clone());
         } else if self.status == Status::Written && !self.stage.is_empty() {
             // What is ignored would be left out without `-f`.

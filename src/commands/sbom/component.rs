@@ -7,16 +7,15 @@ use url::Url;
 
 use super::licenses::identify;
 use crate::message::failure::Result;
-use crate::record::{Digest, Left, LeftWhat, Lock, Remote};
-use crate::reference::RepoSpec;
+use crate::record::{Digest, Lock, Pinned};
 use crate::reference::localized_path::root_place;
+use crate::reference::{RepoSpec, Upstream};
 use crate::tree::{Tree, license, path};
 
 /// Something from elsewhere that builds use.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Component {
-    /// What names it in the lock: its URL with its ref, without secrets.
-    pub label: String,
+    pub source: Upstream,
     pub name: String,
     /// The version or the commit; none where it is not locked.
     pub version: Option<String>,
@@ -37,11 +36,38 @@ pub(super) struct Component {
     pub run_by: BTreeSet<String>,
     /// The places in the tree that name it.
     pub named_by: BTreeSet<String>,
-    /// The labels of the components that name it.
-    pub through: BTreeSet<String>,
+    /// What it names in turn.
+    pub names: BTreeSet<Upstream>,
 }
 
 impl Component {
+    fn new(source: Upstream) -> Self {
+        let (name, version, purl, location, digest, licenses, reference, left) = Default::default();
+        let (paths, run_by, named_by, names) = Default::default();
+        let is_image = matches!(source, Upstream::Image { .. });
+        Component {
+            source,
+            name,
+            version,
+            purl,
+            location,
+            digest,
+            licenses,
+            is_image,
+            reference,
+            paths,
+            left,
+            run_by,
+            named_by,
+            names,
+        }
+    }
+
+    /// Returns what names it in the lock, or the image.
+    pub(super) fn name_in_lock(&self) -> String {
+        if self.is_image { self.source.url().to_owned() } else { self.source.to_string() }
+    }
+
     /// Returns the sha256 of what is downloaded; none of a repository.
     pub(super) fn sha256(&self) -> Option<&str> {
         match &self.digest {
@@ -92,19 +118,22 @@ fn purl(kind: &str, name: &str, version: Option<&str>, qualifiers: &[(&str, &str
 /// Returns everything that a lock holds, and that stays remote, with licences as they were brought in.
 pub(super) fn components(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Component>> {
     let licenses = licenses(tree, directory, lock)?;
-    let locked = lock.remotes.iter().map(|remote| {
-        let mut component = of_remote(remote);
-        component.licenses = licenses.get(component.label.as_str()).cloned().unwrap_or_default();
-        component
+    let locked = lock.remotes.iter().map(|(source, pinned)| {
+        let component = of_remote(source, pinned);
+        Component { licenses: licenses.get(source).cloned().unwrap_or_default(), ..component }
     });
-    Ok(locked.chain(lock.left.iter().map(of_left)).collect())
+    Ok(locked.chain(lock.left.iter().map(|(upstream, reason)| of_left(upstream, reason))).collect())
 }
 
-/// Returns the licences of each remote of whose licence files all are known, by its label.
-fn licenses<'a>(tree: &dyn Tree, directory: &str, lock: &'a Lock) -> Result<BTreeMap<&'a str, BTreeSet<&'static str>>> {
-    let mut known: BTreeMap<&str, Option<BTreeSet<&'static str>>> = BTreeMap::new();
+/// Returns the licences of each source of whose licence files all are known.
+fn licenses<'a>(
+    tree: &dyn Tree,
+    directory: &str,
+    lock: &'a Lock,
+) -> Result<BTreeMap<&'a Upstream, BTreeSet<&'static str>>> {
+    let mut known: BTreeMap<&Upstream, Option<BTreeSet<&'static str>>> = BTreeMap::new();
     for file in &lock.files {
-        let (Some(label), Some(_)) = (file.remote.as_deref(), license::covered(&file.path)) else {
+        let (Some(source), Some(_)) = (&file.remote, license::covered(&file.path)) else {
             continue;
         };
         // What says whose it is, or what else it holds, grants nothing.
@@ -113,55 +142,43 @@ fn licenses<'a>(tree: &dyn Tree, directory: &str, lock: &'a Lock) -> Result<BTre
         }
         let bytes = tree.read(&path::join(directory, &file.path))?;
         let found = identify(&String::from_utf8_lossy(&bytes));
-        let all = known.entry(label).or_insert_with(|| Some(BTreeSet::new()));
+        let all = known.entry(source).or_insert_with(|| Some(BTreeSet::new()));
         match found {
             Some(id) => all.iter_mut().for_each(|all| all.extend([id])),
             None => *all = None,
         }
     }
-    Ok(known.into_iter().filter_map(|(label, all)| Some((label, all?))).collect())
+    Ok(known.into_iter().filter_map(|(source, all)| Some((source, all?))).collect())
 }
 
-fn of_remote(remote: &Remote) -> Component {
-    let all = Component {
-        label: remote.label(),
-        digest: Some(remote.digest()),
-        through: remote.through().clone(),
-        ..Component::default()
-    };
-    match remote {
-        Remote::Git(git) => {
-            let (reference, paths) = (git.reference.clone(), git.paths.clone());
-            Component { reference, paths, ..all.of_repository(&git.url, Some(&git.commit)) }
+fn of_remote(source: &Upstream, pinned: &Pinned) -> Component {
+    let names = pinned.paths.values().flatten().cloned();
+    let all =
+        Component { digest: Some(pinned.digest.clone()), names: names.collect(), ..Component::new(source.clone()) };
+    let hex = pinned.digest.hex();
+    match source {
+        Upstream::Git { url, reference, .. } => {
+            let paths = pinned.paths.keys().map(|path| path::shown(path).to_owned()).collect();
+            Component { reference: reference.clone(), paths, ..all.of_repository(url, Some(hex)) }
         }
-        Remote::File(file) => {
-            Component { version: Some(file.sha256.clone()), ..all.of_file(&file.url, Some(&file.sha256)) }
+        Upstream::Chart { url, chart, version } => {
+            all.of_chart(url, chart, pinned.resolved.as_deref().or(version.as_deref()))
         }
-        Remote::Chart(chart) => {
-            let version = chart.resolved.as_deref().or(chart.version.as_deref());
-            all.of_chart(&chart.url, &chart.chart, version)
+        Upstream::File { url } | Upstream::Image { image: url } => {
+            Component { version: Some(hex.to_owned()), ..all.of_file(url, Some(hex)) }
         }
     }
 }
 
-fn of_left(left: &Left) -> Component {
-    let all = Component {
-        label: left.what.label(),
-        left: Some(left.reason.clone()),
-        through: left.through.clone(),
-        ..Component::default()
-    };
-    match &left.what {
-        LeftWhat::Chart { url, chart, version } => all.of_chart(url, chart, version.as_deref()),
-        LeftWhat::Image { image } => {
-            Component { left: all.left, through: all.through, ..of_image(image, BTreeSet::new()) }
+fn of_left(upstream: &Upstream, reason: &str) -> Component {
+    let all = Component { left: Some(reason.to_owned()), ..Component::new(upstream.clone()) };
+    match upstream {
+        Upstream::Git { url, reference, .. } => {
+            Component { reference: reference.clone(), ..all.of_repository(url, None) }
         }
-        LeftWhat::Reference { url } => match RepoSpec::parse(url) {
-            Ok(spec) => {
-                Component { reference: spec.reference.clone(), ..all.of_repository(spec.clone_spec().exposed(), None) }
-            }
-            Err(_) => all.of_file(url, None),
-        },
+        Upstream::File { url } => all.of_file(url, None),
+        Upstream::Chart { url, chart, version } => all.of_chart(url, chart, version.as_deref()),
+        Upstream::Image { image } => Component { left: all.left, ..of_image(image, BTreeSet::new()) },
     }
 }
 
@@ -221,13 +238,11 @@ pub(super) fn of_image(image: &str, run_by: BTreeSet<String>) -> Component {
         tag.map(|tag| ("tag", tag)).into_iter().chain([("repository_url", name)]).collect();
     let hex = digest.and_then(|digest| digest.strip_prefix("sha256:"));
     Component {
-        label: image.to_owned(),
         name: name.to_owned(),
         version: digest.or(tag).map(str::to_owned),
         purl: purl("oci", &path::name(name).to_lowercase(), digest, &qualifiers),
         digest: hex.map(|hex| Digest::Sha256(hex.to_owned())).filter(Digest::is_valid),
-        is_image: true,
         run_by,
-        ..Component::default()
+        ..Component::new(Upstream::Image { image: image.to_owned() })
     }
 }

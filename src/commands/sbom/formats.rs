@@ -8,6 +8,7 @@ use super::Sbom;
 use super::component::Component;
 use crate::message::failure::Failure;
 use crate::record::Digest;
+use crate::reference::Upstream;
 
 const TOOL: &str = env!("CARGO_PKG_NAME");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -24,15 +25,20 @@ impl Sbom {
 
     /// Returns which components each names, by its id.
     fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let numbers = self.components.iter().enumerate().map(|(index, component)| (&component.source, index));
+        let numbers: BTreeMap<&Upstream, usize> = numbers.collect();
         let mut below: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut is_named = vec![false; self.components.len()];
         for (index, component) in self.components.iter().enumerate() {
-            let above = |other: &usize| component.through.contains(&self.components[*other].label);
-            let mut above: Vec<Option<usize>> = (0..self.components.len()).filter(above).map(Some).collect();
-            if above.is_empty() || !component.named_by.is_empty() {
-                above.push(None);
+            let number = |named: &Upstream| numbers.get(named).or_else(|| numbers.get(&named.source()));
+            for named in component.names.iter().filter_map(number).filter(|named| **named != index) {
+                is_named[*named] = true;
+                below.entry(self.id(Some(index))).or_default().insert(self.id(Some(*named)));
             }
-            for other in above {
-                below.entry(self.id(other)).or_default().insert(self.id(Some(index)));
+        }
+        for (index, component) in self.components.iter().enumerate() {
+            if !is_named[index] || !component.named_by.is_empty() {
+                below.entry(self.id(None)).or_default().insert(self.id(Some(index)));
             }
         }
         below
@@ -145,7 +151,7 @@ impl Sbom {
         let dependencies = self.each(|_, component| {
             json!({
                 "uri": component.location.as_ref().unwrap_or(&component.purl),
-                "name": component.label,
+                "name": component.name_in_lock(),
                 "digest": component.digest.as_ref().map(digest),
                 "annotations": component.notes().into_iter().collect::<BTreeMap<_, _>>(),
             })

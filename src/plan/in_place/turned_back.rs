@@ -9,8 +9,9 @@ use crate::kustomization::{Edit, FILE_NAMES, Reference};
 use crate::message::failure::Result;
 use crate::plan::files::edited;
 use crate::plan::is_remote;
-use crate::plan::update::reference_to;
-use crate::record::{Lock, Remote, StoredFile};
+use crate::plan::update::spec_of;
+use crate::record::{Lock, StoredFile};
+use crate::reference::Upstream;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::Workspace;
@@ -38,8 +39,6 @@ impl TurnedBack {
 /// not as the lock says still stand for what it says.
 pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBack> {
     let mut turned = TurnedBack::of(workspace.tree.clone());
-    // From the end, so that the first one of a label stays.
-    let remotes: HashMap<String, &Remote> = held.remotes.iter().rev().map(|remote| (remote.label(), remote)).collect();
     let owned: HashMap<&str, &StoredFile> = super::ours(held).map(|file| (file.path.as_str(), file)).collect();
     if owned.is_empty() {
         return Ok(turned);
@@ -50,7 +49,7 @@ pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBa
     for root in &graph.roots {
         for edge in &root.edges {
             let from = graph.own_path(edge.from).filter(|from| !owned.contains_key(from));
-            let url = url(&remotes, &owned, &root.directory, &edge.reference);
+            let url = url(held, &owned, &root.directory, &edge.reference);
             let (Some(from), Some(url)) = (from, url) else { continue };
             let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };
             edits.entry(from).or_default().push(edit);
@@ -70,12 +69,7 @@ pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBa
 }
 
 /// Returns the URL of what a local reference leads to, if that was brought in.
-fn url(
-    remotes: &HashMap<String, &Remote>,
-    owned: &HashMap<&str, &StoredFile>,
-    directory: &str,
-    reference: &Reference,
-) -> Option<String> {
+fn url(held: &Lock, owned: &HashMap<&str, &StoredFile>, directory: &str, reference: &Reference) -> Option<String> {
     let text = reference.text.as_str();
     if text.is_empty() || path::is_absolute(text) || is_remote(reference) {
         return None;
@@ -83,13 +77,17 @@ fn url(
     let place = path::resolve(directory, text)?;
     let from = |place: &str| {
         let file = owned.get(place)?;
-        Some((*remotes.get(file.remote.as_ref()?)?, file.source.as_deref()))
+        let remote = file.remote.as_ref().filter(|remote| held.remotes.contains_key(remote))?;
+        Some((remote, file.source.as_deref()))
     };
-    if let Some((Remote::File(file), None)) = from(&place) {
-        return Some(file.url.clone());
+    if let Some((Upstream::File { url }, None)) = from(&place) {
+        return Some(url.clone());
     }
     match FILE_NAMES.iter().find_map(|name| from(&path::join(&place, name)))? {
-        (Remote::Git(git), Some(source)) => reference_to(git, path::parent(source)).map(|(text, _)| text),
+        (source @ Upstream::Git { .. }, Some(file)) => {
+            let upstream = source.at(path::parent(file));
+            spec_of(&upstream).map(|_| upstream.to_string())
+        }
         _ => None,
     }
 }

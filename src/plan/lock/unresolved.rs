@@ -3,42 +3,35 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::troubles::is_remote;
-use super::is_locked;
 use crate::graph::{At, Explored, FileId, Graph, RootId, Target, reach};
 use crate::plan;
 use crate::record::Lock;
+use crate::reference::Upstream;
 
 /// A reference: a root and the index of its edge.
 type Reference = (RootId, usize);
 
-/// Takes out every remote reference of the user that could not be resolved, and what only such references lead to. An
-/// upstream with trouble in itself, or behind it, is of no use. What `held` holds all the same is a leaf that was not
-/// followed; all else is broken. Returns the labels of the entries of `held` that could not be asked again.
-pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> BTreeSet<String> {
+/// Takes out every remote reference of the user that could not be resolved. An upstream with trouble in itself, or behind
+/// it, is of no use. What `held` holds all the same was not followed; all else is broken. Returns the sources of which
+/// only `held` tells.
+pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> BTreeSet<Upstream> {
     let failed = failed(explored, held);
     let graph = &mut explored.graph;
-    let mut not_asked = BTreeSet::new();
+    let mut as_held = BTreeSet::new();
     for (root, index) in failed {
-        let edge = &graph.roots[root].edges[index];
-        let entry = edge.remote.as_ref().and_then(|wanted| wanted.locked(held));
-        not_asked.extend(entry.map(|entry| entry.label()));
-        let is_held = edge.remote.as_ref().is_some_and(|wanted| is_locked(wanted, held));
-        graph.roots[root].edges[index].target = if is_held { Target::Remote } else { Target::Broken };
+        let edge = &mut graph.roots[root].edges[index];
+        let locked = edge.remote.as_ref().and_then(|wanted| wanted.locked(held));
+        let is_held = locked.as_ref().is_some_and(|upstream| held.holds(upstream));
+        as_held.extend(locked.map(|upstream| upstream.source()));
+        edge.target = if is_held { Target::Remote } else { Target::Broken };
     }
-    let reached = graph.reach(explored.starts.iter().flatten().copied(), |_, _, _| true);
-    for (id, root) in graph.roots.iter_mut().enumerate() {
-        if !reached.contains(&id) {
-            root.edges.clear();
-        }
-    }
-    graph.charts.retain(|chart| reached.contains(&chart.root));
-    not_asked
+    as_held
 }
 
 /// Returns whether nothing that leads to a failed reference is of less use for it: it is the user's, or the lock holds it.
 fn ends_here(graph: &Graph, (root, edge): Reference, held: &Lock) -> bool {
     let edge = &graph.roots[root].edges[edge];
-    !graph.is_fetched(edge.from) || edge.remote.as_ref().is_some_and(|wanted| is_locked(wanted, held))
+    !graph.is_fetched(edge.from) || edge.remote.as_ref().is_some_and(|wanted| wanted.is_locked(held))
 }
 
 /// Returns the remote references that failed, or lead to an upstream with trouble.

@@ -25,39 +25,44 @@ remotes:
     resolved: "1.2.3"
     sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     size: 8143
-    through: ["https://github.com/a/b"]
   - url: https://github.com/a/b
     commit: "1111111111111111111111111111111111111111111111111111111111111111"
-    paths: ["."]
-    through: ["https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6"]
+    paths:
+      ".":
+        names:
+          - docker://example.com/fn:v1
+          - https://charts.example.com#nginx@^1.2
+          - oci://h/o#redis@1.2.3
   - url: https://github.com/kubernetes-sigs/kustomize
     ref: v1.0.6
     submodules: false
     commit: dead4567890123456789012345678901234beef0
-    paths: [".", examples/multibases]
+    paths:
+      ".": {}
+      examples/multibases:
+        names:
+          - https://github.com/a/b
+          - https://github.com/a/c//x?ref=v1
   - url: https://raw.example.com/deployment.yaml
     sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     size: 643
-    through: ["https://github.com/a/b"]
+    names:
+      - https://raw.example.com/other.yaml
 left:
-  - url: https://github.com/a/c?ref=v1
+  - image: example.com/fn:v1
+    reason: "ours, too"
+  - url: https://github.com/a/c//x?ref=v1
     reason: ours
-    accepted: true
   - url: oci://h/o
     chart: redis
     version: "1.2.3"
-    through: ["https://github.com/a/b", "https://h/y"]
     reason: "our mirror, for now"
-    accepted: true
-  - image: example.com/fn:v1
-    through: ["https://github.com/a/b"]
-    reason: "its image is not pinned by its digest"
 files:
   - path: base/localized-files/kustomization.yaml
     mode: "100644"
     stripped: true
     sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
-    remote: https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6
+    remote: https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6&submodules=false
     source: examples/multibases/kustomization.yaml
     rewritten:
       localized-files/x.yaml: https://raw.example.com/x.yaml
@@ -102,7 +107,6 @@ fn text_is_sorted_and_leaves_out_defaults() {
     }
     assert_eq!(read(&as_json(&value)).render().unwrap(), FULL);
     let mut other = read(FULL);
-    other.remotes.reverse();
     other.files.reverse();
     assert_eq!(other.render().unwrap(), FULL);
     let empty = Lock::default().render().unwrap();
@@ -167,14 +171,14 @@ fn digits_stay_text() {
         HEX40,
     ] {
         for reference in ["yes", "1e3", "0123", "null", "1.0", "0x10", "12345", "on", "true"] {
-            let entry = git("https://h/x", Some(reference), commit, ", paths: [\"1\"]");
+            let entry = git("https://h/x", Some(reference), commit, ", paths: {\"1\": {}}");
             let lock = locking(&[entry]);
             let text = lock.render().unwrap();
             assert_eq!(read(&text), lock);
             let value: Value = serde_yaml::from_str(&text).unwrap();
             assert_eq!(value["remotes"][0]["commit"], Value::from(commit));
             assert_eq!(value["remotes"][0]["ref"], Value::from(reference));
-            assert_eq!(value["remotes"][0]["paths"][0], Value::from("1"));
+            assert!(value["remotes"][0]["paths"].get("1").is_some());
         }
     }
 }
@@ -194,88 +198,68 @@ fn keys_longer_than_yaml_allows_are_written() {
 }
 
 #[test]
-fn a_reference_finds_its_entry() {
-    let url = "https://github.com/a/b";
-    let lock = locking(&[
-        git(url, None, HEX40, ""),
-        git(url, Some("v1"), HEX40, ""),
-        git(url, Some("v1"), HEX40, ", submodules: false"),
-        git("https://h/both", None, HEX40, ""),
-        file("https://h/both", HEX64),
-        file("https://h/x.yaml?sig=REDACTED", HEX64),
-        file("https://charts.example", HEX64) + ", chart: web, version: \"1\"",
-    ]);
-    let whole = Some("https://github.com/a/b?ref=v1");
-    for (url, spec, expected) in [
-        (None, Some("github.com/a/b"), Some(("https://github.com/a/b", true))),
-        (None, Some("https://t:hunter2@github.com/a/b//c?ref=v1"), whole.map(|label| (label, true))),
-        (None, Some("https://github.com/a/b//c?ref=v1"), whole.map(|label| (label, true))),
-        (None, Some("https://github.com/a/b?ref=v1&submodules=0"), whole.map(|label| (label, false))),
-        (None, Some("https://github.com/a/b?ref=v2"), None),
-        (Some("https://github.com/a/b"), None, None),
-        (Some("https://h/both"), Some("https://h/both/"), Some(("https://h/both", false))),
-        (None, Some("https://h/both/"), None),
-        (Some("https://h/x.yaml?sig=hunter2"), None, Some(("https://h/x.yaml?sig=REDACTED", false))),
-        (Some("https://u:p@h/x.yaml?sig=hunter2"), None, Some(("https://h/x.yaml?sig=REDACTED", false))),
-        (Some("https://h/x.yaml"), None, None),
-        (None, None, None),
-    ] {
-        let spec = spec.map(|text| RepoSpec::parse(text).unwrap());
-        let found = lock.find(url, spec.as_ref());
-        let shown = found.map(|remote| {
-            let has_submodules = matches!(remote, Remote::Git(git) if git.submodules);
-            (remote.label(), has_submodules)
-        });
-        let expected = expected.map(|(label, submodules)| (label.to_owned(), submodules));
-        assert_eq!(shown, expected, "{url:?} {spec:?}");
-    }
-    for (chart, version, is_there) in
-        [("web", Some("1"), true), ("web", Some("2"), false), ("web", None, false), ("other", Some("1"), false)]
-    {
-        let found = lock.find_chart("https://charts.example", chart, version);
-        assert_eq!(found.is_some(), is_there, "{chart} {version:?}");
-    }
-}
-
-#[test]
 fn entries_are_found_in_any_order() {
     let text = format!(
         "\u{feff}remotes:\n# late\n- url: https://h/z\n  commit: {HEX40}\n\n- {{commit: {HEX40}, url: https://h/a}}\nversion: 1\n"
     );
-    let labels: Vec<String> = read(&text).remotes.iter().map(Remote::label).collect();
+    let labels: Vec<String> = read(&text).remotes.keys().map(ToString::to_string).collect();
     assert_eq!(labels, ["https://h/a", "https://h/z"]);
-    assert_eq!(Lock::places(text.as_bytes()), [(6, 3), (3, 3)]);
-    assert_eq!(Lock::places(b"version: 7"), []);
+    assert_eq!(Lock::places(text.as_bytes()).into_values().collect::<Vec<_>>(), [(6, 3), (3, 3)]);
+    assert!(Lock::places(b"version: 7").is_empty());
 }
 
 #[test]
-fn unneeded_entries_are_stale() {
-    let mut lock = locking(
+fn what_is_named_in_turn_is_reached() {
+    let lock = locking(
         &[
-            ("named", ""),
-            ("z-of-it", "https://h/named"),
-            ("a-of-that", "https://h/z-of-it\", \"https://h/gone"),
-            ("gone", ""),
-            ("of-gone", "https://h/gone"),
-            ("circle-1", "https://h/circle-2"),
-            ("circle-2", "https://h/circle-1"),
-            ("stored", ""),
-            ("of-stored", "https://h/stored"),
+            ("o/named", "{x: {names: ['https://h/o/a//y', 'https://h/o/lost', 'https://h/o/a//z']}, \"y\": {}}"),
+            ("o/a", "{y: {names: ['https://h/o/named//x']}}"),
+            ("o/other", "{x: {names: ['https://h/o/a//y']}}"),
         ]
-        .map(|(name, through)| {
-            let through = match through {
-                "" => String::new(),
-                through => format!(", through: [\"{through}\"]"),
-            };
-            git(&format!("https://h/{name}"), None, HEX40, &through)
-        }),
+        .map(|(name, paths)| git(&format!("https://h/{name}"), None, HEX40, &format!(", paths: {paths}"))),
     );
-    lock.files = read(FULL).files;
-    lock.files[0].remote = Some("https://h/stored".to_owned());
-    let named = |remote: &Remote| remote.label() == "https://h/named";
-    let stale: Vec<String> = lock.stale(named).iter().map(|one| one.label()).collect();
-    assert_eq!(stale, ["circle-1", "circle-2", "gone", "of-gone"].map(|name| format!("https://h/{name}")));
-    assert_eq!(lock.stale(|_| true), Vec::<&Remote>::new());
+    let named = Upstream::named;
+    let reached = lock.reach([named("https://h/o/named//x")]);
+    let reached: Vec<String> = reached.iter().map(ToString::to_string).collect();
+    // What it does not hold is reached, too.
+    assert_eq!(reached, ["https://h/o/a//y", "https://h/o/a//z", "https://h/o/lost", "https://h/o/named//x"]);
+    let held = ["https://h/o/a//y", "https://h/o/named//x", "https://h/o/named//y", "https://h/o/other//x"];
+    assert_eq!(lock.upstreams().map(|one| one.to_string()).collect::<Vec<_>>(), held);
+    assert!(lock.holds(&named("https://h/o/a//y")) && !lock.holds(&named("https://h/o/a//z")));
+    let above = lock.named_by();
+    let above: Vec<String> = above[&named("https://h/o/a//y")].iter().map(ToString::to_string).collect();
+    assert_eq!(above, ["https://h/o/named//x", "https://h/o/other//x"]);
+}
+
+#[test]
+fn two_locks_are_united() {
+    let entry = |commit: char, paths: &str| {
+        git("https://h/o/a", Some("v1"), &commit.to_string().repeat(40), &format!(", paths: {paths}"))
+    };
+    let with_left = |mut lock: Lock, urls: &[&str]| {
+        lock.left = urls.iter().map(|url| (Upstream::named(url), "r".to_owned())).collect();
+        lock
+    };
+    let base = locking(&[entry('a', "{x: {}}")]);
+    let ours = locking(&[entry('a', "{x: {}, y: {}}"), file("https://h/ours.yaml", HEX64)]);
+    let theirs = locking(&[entry('a', "{x: {}, z: {}}"), git("https://h/o/b", None, HEX40, ", paths: {x: {}}")]);
+    let ours = with_left(ours, &["https://h/o/b//x", "https://h/o/c//x"]);
+    let merged = Lock::merge(Some(&base), &ours, &theirs);
+    let held = ["https://h/o/a//x?ref=v1", "https://h/o/a//y?ref=v1", "https://h/o/a//z?ref=v1", "https://h/o/b//x"];
+    let found: Vec<String> = merged.lock.upstreams().map(|one| one.to_string()).collect();
+    assert_eq!(found, [&held[..], &["https://h/ours.yaml"]].concat());
+    // What one side localizes is localized.
+    assert_eq!(merged.lock.left.keys().map(ToString::to_string).collect::<Vec<_>>(), ["https://h/o/c//x"]);
+    assert_eq!((merged.both, merged.lock.render().is_ok()), (Vec::new(), true));
+    // The side that moved it counts, with its directories; where both did, ours.
+    for (ours, theirs, commit, is_clear) in [('b', 'a', 'b', true), ('a', 'b', 'b', true), ('b', 'c', 'b', false)] {
+        let [ours, theirs] =
+            [(ours, "{y: {}}"), (theirs, "{z: {}}")].map(|(commit, paths)| locking(&[entry(commit, paths)]));
+        let merged = Lock::merge(Some(&base), &ours, &theirs);
+        let pinned = merged.lock.remotes.values().next().unwrap();
+        assert_eq!(pinned.digest.hex(), commit.to_string().repeat(40));
+        assert_eq!((pinned.paths.len(), merged.both.is_empty()), (1, is_clear));
+    }
 }
 
 #[test]
@@ -286,9 +270,8 @@ fn invalid_values_are_not_written() {
         assert!(lock.render().is_err(), "{path:?}");
     }
     let mut lock = locking(&[git("https://h/x", None, HEX40, "")]);
-    if let Remote::Git(git) = &mut lock.remotes[0] {
-        git.url = "https://t0ken@h/x".to_owned();
-    }
+    let pinned = lock.remotes.pop_first().unwrap().1;
+    lock.remotes.insert(Upstream::named("https://t0ken@h/x"), pinned);
     let failure = lock.render().unwrap_err();
     assert!(!failure.to_string().contains("t0ken"), "{failure}");
     lock = read(FULL);
@@ -300,18 +283,18 @@ fn invalid_values_are_not_written() {
 fn changes_name_what_moved() {
     let [a, b] = ['a', 'b'].map(|digit| digit.to_string().repeat(40));
     let old = locking(&[
-        git("https://h/moved", Some("main"), &a, ", paths: [\".\"]"),
-        git("https://h/same", Some("v1"), &a, ", paths: [\".\"]"),
+        git("https://h/moved", Some("main"), &a, ", paths: {\".\": {}}"),
+        git("https://h/same", Some("v1"), &a, ", paths: {\".\": {}}"),
         file("https://h/gone", &"a".repeat(64)),
     ]);
     let new = locking(&[
         file("https://h/new", &"b".repeat(64)),
-        git("https://h/same", Some("v1"), &a, ", paths: [x]"),
-        git("https://h/moved", Some("main"), &b, ", paths: [\".\"]"),
+        git("https://h/same", Some("v1"), &a, ", paths: {x: {}}"),
+        git("https://h/moved", Some("main"), &b, ", paths: {\".\": {}}"),
     ]);
     let change = |kind, label: &str, old: Option<&Digest>, new: Option<&Digest>, paths: &[&str]| {
         let paths = paths.iter().map(|path| (*path).to_owned()).collect();
-        Change { kind, label: label.to_owned(), old: old.cloned(), new: new.cloned(), paths }
+        Change { kind, upstream: Upstream::named(label), old: old.cloned(), new: new.cloned(), paths }
     };
     let [one, two] = [Digest::Sha256("a".repeat(64)), Digest::Sha256("b".repeat(64))];
     let [was, is] = [Digest::GitCommit(a), Digest::GitCommit(b)];

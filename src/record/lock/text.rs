@@ -3,19 +3,21 @@
 //! The text is an interface: reviewed, merged line by line, and read by YAML 1.1 and 1.2 alike. A scalar stands plain
 //! only where both take it for that string; serde's own writer does not see to that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_yaml::{Mapping, Value};
 
 use super::validate::{Problem, validate};
-use super::{ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, Remote};
+use super::{Lock, Pinned, Remotes, StoredFile};
 use crate::kustomization::Value as Yaml;
 use crate::kustomization::format::{self, CONFLICT, at_line};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::redact::is_invisible;
 use crate::os::limits::LOCK;
+use crate::record::Digest;
+use crate::reference::Upstream;
 use crate::tree::{LOCK_COMMAND, LOCK_NAME};
 
 const RESTORE: &str =
@@ -32,47 +34,43 @@ const LONGEST_KEY: usize = 1000;
 impl Lock {
     /// Reads a lock; `file` is how messages name it.
     ///
-    /// A byte order mark, CRLF, comments, any order and any style of YAML are accepted. The result
-    /// is [sorted](Lock::sort).
+    /// A byte order mark, CRLF, comments, any order and any style of YAML are accepted.
     ///
     /// Fails with the place when `bytes` are too many, not UTF-8, not YAML, or not what
     /// [`Lock::render`] could have written: unknown or repeated keys, another version, anchors and
     /// aliases, two entries for one thing, paths that lead elsewhere, malformed digests, passwords.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Lock> {
-        let (mut lock, _) = as_written(bytes, file).map_err(|failure| match &*failure.message {
+        let (keys, _) = as_written(bytes, file).map_err(|failure| match &*failure.message {
             CONFLICT if file == LOCK_NAME => failure.hint(LOCK_COMMAND),
             message if message.starts_with("unknown field `options`") => failure.hint(OPTIONS),
             _ => failure.hint(RESTORE),
         })?;
-        lock.sort();
-        Ok(lock)
+        Ok(keys.into())
     }
 
     /// Returns the line and column, 1-based, at which each of [`Lock::remotes`] begins in the text that the lock was
     /// [read](Lock::parse) from.
-    pub fn places(bytes: &[u8]) -> Vec<(usize, usize)> {
-        let Ok((lock, root)) = as_written(bytes, "") else {
-            return Vec::new();
+    pub fn places(bytes: &[u8]) -> BTreeMap<Upstream, (usize, usize)> {
+        let Ok((keys, root)) = as_written(bytes, "") else {
+            return BTreeMap::new();
         };
-        let mut remotes: Vec<_> = lock.remotes.iter().zip(format::places(&root, "remotes")).collect();
-        remotes.sort_by(|(one, _), (other, _)| one.key().cmp(&other.key()));
-        remotes.into_iter().map(|(_, place)| place).collect()
+        let places = keys.remotes.iter().zip(format::places(&root, "remotes"));
+        places.map(|(remote, place)| (remote.source(), place)).collect()
     }
 
     /// Returns the text of the lock.
     ///
-    /// The text depends on nothing but the content, whatever the order of the lists.
+    /// The text depends on nothing but the content, whatever the order of the files.
     ///
     /// Fails when the content is not what [`Lock::parse`] accepts, as a path that leads elsewhere.
     pub fn render(&self) -> Result<String> {
-        let mut lock = self.clone();
-        lock.sort();
         let refused = |message| Failure::new(message).context(format_args!("cannot write {LOCK_NAME}"));
-        validate(&lock).map_err(|problem| {
+        let keys = LockKeys::from(self);
+        validate(&keys).map_err(|problem| {
             refused(problem.message).hint("rename it: the lock must mean the same on every system")
         })?;
         let mut text = HEADER.to_owned();
-        match serde_yaml::to_value(&lock) {
+        match serde_yaml::to_value(&keys) {
             Ok(Value::Mapping(mapping)) => write(&mut text, &mapping, "", ""),
             Ok(_) => {}
             Err(error) => return Err(refused(error.to_string())),
@@ -82,95 +80,249 @@ impl Lock {
 }
 
 /// Reads a lock in the order in which it is written.
-fn as_written(bytes: &[u8], file: &str) -> Result<(Lock, Yaml)> {
+fn as_written(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
     let text = format::text(bytes, file, LOCK)?;
-    let (lock, root): (Lock, Yaml) = format::parse(text, file)?;
-    validate(&lock).map_err(|Problem { list, index, message }| {
+    let (keys, root): (LockKeys, Yaml) = format::parse(text, file)?;
+    validate(&keys).map_err(|Problem { list, index, message }| {
         let line = format::places(&root, list).get(index).map_or(0, |(line, _)| *line);
         Failure::new(message).at(Location { field: list.to_owned(), ..at_line(file, line) })
     })?;
-    Ok((lock, root))
+    Ok((keys, root))
 }
 
-/// The keys of every kind of remote; which ones are there decides the kind.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RemoteKeys {
-    url: String,
-    #[serde(rename = "ref")]
-    reference: Option<String>,
-    submodules: Option<bool>,
-    commit: Option<String>,
-    paths: Option<BTreeSet<String>>,
-    chart: Option<String>,
-    version: Option<String>,
-    resolved: Option<String>,
-    sha256: Option<String>,
-    size: Option<u64>,
-    #[serde(default)]
-    through: BTreeSet<String>,
-}
+/// The one version of the format that is read and written.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub(super) struct Version;
 
-impl TryFrom<RemoteKeys> for Remote {
-    type Error = &'static str;
+impl TryFrom<u64> for Version {
+    type Error = String;
 
-    fn try_from(keys: RemoteKeys) -> Result<Remote, Self::Error> {
-        let of_git = keys.reference.is_some() || keys.submodules.is_some() || keys.paths.is_some();
-        let of_chart = keys.version.is_some() || keys.resolved.is_some();
-        let (url, through) = (keys.url, keys.through);
-        match (keys.commit, keys.chart, keys.sha256, keys.size) {
-            (Some(commit), None, None, None) if !of_chart => Ok(Remote::Git(GitRemote {
-                url,
-                reference: keys.reference,
-                submodules: keys.submodules.unwrap_or(true),
-                commit,
-                paths: keys.paths.unwrap_or_default(),
-                through,
-            })),
-            (None, None, Some(sha256), Some(size)) if !of_git && !of_chart => {
-                Ok(Remote::File(FileRemote { url, sha256, size, through }))
-            }
-            (None, Some(chart), Some(sha256), Some(size)) if !of_git => Ok(Remote::Chart(ChartRemote {
-                url,
-                chart,
-                version: keys.version,
-                resolved: keys.resolved,
-                sha256,
-                size,
-                through,
-            })),
-            _ => Err("a remote has a commit, or a sha256 and a size (of a file or a chart)"),
+    fn try_from(version: u64) -> Result<Self, String> {
+        match version {
+            1 => Ok(Version),
+            _ => Err(format!("unknown version {version} of the lock")),
         }
     }
 }
 
-/// The keys of everything that can be left.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LeftKeys {
-    url: Option<String>,
-    chart: Option<String>,
-    version: Option<String>,
-    image: Option<String>,
-    #[serde(default)]
-    through: BTreeSet<String>,
-    reason: String,
-    #[serde(default)]
-    accepted: bool,
+impl From<Version> for u64 {
+    fn from(_: Version) -> u64 {
+        1
+    }
 }
 
-impl TryFrom<LeftKeys> for Left {
-    type Error = &'static str;
+/// The keys of a lock.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LockKeys {
+    pub(super) version: Version,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) scope: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) trailers: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) remotes: Vec<RemoteKeys>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) left: Vec<LeftKeys>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<StoredFile>,
+}
 
-    fn try_from(keys: LeftKeys) -> Result<Left, Self::Error> {
-        let what = match (keys.url, keys.chart, keys.version, keys.image) {
-            (Some(url), None, None, None) => LeftWhat::Reference { url },
-            (Some(url), Some(chart), version, None) => LeftWhat::Chart { url, chart, version },
-            (None, None, None, Some(image)) => LeftWhat::Image { image },
-            _ => return Err("what is left has a url, a url and a chart, or an image"),
+/// The keys of every kind of remote; which ones are there decides the kind. Also how JSON shows one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemoteKeys {
+    pub(super) url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) chart: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) resolved: Option<String>,
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub(super) reference: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) submodules: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) commit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) size: Option<u64>,
+    /// The directories, `.` for the top.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) paths: BTreeMap<String, PathKeys>,
+    /// What a file or a chart names in turn.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) names: BTreeSet<Upstream>,
+}
+
+/// What a directory names in turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PathKeys {
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) names: BTreeSet<Upstream>,
+}
+
+/// The keys of everything that can be left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LeftKeys {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) chart: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) image: Option<String>,
+    pub(crate) reason: String,
+}
+
+/// Shows remotes in JSON, as a lock lists them.
+pub(crate) fn remotes<S: Serializer>(remotes: &Remotes, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(remotes.iter().map(RemoteKeys::from))
+}
+
+/// Shows what stays remote in JSON, as a lock lists it.
+pub(crate) fn left<S: Serializer>(
+    left: &BTreeMap<Upstream, String>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(left.iter().map(LeftKeys::from))
+}
+
+/// Returns how a lock names a directory of a repository.
+pub(super) fn path_or_top(path: &str) -> String {
+    if path.is_empty() { ".".to_owned() } else { path.to_owned() }
+}
+
+impl RemoteKeys {
+    /// Returns what it is about. Of keys that are not those of one kind, any.
+    pub(super) fn source(&self) -> Upstream {
+        let url = self.url.clone();
+        match (&self.commit, self.chart.clone()) {
+            (Some(_), _) => Upstream::Git {
+                url,
+                reference: self.reference.clone(),
+                submodules: self.submodules.unwrap_or(true),
+                path: String::new(),
+            },
+            (None, Some(chart)) => Upstream::Chart { url, chart, version: self.version.clone() },
+            (None, None) => Upstream::File { url },
+        }
+    }
+
+    fn pinned(self) -> Pinned {
+        let top = |path: String| if path == "." { String::new() } else { path };
+        let (digest, paths) = match (self.commit, self.sha256) {
+            (Some(commit), _) => {
+                let paths = self.paths.into_iter().map(|(path, keys)| (top(path), keys.names));
+                (Digest::GitCommit(commit), paths.collect())
+            }
+            (None, sha256) => {
+                let names = [(String::new(), self.names)];
+                (Digest::Sha256(sha256.unwrap_or_default()), names.into())
+            }
         };
-        let (through, reason, accepted) = (keys.through, keys.reason, keys.accepted);
-        Ok(Left { what, through, reason, accepted })
+        Pinned { digest, size: self.size, resolved: self.resolved, paths }
+    }
+}
+
+impl From<(&Upstream, &Pinned)> for RemoteKeys {
+    fn from((source, pinned): (&Upstream, &Pinned)) -> Self {
+        let (mut chart, mut version, mut reference, mut submodules) = Default::default();
+        match source {
+            Upstream::Git { reference: named, submodules: has, .. } => {
+                reference = named.clone();
+                submodules = Some(false).filter(|_| !has);
+            }
+            Upstream::Chart { chart: name, version: named, .. } => {
+                (chart, version) = (Some(name.clone()), named.clone())
+            }
+            Upstream::File { .. } | Upstream::Image { .. } => {}
+        }
+        let (mut commit, mut sha256, mut paths, mut names) = Default::default();
+        match &pinned.digest {
+            Digest::GitCommit(hex) => {
+                commit = Some(hex.clone());
+                let all = pinned.paths.iter();
+                paths = all.map(|(path, names)| (path_or_top(path), PathKeys { names: names.clone() })).collect();
+            }
+            Digest::GitTree(hex) | Digest::Sha256(hex) => {
+                sha256 = Some(hex.clone());
+                names = pinned.paths.values().flatten().cloned().collect();
+            }
+        }
+        let (url, size, resolved) = (source.url().to_owned(), pinned.size, pinned.resolved.clone());
+        RemoteKeys { url, chart, version, resolved, reference, submodules, commit, sha256, size, paths, names }
+    }
+}
+
+impl LeftKeys {
+    /// Returns what it is about.
+    pub(super) fn upstream(&self) -> Upstream {
+        match (self.url.as_deref().unwrap_or_default(), &self.chart, &self.image) {
+            (_, _, Some(image)) => Upstream::Image { image: image.clone() },
+            (url, Some(chart), None) => {
+                Upstream::Chart { url: url.to_owned(), chart: chart.clone(), version: self.version.clone() }
+            }
+            (url, None, None) => Upstream::named(url),
+        }
+    }
+}
+
+impl From<(&Upstream, &String)> for LeftKeys {
+    fn from((upstream, reason): (&Upstream, &String)) -> Self {
+        let none = LeftKeys { url: None, chart: None, version: None, image: None, reason: reason.clone() };
+        match upstream {
+            Upstream::Git { .. } | Upstream::File { .. } => LeftKeys { url: Some(upstream.to_string()), ..none },
+            Upstream::Chart { url, chart, version } => {
+                LeftKeys { url: Some(url.clone()), chart: Some(chart.clone()), version: version.clone(), ..none }
+            }
+            Upstream::Image { image } => LeftKeys { image: Some(image.clone()), ..none },
+        }
+    }
+}
+
+impl From<&Lock> for LockKeys {
+    fn from(lock: &Lock) -> Self {
+        let mut files = lock.files.clone();
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        LockKeys {
+            version: Version,
+            target: lock.target.clone(),
+            scope: lock.scope.clone(),
+            trailers: lock.trailers,
+            remotes: lock.remotes.iter().map(RemoteKeys::from).collect(),
+            left: lock.left.iter().map(LeftKeys::from).collect(),
+            files,
+        }
+    }
+}
+
+impl From<LockKeys> for Lock {
+    fn from(keys: LockKeys) -> Self {
+        let LockKeys { version: _, target, scope, trailers, remotes, left, mut files } = keys;
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        let remotes = remotes.into_iter().map(|keys| (keys.source(), keys.pinned())).collect();
+        let left = left.into_iter().map(|keys| (keys.upstream(), keys.reason)).collect();
+        let mut lock = Lock { target, scope, trailers, remotes, left, files };
+        // What an entry names means an entry that is written so, whatever else such a text could mean.
+        let known = lock.upstreams().chain(lock.left.keys().cloned()).chain(lock.remotes.keys().cloned());
+        let known: HashMap<String, Upstream> = known.map(|upstream| (upstream.to_string(), upstream)).collect();
+        let meant = |upstream: &Upstream| known.get(&upstream.to_string()).unwrap_or(upstream).clone();
+        for names in lock.remotes.values_mut().flat_map(|pinned| pinned.paths.values_mut()) {
+            *names = names.iter().map(meant).collect();
+        }
+        for file in &mut lock.files {
+            file.remote = file.remote.as_ref().map(meant);
+        }
+        lock
     }
 }
 
@@ -195,7 +347,7 @@ pub(super) mod mode {
     }
 }
 
-/// Writes a mapping: in block style, with lists of strings on one line. `first` stands before the first key, `indent`
+/// Writes a mapping in block style. `first` stands before the first key, `indent`
 /// before the others.
 fn write(out: &mut String, mapping: &Mapping, first: &str, indent: &str) {
     let mut before = first;
@@ -208,38 +360,47 @@ fn write(out: &mut String, mapping: &Mapping, first: &str, indent: &str) {
         }
         before = indent;
         match value {
+            Value::Mapping(mapping) if mapping.is_empty() => out.push_str(" {}\n"),
             Value::Mapping(mapping) => {
                 out.push('\n');
                 let indent = format!("{indent}  ");
                 write(out, mapping, &indent, &indent);
             }
-            Value::Sequence(items) if !items.iter().all(Value::is_string) => {
+            Value::Sequence(items) => {
                 out.push('\n');
-                for mapping in items.iter().filter_map(Value::as_mapping) {
-                    write(out, mapping, &format!("{indent}  - "), &format!("{indent}    "));
+                for item in items {
+                    match item {
+                        Value::Mapping(mapping) => {
+                            write(out, mapping, &format!("{indent}  - "), &format!("{indent}    "));
+                        }
+                        item => {
+                            let _ = writeln!(out, "{indent}  - {}", scalar(item));
+                        }
+                    }
                 }
             }
-            Value::String(text) if is_plain(text) => {
-                let _ = writeln!(out, " {text}");
-            }
             value => {
-                let _ = writeln!(out, " {}", inline(value));
+                let _ = writeln!(out, " {}", scalar(value));
             }
         }
     }
 }
 
-/// Returns a value on one line: as a key or inside `[]`, where some parsers take `:` and `?` for more.
+/// Returns a value that ends its line.
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) if is_plain(text) => text.clone(),
+        value => inline(value),
+    }
+}
+
+/// Returns a value as a key, where some parsers take `:` and `?` for more.
 fn inline(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) && !text.contains([':', '?']) => text.clone(),
         Value::String(text) => quoted(text),
         Value::Number(number) => number.to_string(),
         Value::Bool(flag) => flag.to_string(),
-        Value::Sequence(items) => {
-            let items: Vec<String> = items.iter().map(inline).collect();
-            format!("[{}]", items.join(", "))
-        }
         // A lock has no others.
         _ => String::new(),
     }

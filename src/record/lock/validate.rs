@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Left, LeftWhat, Lock, Remote, StoredFile};
+use super::StoredFile;
+use super::text::{LeftKeys, LockKeys, RemoteKeys};
 use crate::message::failure::shown;
 use crate::record::{is_object_id, is_sha256, valid};
+use crate::reference::Upstream;
 use crate::tree::path;
 
 /// What is wrong with a lock, and in which entry of which list; or in a value, where the index is 0.
@@ -17,7 +19,7 @@ pub(super) struct Problem {
 type Checked = Result<(), String>;
 
 /// Checks the values, and that nothing is there twice.
-pub(super) fn validate(lock: &Lock) -> Result<(), Problem> {
+pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
     let at = |list, index| move |message| Problem { list, index, message };
     if let Some(target) = &lock.target {
         // A remote target may hold a secret.
@@ -27,15 +29,25 @@ pub(super) fn validate(lock: &Lock) -> Result<(), Problem> {
     if let Some(scope) = &lock.scope {
         of("scope", scope, valid::path_or_top).map_err(at("scope", 0))?;
     }
+    let mut held = BTreeSet::new();
     let mut seen = BTreeSet::new();
     for (index, entry) in lock.remotes.iter().enumerate() {
-        let is_new = seen.insert(entry.key());
-        remote(entry).and_then(|()| once(is_new, "remote", &entry.label())).map_err(at("remotes", index))?;
+        let source = entry.source();
+        remote(entry)
+            .and_then(|()| once(seen.insert(source.clone()), "remote", &source))
+            .map_err(at("remotes", index))?;
+        held.extend(entry.paths.keys().map(|path| source.at(if path == "." { "" } else { path })));
+        held.extend((!matches!(source, Upstream::Git { .. })).then_some(source));
     }
     let mut seen = BTreeSet::new();
     for (index, entry) in lock.left.iter().enumerate() {
-        let is_new = seen.insert(&entry.what);
-        left(entry).and_then(|()| once(is_new, "entry", &entry.what.label())).map_err(at("left", index))?;
+        let upstream = entry.upstream();
+        let both = || match held.contains(&upstream) {
+            true => Err(format!("`{}` is in `remotes` and in `left`", shown(&upstream.to_string()))),
+            false => Ok(()),
+        };
+        let checked = left(entry).and_then(|()| once(seen.insert(upstream.clone()), "entry", &upstream));
+        checked.and_then(|()| both()).map_err(at("left", index))?;
     }
     let mut seen = BTreeSet::new();
     for (index, entry) in lock.files.iter().enumerate() {
@@ -52,56 +64,59 @@ pub(super) fn validate(lock: &Lock) -> Result<(), Problem> {
     Ok(())
 }
 
-fn remote(remote: &Remote) -> Checked {
-    let url = match remote {
-        Remote::Git(git) => {
-            git.reference.iter().try_for_each(|text| of("ref", text, valid::reference))?;
-            if !is_object_id(&git.commit) {
-                let commit = shown(&git.commit);
-                return Err(format!("the commit `{commit}` is not 40 or 64 lower-case hex digits"));
+fn remote(keys: &RemoteKeys) -> Checked {
+    let of_git = keys.reference.is_some() || keys.submodules.is_some() || !keys.paths.is_empty();
+    let of_chart = keys.version.is_some() || keys.resolved.is_some();
+    match (&keys.commit, &keys.chart, &keys.sha256, keys.size) {
+        (Some(commit), None, None, None) if !of_chart && keys.names.is_empty() => {
+            if !is_object_id(commit) {
+                return Err(format!("the commit `{}` is not 40 or 64 lower-case hex digits", shown(commit)));
             }
-            git.paths.iter().try_for_each(|path| of("path", path, valid::path_or_top))?;
-            &git.url
         }
-        Remote::File(file) => {
-            digest(&file.sha256)?;
-            &file.url
-        }
-        Remote::Chart(chart) => {
-            of("chart", &chart.chart, valid::chart)?;
-            let mut versions = chart.version.iter().chain(&chart.resolved);
-            versions.try_for_each(|version| of("version", version, valid::chart_version))?;
-            digest(&chart.sha256)?;
-            &chart.url
-        }
-    };
-    address(url)?;
-    remote.through().iter().try_for_each(|label| address(label))
+        (None, None, Some(sha256), Some(_)) if !of_git && !of_chart => digest(sha256)?,
+        (None, Some(_), Some(sha256), Some(_)) if !of_git => digest(sha256)?,
+        _ => return Err("a remote has a commit, or a sha256 and a size (of a file or a chart)".to_owned()),
+    }
+    upstream(&keys.source())?;
+    keys.resolved.iter().try_for_each(|version| of("version", version, valid::chart_version))?;
+    keys.paths.keys().try_for_each(|path| of("path", path, valid::path_or_top))?;
+    keys.paths.values().flat_map(|path| &path.names).chain(&keys.names).try_for_each(upstream)
 }
 
-/// Checks what something is that stays remote.
-pub(super) fn left_what(what: &LeftWhat) -> Checked {
-    match what {
-        LeftWhat::Reference { url } => address(url),
-        LeftWhat::Chart { url, chart, version } => {
+/// Returns whether a lock can say that something is named or left: an upstream may name anything.
+pub(crate) fn can_be_named(what: &Upstream) -> bool {
+    upstream(what).is_ok()
+}
+
+fn upstream(upstream: &Upstream) -> Checked {
+    match upstream {
+        Upstream::Git { url, reference, .. } => {
+            reference.iter().try_for_each(|text| of("ref", text, valid::reference))?;
+            address(url)
+        }
+        Upstream::File { url } => address(url),
+        Upstream::Chart { url, chart, version } => {
             address(url)?;
             of("chart", chart, valid::chart)?;
             version.iter().try_for_each(|version| of("version", version, valid::chart_version))
         }
-        LeftWhat::Image { image } => of("image", image, valid::text_without_controls),
+        Upstream::Image { image } => of("image", image, valid::text_without_controls),
     }
 }
 
-fn left(left: &Left) -> Checked {
-    left_what(&left.what)?;
-    left.through.iter().try_for_each(|label| address(label))?;
+fn left(left: &LeftKeys) -> Checked {
+    match (&left.url, &left.chart, &left.version, &left.image) {
+        (Some(_), None, None, None) | (Some(_), Some(_), _, None) | (None, None, None, Some(_)) => {}
+        _ => return Err("what is left has a url, a url and a chart, or an image".to_owned()),
+    }
+    upstream(&left.upstream())?;
     of("reason", &left.reason, valid::text_without_controls)
 }
 
 fn file(file: &StoredFile) -> Checked {
     of("path", &file.path, valid::path)?;
     digest(&file.sha256)?;
-    file.remote.iter().try_for_each(|remote| address(remote))?;
+    file.remote.iter().try_for_each(|remote| address(&remote.to_string()))?;
     file.source.iter().try_for_each(|source| of("source", source, valid::path))?;
     // Neither side of a rewritten reference is followed: it is shown, and written back as text.
     if file.rewritten.iter().any(|(now, upstream)| now.is_empty() || upstream.is_empty()) {
@@ -127,9 +142,9 @@ fn of(name: &str, text: &str, rule: impl Fn(&str) -> Result<(), &'static str>) -
     rule(text).map_err(|reason| format!("the {name} `{}` {reason}", shown(text)))
 }
 
-fn once(is_new: bool, kind: &str, name: &str) -> Checked {
+fn once(is_new: bool, kind: &str, name: &dyn std::fmt::Display) -> Checked {
     if !is_new {
-        return Err(format!("the {kind} `{}` is there twice", shown(name)));
+        return Err(format!("the {kind} `{}` is there twice", shown(&name.to_string())));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What is different between two trees.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::Cause;
@@ -8,6 +8,7 @@ use crate::graph::inputs::Input;
 use crate::graph::reach;
 use crate::message::failure::Result;
 use crate::record::{ChangeKind, LOCK_NAME, Lock};
+use crate::reference::Upstream;
 use crate::targets::IGNORE_NAME;
 use crate::tree::{Entry, Tree, path};
 
@@ -78,14 +79,8 @@ impl Changes {
             let cause = match input {
                 Input::At(place) => self.at(place)?.map(Cause::Path),
                 Input::Below(directory) => self.below(directory)?.map(Cause::Path),
-                Input::Remote(remote) => {
-                    let moved = remote.locked(&self.moved);
-                    moved.map(|remote| Cause::Remote(remote.label()))
-                }
-                Input::Chart(chart) => {
-                    let moved = chart.locked(&self.moved);
-                    moved.map(|_| Cause::Remote(chart.label()))
-                }
+                Input::Remote(remote) => remote.locked(&self.moved).map(|upstream| Cause::Remote(upstream.source())),
+                Input::Chart(chart) => chart.locked(&self.moved).map(|_| Cause::Remote(chart.upstream())),
             };
             if cause.is_some() {
                 return Ok(cause);
@@ -142,19 +137,17 @@ fn ignores(trees: [&dyn Tree; 2], paths: &BTreeSet<String>) -> Result<Option<Str
     Ok(None)
 }
 
-/// Returns the remotes that are something else in the other lock, and those through which these were found.
+/// Returns the remotes that are something else in the other lock, and those that lead to one.
 fn moved(old: &Lock, new: &Lock) -> Lock {
     let changes = Lock::changes(old, new).into_iter();
     // Where more of one is in use, what was there is the same.
-    let changes = changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.label);
-    let both = || old.remotes.iter().chain(&new.remotes);
-    let mut through: HashMap<String, BTreeSet<String>> = HashMap::new();
-    for remote in both() {
-        through.entry(remote.label()).or_default().extend(remote.through().clone());
-    }
-    let labels = reach(changes, |label| through.get(label).cloned().unwrap_or_default());
-    let remotes = both().filter(|remote| labels.contains(&remote.label())).cloned().collect();
-    let mut moved = Lock { remotes, ..Lock::default() };
-    moved.sort();
-    moved
+    let changes = changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.upstream);
+    let changed: BTreeSet<Upstream> = changes.collect();
+    let above = [old, new].map(Lock::named_by);
+    let above = |one: &Upstream| above.iter().filter_map(|above| above.get(one)).flatten().cloned().collect::<Vec<_>>();
+    let starts = old.upstreams().chain(new.upstreams()).filter(|one| changed.contains(&one.source()));
+    let sources: BTreeSet<Upstream> = reach(starts, above).iter().map(Upstream::source).collect();
+    let both = old.remotes.iter().chain(&new.remotes).filter(|(source, _)| sources.contains(source));
+    let remotes = both.map(|(source, pinned)| (source.clone(), pinned.clone())).collect();
+    Lock { remotes, ..Lock::default() }
 }

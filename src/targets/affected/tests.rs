@@ -52,8 +52,8 @@ fn world(files: &[(&str, &str)]) -> World {
 fn told(affected: &Affected) -> Vec<String> {
     let tell = |root: &AffectedRoot| {
         let cause = match &root.cause {
-            Cause::Path(path) => path,
-            Cause::Remote(label) => label,
+            Cause::Path(path) => path.clone(),
+            Cause::Remote(source) => source.to_string(),
         };
         format!("{:?} {} {cause}", root.status, root.directory)
     };
@@ -161,7 +161,7 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
         let found = compared(&old, &new).targets.into_iter().map(|one| {
             let cause = match one.cause {
                 Cause::Path(path) => path,
-                Cause::Remote(label) => label,
+                Cause::Remote(source) => source.to_string(),
             };
             let name = &one.target.object.name;
             format!("{:?} {} {name}: {cause}", one.status, one.target.engine.name())
@@ -221,10 +221,12 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
 /// Returns the affected targets, with what differs.
 fn touched(old: &World, new: &World) -> Vec<String> {
     let targets = compared(old, new).targets.into_iter();
-    let tell = targets.map(|one| match one.cause {
-        Cause::Path(what) | Cause::Remote(what) => {
-            format!("{} {}: {what}", one.target.object.name, one.target.object.line)
-        }
+    let tell = targets.map(|one| {
+        let what = match one.cause {
+            Cause::Path(what) => what,
+            Cause::Remote(source) => source.to_string(),
+        };
+        format!("{} {}: {what}", one.target.object.name, one.target.object.line)
     });
     tell.collect()
 }

@@ -4,8 +4,8 @@ use super::take_out;
 use crate::config::Config;
 use crate::graph::testing::{Upstreams, source};
 use crate::graph::{Options, explore};
-use crate::plan;
-use crate::plan::lock::{leave, merged};
+use crate::plan::lock::joined;
+use crate::plan::remotes;
 use crate::record::Lock;
 
 const A: &str = "https://h/o/a?ref=v1";
@@ -31,13 +31,14 @@ fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     let source = source(&[("kustomization.yaml", &resources(A))]);
     let starts = [String::new()];
     let mut explored = explore(source, &starts, Some(&mut upstreams), &Options::default());
-    let not_asked = take_out(&mut explored, held);
-    let found = plan::remotes(&explored.graph).unwrap();
-    let mut lock = merged(held, found.clone(), &not_asked, &not_asked, false);
-    leave(&mut lock, &explored.graph, &config, &found);
+    let as_held = take_out(&mut explored, held);
+    let found = remotes::remotes(&explored.graph, held).unwrap();
+    let own = remotes::own(&explored.graph, &config, held);
+    let joined = joined(held, &found, &as_held, own, &|_| None);
+    assert!(joined.left.is_empty() && joined.unlocked.is_empty(), "{:?}", joined.unlocked);
+    let lock = Lock { remotes: joined.remotes, ..Lock::default() };
     lock.render().unwrap();
-    assert_eq!(lock.left, []);
-    let labels = lock.remotes.iter().map(|remote| remote.label()).collect();
+    let labels = lock.remotes.keys().map(ToString::to_string).collect();
     (lock, labels)
 }
 
