@@ -336,16 +336,14 @@ impl OnBranch {
         let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
         let written = objects::write(&self.repository, self.source_tree, others, plan)?;
         let source = self.source.commit.clone();
-        let parents = match &self.tip {
-            None => vec![source],
-            Some(tip) if self.contains_source(tip)? => vec![tip.commit.clone()],
-            Some(tip) => vec![tip.commit.clone(), source],
-        };
-        let is_it = |tip: &&TipState| parents.len() == 1 && tip.is_told && tip.tree == written.tree;
-        let (commit, reason) = match self.tip.as_ref().filter(is_it) {
+        // The source is named even if the tip contains it: a shallow clone shows nothing but the parents.
+        let parents: Vec<String> = self.tip.iter().map(|tip| tip.commit.clone()).chain([source]).collect();
+        let (commit, reason) = match &self.tip {
             // So that what comes next, as a push, finds the branch whether or not there was news.
-            Some(tip) => (tip.commit.clone(), "reset to the remote branch".to_owned()),
-            None => {
+            Some(tip) if tip.is_told && tip.tree == written.tree && self.contains_source(tip)? => {
+                (tip.commit.clone(), "reset to the remote branch".to_owned())
+            }
+            _ => {
                 let text = match self.options.message.as_slice() {
                     [] => self.text(plan, before, histories),
                     paragraphs => paragraphs.join("\n\n"),

@@ -74,7 +74,7 @@ impl Published {
         if self.fetched.borrow().as_deref() == Some(commit) {
             return Ok(true);
         }
-        let Err(failure) = self.here.push(&self.remote, commit, &self.name) else {
+        let Err(failure) = self.here.push(&self.remote, commit, &self.name, &self.tracking()) else {
             return Ok(true);
         };
         match self.ask()? {

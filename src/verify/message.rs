@@ -167,7 +167,7 @@ impl<'a> History<'a> {
         if self.here.is_shallow()? {
             verifier.failures.push(
                 Failure::new(format!(
-                    "this shallow clone lacks the source commit {source} that the message of {by} names"
+                    "this shallow clone does not show whether {by} contains the source commit {source} that its message names"
                 ))
                 .hint("fetch more of it: git fetch --deepen=100")
                 .hint("or all of it: git fetch --unshallow"),

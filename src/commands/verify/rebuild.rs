@@ -52,10 +52,14 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         Failure::new("no commit message names the source commit")
             .hint("verify the branch itself, for example: git kustomize-localize verify localized/main")
     })?;
-    let source = here.commit(source)?.ok_or_else(|| {
-        Failure::new(format!("the source commit {source} is not here"))
-            .hint("a shallow clone may not have it: git fetch --unshallow")
-    })?;
+    let Some(source) = here.commit(source)? else {
+        return Err(match here.is_shallow()? {
+            true => Failure::new(format!("this shallow clone lacks the source commit {source}"))
+                .hint("git fetch --unshallow"),
+            false => Failure::new(format!("the source commit {source} is not in this repository")),
+        }
+        .into());
+    };
     let whole = object_id(whole)?;
     let tree = GitTree::of_here(here.clone(), whole)?;
     let lock = Lock::at(&tree, &path::join(&record.directory, LOCK_NAME))?.unwrap_or_default();

@@ -44,11 +44,17 @@ impl LocalRepo {
         self.talk(&args).map(drop)
     }
 
-    /// Pushes a commit to a branch of a remote, by its full name, which it must contain.
-    pub fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<()> {
+    /// Pushes a commit to a branch of a remote, by its full name, which it must contain, and lets `tracking` follow: git
+    /// itself does that in a clone of all branches only.
+    pub fn push(&self, remote: &str, commit: &str, branch: &str, tracking: &str) -> Result<()> {
         failpoint::before("push");
         let refspec = format!("{commit}:{branch}");
-        self.talk(&["push", "--quiet", "--end-of-options", remote, &refspec]).map(drop)
+        self.talk(&["push", "--quiet", "--end-of-options", remote, &refspec])?;
+        let old = self.at(tracking)?;
+        if old.as_deref() == Some(commit) {
+            return Ok(());
+        }
+        self.update_ref(tracking, commit, old.as_deref(), "update by push")
     }
 
     /// Speaks to a remote as the user would on the same terminal: git may ask for a password.

@@ -1,7 +1,7 @@
 //! `branch --push`: what the remote has is continued, whoever was faster, and what it refuses changes nothing here.
 
 use super::BRANCH;
-use crate::support::{Project, Repo};
+use crate::support::{Output, Project, Repo};
 
 const PUSH: [&str; 3] = ["branch", "--no-verify", "--push"];
 const SHALLOW: [&str; 3] = ["--no-local", "--depth=1", "--branch=main"];
@@ -62,6 +62,53 @@ fn every_clone_goes_on_where_the_remote_is() {
     clone.run(&PUSH).success().stdout_has("nothing to do");
     assert_eq!(origin.id(BRANCH), clone.id(BRANCH));
     origin.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+/// Runs the `git fetch` of a hint.
+#[track_caller]
+fn as_hinted(repo: &Repo, output: &Output, fetch: &str) {
+    output.stderr_has(&format!("{fetch}\n"));
+    let words: Vec<&str> = fetch.split(' ').skip(1).collect();
+    repo.git(&words);
+}
+
+#[test]
+fn a_shallow_clone_can_verify_what_it_pushes() {
+    let shared = Shared::new();
+    let Shared { origin, clone, .. } = &shared;
+    clone.write("README.md", "Second.\n");
+    clone.commit("second");
+    clone.git(&["push", "--quiet", "origin", "main"]);
+    let verify = ["verify", "origin/localized/main"];
+    let is_sound = |repo: &Repo| {
+        assert_eq!(repo.id("origin/localized/main"), origin.id(BRANCH));
+        repo.run_unchanged(&verify).success().stdout_has(": as recorded\n");
+        repo.run_unchanged(&["verify", "localized/main", "--rebuild"]).success();
+    };
+    let first = shared.another("first", &SHALLOW);
+    first.run(&PUSH).success();
+    is_sound(&first);
+    // A manual commit, and the one that discards it: between them and the source lies what a shallow clone does not show.
+    clone.git(&["fetch", "--quiet"]);
+    clone.git(&["switch", "--quiet", "localized/main"]);
+    clone.write("other/config.yaml", "a: b\n");
+    clone.commit("by hand");
+    clone.git(&["push", "--quiet", "origin", "localized/main"]);
+    let second = shared.another("second", &SHALLOW);
+    let refused = second.run(&PUSH);
+    as_hinted(&second, refused.fails(2), "git fetch --deepen=100");
+    second.run(&[&PUSH[..], &["--overwrite"]].concat()).success();
+    is_sound(&second);
+    let third = shared.another("third", &SHALLOW);
+    third.run(&PUSH).success().stdout_has("nothing to do");
+    is_sound(&third);
+    // A clone of the branch alone lacks the source.
+    let branch = shared.another("branch", &["--no-local", "--depth=1", "--branch=localized/main"]);
+    branch.run_unchanged(&["verify"]).success();
+    let again = branch.run_unchanged(&["verify", "--rebuild"]);
+    again.fails(2).stderr_has(&format!("this shallow clone lacks the source commit {}", origin.id("main")));
+    as_hinted(&branch, &again, "git fetch --unshallow");
+    branch.run_unchanged(&["verify", "--rebuild"]).success();
 }
 
 #[test]

@@ -23,10 +23,10 @@ fn the_second_commit_has_tip_and_source_as_parents() {
     assert_eq!(work.parents(BRANCH), [first, source]);
     assert_eq!(work.show(BRANCH, "README.md"), "More.\n");
 
-    // The source is in the tip already: the tip is the only parent.
+    // Also where the tip contains the source: a shallow clone shows nothing but the parents.
     let second = work.id(BRANCH);
     work.run(&["other"]).success();
-    assert_eq!(work.parents(BRANCH), [second]);
+    assert_eq!(work.parents(BRANCH), [second, work.id("main")]);
     assert_eq!(
         work.git(&["log", "--first-parent", "--format=%s", "-3", BRANCH]),
         "Localize other into localized-other\n\
