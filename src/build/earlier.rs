@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Job;
+use super::{Job, Verdict};
 use crate::graph::inputs::Input;
 use crate::graph::{Graph, Origin, RootId};
 use crate::message::failure::Result;
@@ -25,9 +25,8 @@ pub(crate) struct Earlier {
 }
 
 impl Earlier {
-    /// Returns whether the record says of each root that it was verified, when `by` built it from nothing but what it
-    /// would build it from now.
-    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
+    /// Returns what the record says of each root, if `by` built it from nothing but what it would build it from now.
+    pub(super) fn verdicts(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<Option<Verdict>>> {
         let (graph, affected) = (&job.plan.before, &job.plan.affected);
         let is_stale = self.stale(graph, affected.iter().map(|one| one.root))?;
         // Attributes above a copy decide how it is checked out.
@@ -35,11 +34,14 @@ impl Earlier {
         let holds = self.verified.holds_for(by) && !job.plan.new_dir.as_ref().is_some_and(is_moved);
         let is_covered = |one: &Affected| {
             holds
-                && !self.verified.has_not_built(&one.name)
                 && !self.named.contains(&graph.roots[one.root].directory)
                 && graph.reach([one.root], |_, _, _| true).is_disjoint(&is_stale)
         };
-        Ok(affected.iter().map(is_covered).collect())
+        let verdict = |one: &Affected| match self.verified.has_not_built(&one.name) {
+            true => Verdict::NotBuilt { reason: "as recorded: nothing that it is built from has changed".to_owned() },
+            false => Verdict::VerifiedBefore,
+        };
+        Ok(affected.iter().map(|one| is_covered(one).then(|| verdict(one))).collect())
     }
 
     /// Returns the roots that themselves would be built from something else, among those that some lead to.

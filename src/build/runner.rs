@@ -42,8 +42,8 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
         }
         let by = Builder { program: program.name(), arguments: arguments.clone() };
         if let Some(earlier) = &job.earlier {
-            for (verdict, is_covered) in verdicts.iter_mut().zip(earlier.covered(job, &by)?) {
-                *verdict = verdict.take().or(is_covered.then_some(Verdict::VerifiedBefore));
+            for (verdict, recorded) in verdicts.iter_mut().zip(earlier.verdicts(job, &by)?) {
+                *verdict = verdict.take().or(recorded);
             }
         }
         if let Some(reason) = unrunnable(&job.plan.before, &arguments, &program) {
