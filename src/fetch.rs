@@ -388,7 +388,8 @@ impl Fetcher {
     /// Refuses what no lock holds, as `check` does, where nothing is to be resolved.
     fn refused(&self, wanted: &RemoteRef) -> Option<Failure> {
         let lock = self.locks.iter().find(|lock| wanted.locked(lock).is_some());
-        let failure = wanted.unlocked(lock.map(|lock| &**lock)).filter(|_| self.options.locked)?;
+        let mut failure = wanted.unlocked(lock.map(|lock| &**lock)).filter(|_| self.options.locked)?;
+        failure.kind = FailureKind::NotLocked;
         Some(match &wanted.by {
             _ if !failure.hints.is_empty() => failure,
             None => failure.hint(COMMIT_LOCK),

@@ -20,7 +20,7 @@ use crate::build::subject::Written;
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Failures, Result, command, short};
+use crate::message::failure::{Failure, FailureKind, Failures, Result, command, short};
 use crate::message::redact::{inert, visible};
 use crate::os::parallel::processors;
 use crate::record::Lock;
@@ -80,6 +80,8 @@ pub(super) struct Diff {
     unread: Vec<Unread>,
     /// What was localized before, and stays remote now.
     now_remote: Vec<NowRemote>,
+    /// The builds that were not compared, because they need something remote and the base has no lock.
+    uncompared: Vec<String>,
     /// Whether the objects are only named.
     #[serde(skip)]
     is_short: bool,
@@ -194,13 +196,17 @@ impl Diff {
             Written::of(old, before, &mut was, with.kustomize.as_deref(), &with.build_arg)?,
             Written::of(new, after, &mut is, with.kustomize.as_deref(), &with.build_arg)?,
         ];
-        let built =
-            Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
-                match written.each_ref().map(|side| side.build(number)) {
-                    [Ok(before), Ok(after)] => (compare::changes(&before, &after), [Vec::new(), Vec::new()]),
-                    failed => (Vec::new(), failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0))),
+        let built = Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
+            match written.each_ref().map(|side| side.build(number)) {
+                [Ok(before), Ok(after)] => (compare::changes(&before, &after), [Vec::new(), Vec::new()]),
+                failed => {
+                    let mut failed = failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0));
+                    // Nothing adds to the lock of a commit.
+                    failed[0].iter_mut().filter(|one| is_unlocked(one)).for_each(|one| one.hints.clear());
+                    (Vec::new(), failed)
                 }
-            });
+            }
+        });
         let sources = chosen.iter().filter_map(|choice| match &choice.cause {
             Cause::Remote(source) => Some(source.clone()),
             Cause::Path(_) => None,
@@ -219,8 +225,10 @@ impl Diff {
             objects,
             not_built,
         });
-        let builds = all.filter(|one| !one.objects.is_empty() || one.is_unknown()).collect();
-        Ok(Diff { affected, builds, unbuilt, unread, now_remote, ..Diff::default() })
+        let all = all.filter(|one| !one.objects.is_empty() || one.is_unknown());
+        let (uncompared, builds): (Vec<_>, Vec<_>) = all.partition(|one| old.lock.is_none() && one.is_unlocked());
+        let uncompared = uncompared.into_iter().map(|one| one.name).collect();
+        Ok(Diff { affected, builds, unbuilt, unread, now_remote, uncompared, ..Diff::default() })
     }
 
     /// Returns how much differs, in a sentence.
@@ -235,7 +243,7 @@ impl Diff {
         let counts = counts.collect::<Vec<_>>().join(", ");
         let (unknown, differ): (Vec<_>, Vec<_>) = self.builds.iter().partition(|build| build.is_unknown());
         let mut text = match differ.len() {
-            0 if unknown.is_empty() => "nothing differs".to_owned(),
+            0 if unknown.is_empty() && self.uncompared.is_empty() => "nothing differs".to_owned(),
             0 => format!("nothing known to differ in {}", counted(self.affected, "affected build")),
             builds => format!("{objects} ({counts}) in {builds} of {}", counted(self.affected, "affected build")),
         };
@@ -247,6 +255,18 @@ impl Diff {
             since => text + " since " + short(since),
         }
     }
+
+    /// Returns what was not compared for want of a lock.
+    fn unlocked(&self, verbose: bool) -> Option<String> {
+        let names = messages::named(&self.uncompared, verbose);
+        let base = short(&self.since);
+        let what = format!("{base} has no lock: what is remote there was not compared: {names}");
+        (!self.uncompared.is_empty()).then_some(what)
+    }
+}
+
+fn is_unlocked(failure: &Failure) -> bool {
+    failure.kind == FailureKind::NotLocked
 }
 
 impl Compared {
@@ -262,6 +282,12 @@ impl Compared {
     /// Returns whether it could not be built.
     fn is_unknown(&self) -> bool {
         self.not_built.iter().any(|failures| !failures.is_empty())
+    }
+
+    /// Returns whether nothing but the lock of the base is missing.
+    fn is_unlocked(&self) -> bool {
+        let [before, after] = &self.not_built;
+        after.is_empty() && !before.is_empty() && before.iter().all(is_unlocked)
     }
 
     /// Returns why it was not built, in lines.
@@ -337,18 +363,23 @@ impl Outcome for Diff {
     }
 
     /// Returns how many objects differ, and what stopped builds.
-    fn said(&self, _output: &OutputArgs) -> String {
+    fn said(&self, output: &OutputArgs) -> String {
         let mut failures: Vec<Failure> =
             self.builds.iter().flat_map(|build| build.not_built.iter().flatten().cloned()).collect();
         failures.sort();
         failures.dedup();
         let failed = if failures.is_empty() { String::new() } else { messages::failures(&failures) };
+        let unlocked = self.unlocked(output.verbose).map_or(String::new(), |text| messages::warning(&text, None));
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
-        format!("{}{failed}{now_remote}{}\n", unknown(&self.unbuilt, &self.unread), self.counts())
+        format!(
+            "{}{unlocked}{failed}{now_remote}{}\n",
+            unknown(&self.unbuilt, &self.unread),
+            self.counts()
+        )
     }
 
     fn status(&self) -> u8 {
-        u8::from(self.fails && !self.builds.is_empty())
+        u8::from(self.fails && !(self.builds.is_empty() && self.uncompared.is_empty()))
     }
 
     fn pager(&self) -> Option<&str> {

@@ -41,6 +41,21 @@ pub(super) fn listed<T: AsRef<str>>(all: impl IntoIterator<Item = T>, most: usiz
     }
 }
 
+/// Returns these names in one line, without `verbose` the first.
+pub(super) fn named(all: &[String], verbose: bool) -> String {
+    listed(all, if verbose { usize::MAX } else { NAMED })
+}
+
+/// Returns a warning that no rule gives, with what to do about it.
+pub(super) fn warning(text: &str, hint: Option<&str>) -> String {
+    let mark = Style::new().for_stderr().yellow().bold().apply_to("warning:");
+    let hint = hint.map(|hint| {
+        let mark = Style::new().for_stderr().cyan().bold().apply_to("hint:");
+        format!("  {mark} {}\n", visible(hint))
+    });
+    format!("{mark} {}\n{}", visible(text), hint.unwrap_or_default())
+}
+
 /// Returns the first of these lines, and how many more there are.
 pub(super) fn first(mut all: impl Iterator<Item = String>, most: usize) -> Vec<String> {
     let mut out: Vec<String> = all.by_ref().take(most).collect();

@@ -90,6 +90,8 @@ pub enum FailureKind {
     NoConnection,
     /// What is there cannot be used.
     Unusable,
+    /// The lock that decides does not hold it.
+    NotLocked,
     /// Anything else.
     #[default]
     Other,

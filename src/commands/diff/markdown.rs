@@ -14,6 +14,7 @@ impl Diff {
     /// Returns as much as fits into a comment: whole objects, and how many are left out.
     pub(super) fn markdown(&self) -> String {
         let mut out = format!("**{}**\n\n", self.counts());
+        out += &self.unlocked(false).map_or(String::new(), |text| format!("<p>{}</p>\n\n", code(&text)));
         let (mut used, mut left) = (out.chars().count() + LAST, [0, 0]);
         for build in &self.builds {
             let mut text = head(build);

@@ -154,6 +154,39 @@ fn an_update_says_what_moved() {
 }
 
 #[test]
+fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let url = "https://github.com/acme/lib//web?ref=main";
+    let web = format!("resources: ['{url}']\n");
+    world.commit(&[("web/kustomization.yaml", &web), ("own/kustomization.yaml", "resources: [map.yaml]\n")]);
+    let work = &world.work;
+    work.write("own/map.yaml", config_map("own"));
+    let base = work.commit("Without a lock");
+    work.write("web/kustomization.yaml", format!("{web}namePrefix: a-\n"));
+    work.write("own/map.yaml", config_map("another"));
+    work.run(&["lock"]).success();
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    let once = format!("warning: {} has no lock: what is remote there was not compared: web\n", &base[..12]);
+    output.success().stdout_has("own: own/map.yaml\n").stderr_has(&once).lacks("hint:").lacks("not built");
+    assert_eq!(report(work, &["HEAD"])["uncompared"], serde_json::json!(["web"]));
+    let text = "has no lock: what is remote there was not compared: web</code>";
+    work.run_unchanged(&["diff", "HEAD", "--format=markdown"]).success().stdout_has(text);
+    // It may differ.
+    work.run_unchanged(&["diff", "HEAD", "web", "--exit-code"]).fails(1).lacks("nothing differs");
+    // A lock that lacks something says what, and has no hint either: it is committed.
+    work.git(&["checkout", "--quiet", "--", "web", "own"]);
+    work.write("kustomize-localize.lock", "version: 1\n");
+    work.commit("An empty lock");
+    work.write("web/kustomization.yaml", format!("{web}namePrefix: a-\n"));
+    work.run(&["lock"]).success();
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has("not built as it was: ").lacks("hint:").lacks("has no lock");
+}
+
+#[test]
 fn a_target_is_compared_as_its_engine_builds_it() {
     let Some((_sandbox, work)) = overlays() else { return };
     let flux = |path: &str, patch: &str| {
