@@ -13,11 +13,15 @@ mod worktree;
 pub(crate) use directory::NewDirectory;
 pub(crate) use on_branch::{BranchOptions, OnBranch, State, commit, refuse_changed, uncommitted};
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
 use crate::build::BuildCheck;
 use crate::fetch::{Histories, Tip};
 use crate::message::failure::Result;
-use crate::plan::Plan;
-use crate::record::{LOCK_NAME, Lock};
+use crate::plan::{Changes, Plan};
+use crate::record::{LOCK_NAME, Lock, stored};
 use crate::tree::path;
 use crate::workspace::Workspace;
 
@@ -40,6 +44,46 @@ pub(crate) struct Delivered {
     pub commit: Option<String>,
     /// The tree of NEW_DIR there.
     pub tree: Option<String>,
+    pub changed: ChangedFiles,
+}
+
+/// The files that a delivery changes: those of a branch relative to its tip, of a first commit to the source.
+#[derive(Default)]
+pub(crate) struct ChangedFiles {
+    /// What is written, with the number of bytes: none for a submodule, and for what a partial clone lacks.
+    pub files: BTreeMap<String, Option<u64>>,
+    pub removed: Vec<String>,
+}
+
+impl ChangedFiles {
+    pub(crate) fn of(changes: &Changes) -> ChangedFiles {
+        let mut changed = ChangedFiles::default();
+        for (path, file) in changes {
+            match file {
+                Some(file) => drop(changed.files.insert(path.clone(), Some(file.bytes.len() as u64))),
+                None => changed.removed.push(path.clone()),
+            }
+        }
+        changed
+    }
+
+    /// Returns what is in a directory, by its path from there.
+    pub(crate) fn below(&self, top: &str) -> ChangedFiles {
+        let below = |path: &String| path::below(path, top).map(str::to_owned);
+        ChangedFiles {
+            files: self.files.iter().filter_map(|(path, size)| Some((below(path)?, *size))).collect(),
+            removed: self.removed.iter().filter_map(below).collect(),
+        }
+    }
+}
+
+/// The edits by hand that `--overwrite` discards.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Discarded {
+    /// The commits (abbreviated) on the branch, newest first; none on disk, or if a localized commit was rewritten.
+    pub commits: Vec<String>,
+    /// From the top of a copy on disk, else of the repository.
+    pub paths: Vec<String>,
 }
 
 impl Destination {
@@ -126,6 +170,31 @@ impl Destination {
             Destination::Directory(directory) => directory.write(&plan.changes)?,
             Destination::WorkingTree => working::write(workspace, &plan.changes)?,
         }
-        Ok(Some(Delivered { is_new: !plan.changes.is_empty(), ..Delivered::default() }))
+        let changed = ChangedFiles::of(&plan.changes);
+        Ok(Some(Delivered { is_new: !plan.changes.is_empty(), changed, ..Delivered::default() }))
+    }
+
+    /// Returns what a delivery would change.
+    pub(crate) fn changed(&self, plan: &Plan) -> Result<ChangedFiles> {
+        match self {
+            Destination::Branch(branch) => branch.changed(plan),
+            Destination::Directory(_) | Destination::WorkingTree => Ok(ChangedFiles::of(&plan.changes)),
+        }
+    }
+
+    /// Returns the edits by hand that a delivery discards. `held` is what was localized there before.
+    pub(crate) fn discarded(&self, held: Option<&Tip>, plan: &Plan) -> Result<Discarded> {
+        if let Destination::Branch(branch) = self {
+            return Ok(branch.discarded());
+        }
+        let Some(held) = held else {
+            return Ok(Discarded::default());
+        };
+        let edited = stored::differences(&*held.tree, &held.directory, &held.lock)?;
+        // A directory is written as a whole.
+        let is_written = |place: &String| !matches!(self, Destination::WorkingTree) || plan.changes.contains_key(place);
+        let edited = edited.into_iter().map(|(place, _)| place).filter(is_written);
+        let paths = edited.filter_map(|place| Some(path::below(&place, &held.directory)?.to_owned())).collect();
+        Ok(Discarded { commits: Vec::new(), paths })
     }
 }

@@ -18,7 +18,7 @@ use super::usage::unknown_word;
 use super::{News, Status, check, fetching};
 use crate::build::{self, BuildCheck, Job};
 use crate::config::Config;
-use crate::destination::{self, BranchOptions, Delivered, Destination, working};
+use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, working};
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::git::LocalRepo;
 use crate::graph::{self, Warning};
@@ -106,10 +106,12 @@ pub(super) struct Localized {
     pub copy: Option<Copy>,
     /// The roots that were named; all when there are none.
     pub targets: Vec<String>,
-    /// The files of a copy, or those that were written, with the number of their bytes.
-    pub files: BTreeMap<String, u64>,
+    /// The files that were written, from the top of a copy, with the number of their bytes.
+    pub files: BTreeMap<String, Option<u64>>,
     /// The files that were removed.
     pub removed: Vec<String>,
+    /// The edits by hand that `--overwrite` discards.
+    pub discarded: Discarded,
     /// What `git add` has to be given, from the top.
     pub stage: Vec<String>,
     /// The branch that it is on; none on disk.
@@ -376,9 +378,16 @@ impl<'a> Run<'a> {
         let before = before.map(|lock| (**lock).clone()).unwrap_or_default();
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
         let (dry_run, is_branch) = (request.how.dry_run, destination.branch().is_some());
+        let discarded = match request.how.overwrite {
+            true => destination.discarded(self.held.as_ref(), &plan)?,
+            false => Discarded::default(),
+        };
         let mut delivered = Delivered::default();
         let status = match differs.or_else(|| withheld(&plan.changes, &plan.warnings, dry_run, is_branch)) {
-            Some(status) => status,
+            Some(status) => {
+                delivered.changed = destination.changed(&plan)?;
+                status
+            }
             None => {
                 let histories = |moves: &[Move<'_>]| self.fetcher.histories(moves);
                 match destination.deliver(workspace, &plan, builds.as_ref(), &before, &histories)? {
@@ -400,7 +409,8 @@ impl<'a> Run<'a> {
         let changes = Lock::changes(&before, &plan.lock);
         let targets = self.subject.targets().to_vec();
         let now_remote = NowRemote::between(&before, &plan.lock, &workspace.config);
-        let mut localized = Localized { branch, builds, targets, now_remote, ..on_disk(status, plan, changes) };
+        let on_disk = on_disk(status, plan, delivered.changed, changes);
+        let mut localized = Localized { branch, builds, targets, discarded, now_remote, ..on_disk };
         if let Some(copy) = &mut localized.copy {
             copy.new_directory = destination.shown().to_owned();
         }
@@ -445,16 +455,9 @@ pub(super) fn write(workspace: &Workspace, changes: &Changes, warnings: &[Warnin
 }
 
 /// Returns the result of a plan on disk, without builds. `changes` are those of the lock.
-pub(super) fn on_disk(status: Status, plan: Plan, changes: Vec<Change>) -> Localized {
-    let top = plan.new_dir.as_deref().unwrap_or_default();
-    let (mut files, mut removed) = (BTreeMap::new(), Vec::new());
-    for (path, file) in &plan.changes {
-        match (path::below(path, top), file) {
-            (Some(path), Some(file)) => drop(files.insert(path.to_owned(), file.bytes.len() as u64)),
-            (Some(path), None) => removed.push(path.to_owned()),
-            (None, _) => {}
-        }
-    }
+pub(super) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, changes: Vec<Change>) -> Localized {
+    let ChangedFiles { files, removed } = changed.below(plan.new_dir.as_deref().unwrap_or_default());
+    plan.rewritten.retain(|one| files.contains_key(&one.path));
     let target = plan.lock.target.unwrap_or_default();
     Localized {
         status,

@@ -7,6 +7,7 @@ use clap::Args;
 use super::localize::{Localized, NowRemote, write};
 use super::output::{Done, OutputArgs};
 use super::{fetcher, fetching};
+use crate::destination::ChangedFiles;
 use crate::graph::Warning;
 use crate::message::failure::{Failures, Result};
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
@@ -63,9 +64,8 @@ pub(super) fn finish(
         let file = file.map_or_else(|| rendered(&relocked.lock), Ok)?;
         changes.insert(LOCK_NAME.to_owned(), Some(file));
     }
-    let size = |(path, file): (&String, &Option<File>)| Some((path.clone(), file.as_ref()?.bytes.len() as u64));
     Ok(Localized {
-        files: changes.iter().filter_map(size).collect(),
+        files: ChangedFiles::of(&changes).files,
         stage: changes.keys().cloned().collect(),
         status: write(workspace, &changes, &warnings, dry_run)?,
         changes: Lock::changes(before, &relocked.lock),

@@ -10,7 +10,7 @@ use super::localize::{KustomizeArgs, Localized, deployed, on_disk, write};
 use super::lock;
 use super::output::{Done, OutputArgs};
 use super::{News, fetcher, fetching};
-use crate::destination::message;
+use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Warning};
 use crate::message::failure::{Failure, Failures, Location, short};
@@ -137,7 +137,8 @@ impl UpdateArgs {
         Warning::judge(&mut plan.warnings, &workspace.config);
         let status = write(workspace, &plan.changes, &plan.warnings, self.dry_run)?;
         let changes = Lock::changes(before, &plan.lock);
-        Ok(on_disk(status, plan, changes))
+        let files = ChangedFiles::of(&plan.changes);
+        Ok(on_disk(status, plan, files, changes))
     }
 }
 

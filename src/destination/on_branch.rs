@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::branch::{self, Branch};
 use super::objects::{self, Written};
 use super::worktree::Linked;
-use super::{Delivered, message};
+use super::{ChangedFiles, Delivered, Discarded, message};
 use crate::build::BuildCheck;
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::{Histories, Published, Tip};
@@ -20,6 +20,7 @@ use crate::message::failure::{Failure, Failures, Result, listed, short, stage};
 use crate::plan::Plan;
 use crate::record::history;
 use crate::record::history::tip::{self, TipState};
+use crate::record::history::trees::changed_files;
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message};
 use crate::tree::git::{GitTree, object_id};
 use crate::tree::{self, Tree, path};
@@ -332,9 +333,7 @@ impl OnBranch {
         builds: Option<&BuildCheck>,
         histories: &Histories<'_>,
     ) -> Result<Option<Delivered>> {
-        // The other NEW_DIRs of the tip do not change.
-        let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
-        let written = objects::write(&self.repository, self.source_tree, others, plan)?;
+        let (written, changed) = self.write(&self.repository, plan)?;
         let source = self.source.commit.clone();
         // The source is named even if the tip contains it: a shallow clone shows nothing but the parents.
         let parents: Vec<String> = self.tip.iter().map(|tip| tip.commit.clone()).chain([source]).collect();
@@ -360,7 +359,31 @@ impl OnBranch {
         }
         self.move_to(&commit, &format!("kustomize-localize: {reason}"))?;
         let is_new = self.tip.as_ref().is_none_or(|tip| tip.commit != commit);
-        Ok(Some(Delivered { is_new, commit: Some(commit), tree: Some(written.directory.to_string()) }))
+        Ok(Some(Delivered { is_new, commit: Some(commit), tree: Some(written.directory.to_string()), changed }))
+    }
+
+    /// Returns what a commit of the plan would change.
+    pub(super) fn changed(&self, plan: &Plan) -> Result<ChangedFiles> {
+        Ok(self.write(&self.repository.clone().with_object_memory(), plan)?.1)
+    }
+
+    /// Writes the trees of a plan, and returns what they change.
+    fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<(Written, ChangedFiles)> {
+        // The other NEW_DIRs of the tip do not change.
+        let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
+        let written = objects::write(repository, self.source_tree, others, plan)?;
+        let before = self.tip.as_ref().map_or(self.source_tree, |tip| tip.tree);
+        let mut changed = ChangedFiles::default();
+        for (place, entry) in changed_files(repository, before, written.tree)? {
+            match entry {
+                Some((_, id)) => {
+                    let size = repository.find_header(id).ok().map(|header| header.size());
+                    changed.files.insert(place, size);
+                }
+                None => changed.removed.push(place),
+            }
+        }
+        Ok((written, changed))
     }
 
     fn trailers(&self, plan: &Plan, written: &Written, builds: Option<&BuildCheck>) -> Trailers {
@@ -418,17 +441,19 @@ impl OnBranch {
             (None, Some(name)) => format!("Localize {}", short_name(name)),
             (None, None) => "Localize the repository".to_owned(),
         };
-        message::text(&subject, before, &plan.lock, &self.discarded(), histories)
+        message::text(&subject, before, &plan.lock, &self.discarded().paths, histories)
     }
 
-    /// Returns the paths whose edits by hand go away. Those in other NEW_DIRs stay.
-    fn discarded(&self) -> Vec<String> {
+    /// Returns the edits by hand that go away. Those in other NEW_DIRs stay.
+    pub(super) fn discarded(&self) -> Discarded {
         let Some(tip) = &self.tip else {
-            return Vec::new();
+            return Discarded::default();
         };
         let others = tip.others(self.place());
         let is_here = |place: &&String| !others.keys().any(|other| path::is_in(place, other));
-        tip.edited.iter().filter(is_here).cloned().collect()
+        let paths = Vec::from_iter(tip.edited.iter().filter(is_here).cloned());
+        let commits = if paths.is_empty() { Vec::new() } else { tip.edited_by.clone() };
+        Discarded { commits, paths }
     }
 }
 

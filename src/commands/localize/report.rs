@@ -5,7 +5,8 @@ use super::{Branch, Localized};
 use crate::commands::Status;
 use crate::commands::messages::{self, changes, counted, left, lines, number_of_warnings};
 use crate::commands::output::{Outcome, OutputArgs, Shown};
-use crate::message::failure::{Failure, short, stage};
+use crate::destination::Discarded;
+use crate::message::failure::{Failure, listed as paths_listed, short, stage};
 use crate::plan::Rewritten;
 use crate::record::LOCK_NAME;
 
@@ -57,6 +58,7 @@ impl Localized {
             out.push("  merged both sides of the conflict".to_owned());
         }
         if self.status != Status::Unchanged {
+            out.extend(self.discarded());
             out.extend(changes(&self.changes, &self.news, verbose));
             out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
         }
@@ -110,6 +112,14 @@ impl Localized {
         format!("{}: {written} written, {rewritten} rewritten, {removed} removed", on.unwrap_or_default())
     }
 
+    /// Returns which edits by hand `--overwrite` discards.
+    fn discarded(&self) -> Option<String> {
+        let Discarded { commits, paths } = &self.discarded;
+        let discarded = if self.status == Status::DryRun { "would discard" } else { "discarded" };
+        let by = if commits.is_empty() { String::new() } else { format!(" by {}", commits.join(", ")) };
+        (!paths.is_empty()).then(|| format!("  {discarded} edits by hand{by}: {}", paths_listed(paths)))
+    }
+
     fn unchanged(&self) -> String {
         let count = counted(self.remotes.len(), "remote reference");
         match &self.branch {
@@ -128,7 +138,10 @@ impl Localized {
     /// Returns what was not followed, every file, and every reference that was changed.
     fn each(&self) -> Vec<String> {
         let unread = self.unread.iter().map(|failure| format!("  not followed: {failure}"));
-        let files = self.files.iter().map(|(path, size)| format!("  file {path} ({size})"));
+        let files = self.files.iter().map(|(path, size)| match size {
+            Some(size) => format!("  file {path} ({size})"),
+            None => format!("  file {path}"),
+        });
         let removed = self.removed.iter().map(|path| format!("  removed {path}"));
         let rewritten = self.rewritten.iter().map(|Rewritten { location, from, to, .. }| {
             format!("  rewritten {location}: {}: {from} -> {to}", location.field)

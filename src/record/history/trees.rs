@@ -77,3 +77,29 @@ pub(crate) fn differences(
     paths.sort();
     Ok(paths)
 }
+
+/// Returns the files at which two trees differ, with what the new one holds there: none for one that is gone.
+pub(crate) fn changed_files(
+    repository: &gix::Repository,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<BTreeMap<String, Option<TreeEntry>>> {
+    let mut changed = BTreeMap::new();
+    for place in differences(repository, old, new, &BTreeSet::new())? {
+        for (tree, is_new) in [(old, false), (new, true)] {
+            let mut todo = vec![(place.clone(), lookup(repository, tree, &place)?)];
+            while let Some((place, entry)) = todo.pop() {
+                match entry {
+                    None => {}
+                    Some((mode, id)) if mode.is_tree() => todo.extend(
+                        entries(repository, id)?
+                            .into_iter()
+                            .map(|(name, entry)| (path::join(&place, &String::from_utf8_lossy(&name)), Some(entry))),
+                    ),
+                    Some(entry) => drop(changed.insert(place, is_new.then_some(entry))),
+                }
+            }
+        }
+    }
+    Ok(changed)
+}

@@ -427,3 +427,58 @@ fn a_failed_run_changes_nothing() {
     work.symlink("kustomize-localize.lock", "other/config.yaml");
     in_the_way("kustomize-localize.lock", "kustomize-localize.lock", "");
 }
+
+/// Returns what differs between two commits: the files that are there, and those that are gone.
+fn changed(work: &Repo, since: &str) -> [Vec<String>; 2] {
+    let of = |filter| {
+        let names = work.git(&["diff", "--name-only", "--no-renames", filter, since, BRANCH]);
+        names.lines().map(str::to_owned).collect()
+    };
+    [of("--diff-filter=d"), of("--diff-filter=D")]
+}
+
+#[test]
+fn it_says_what_the_commit_changes() {
+    let project = Project::new();
+    let work = &project.work;
+    let report = |more: &[&str]| -> Value {
+        let output = follow(work, &[&["--format=json"], more].concat());
+        serde_json::from_str(&output.success().stdout).unwrap()
+    };
+    let names = |of: &Value| -> Vec<String> {
+        let keys = || of.as_object().unwrap().keys().cloned().collect();
+        of.as_array().map_or_else(keys, |all| all.iter().map(|one| one.as_str().unwrap().to_owned()).collect())
+    };
+    let first = report(&[]);
+    let [written, removed] = changed(work, "main");
+    assert_eq!([names(&first["files"]), names(&first["removed"])], [written, removed]);
+    assert_eq!(first["rewritten"].as_array().unwrap().len(), 1);
+    let tip = work.id(BRANCH);
+    for gone in ["README.md", "other/config.yaml", "other/kustomization.yaml"] {
+        work.remove(gone);
+    }
+    work.write("example/base/config.yaml", config("another"));
+    work.write("example/overlay/kustomization.yaml", "resources:\n  - ../base\nnamePrefix: prod-\n");
+    work.commit("less");
+    let counts = "2 files written, 0 references rewritten, 3 removed\n";
+    follow(work, &["--dry-run"]).success().stdout_has(counts);
+    assert_eq!(work.id(BRANCH), tip);
+    follow(work, &[]).success().stdout_has(counts);
+    assert_eq!(changed(work, &tip).map(|all| all.len()), [2, 3]);
+    assert_eq!(report(&[])["files"], serde_json::json!({}));
+    // What is discarded is named, and is a change.
+    let edit = work.linked("edit", &["localized/main"]);
+    edit.write("example/base/config.yaml", config("by-hand"));
+    let by = edit.commit("by hand");
+    work.git(&["worktree", "remove", edit.path().to_str().unwrap()]);
+    let discarded = format!("discard edits by hand by {}: `example/base/config.yaml`\n", &by[..12]);
+    follow(work, &["--overwrite", "--dry-run"]).success().stdout_has(&format!("  would {discarded}"));
+    let json = report(&["--overwrite", "--dry-run"]);
+    let expected = serde_json::json!({ "commits": [&by[..12]], "paths": ["example/base/config.yaml"] });
+    assert_eq!(json["discarded"], expected);
+    follow(work, &["--overwrite"])
+        .success()
+        .stdout_has("1 file written, 0 references rewritten, 0 removed\n")
+        .stdout_has(&format!("  {}", discarded.replace("discard ", "discarded ")));
+    assert_eq!(names(&report(&["--overwrite"])["discarded"]["paths"]), [""; 0]);
+}

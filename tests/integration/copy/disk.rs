@@ -158,7 +158,8 @@ fn an_edited_copy_is_refused_without_overwrite() {
                 "hint: to discard the edits: --overwrite",
             ],
         );
-        run(&project, &["other", "--overwrite"]).success();
+        let discarded = format!("  discarded edits by hand: `{path}`\n");
+        run(&project, &["other", "--overwrite"]).success().stdout_has(&discarded);
         clean.assert_same(&work.state());
     }
 }

@@ -18,7 +18,10 @@ fn edits_in_localized_files_are_not_lost() {
     output.fails(1).stderr_has(&format!("error[edited-copy]: {FILE}: "));
     assert_eq!(world.work.read(FILE), "# edited\n");
     let output = in_place(&world.work, &["--overwrite"]);
-    output.success().stdout_has("1 file written, 0 references");
+    output
+        .success()
+        .stdout_has("1 file written, 0 references")
+        .stdout_has(&format!("  discarded edits by hand: `{FILE}`\n"));
     assert_eq!(world.work.read(FILE), deployment("app"));
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
     world.work.write(FILE, "# edited\n");
