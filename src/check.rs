@@ -32,7 +32,7 @@ pub(crate) mod testing;
 mod unknown_target;
 mod unsafe_reference;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -113,6 +113,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
         remote,
+        read: explored.graph.own_paths().map(str::to_owned).collect(),
         findings,
         ..Checked::failed(input.checking, failures)
     };
@@ -345,6 +346,11 @@ pub struct Checked {
     /// The number of kustomizations on disk that git does not track or ignores, where there is no other.
     #[serde(skip)]
     pub unseen: usize,
+    /// The files that were read and that git does not track, so that no commit has them. Only for the working tree.
+    pub untracked: Vec<String>,
+    /// All files that were read.
+    #[serde(skip)]
+    pub read: BTreeSet<String>,
     /// What was found, by path and place; what is allowed too.
     pub findings: Vec<Finding>,
     /// What is left out.

@@ -241,6 +241,20 @@ impl Workspace {
         Ok(self.kustomizations.get_or_init(|| found))
     }
 
+    /// Returns the kustomizations in a directory of the working tree that are not as HEAD has them, if it is HEAD that is
+    /// opened by default: those that are not left out.
+    pub(crate) fn uncommitted(&self, directory: &str) -> Result<Vec<String>> {
+        let Files::Commit { repo, is_head: true, .. } = &self.files else {
+            return Ok(Vec::new());
+        };
+        if repo.top.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut found = repo.uncommitted(&kustomization::FILE_NAMES)?;
+        found.retain(|place| path::is_in(place, directory) && self.config.starts(path::parent(place)));
+        Ok(found)
+    }
+
     /// Returns where a walk starts, in or below `paths`, or of the whole tree when there are none.
     pub(crate) fn starts(&self, paths: &[String]) -> Result<Vec<String>> {
         let kustomizations = &self.kustomizations()?.all;

@@ -171,9 +171,17 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
     if checked.kustomizations == 0 {
         checked.unseen = opened.unseen(&paths);
     }
-    if opened.checking == Checking::Index {
-        let kustomizations = opened.tree.kustomizations()?.into_iter().collect();
-        checked.differing = here.unstaged_paths(&kustomizations)?.len();
+    match opened.checking {
+        Checking::Index => {
+            let kustomizations = opened.tree.kustomizations()?.into_iter().collect();
+            checked.differing = here.unstaged_paths(&kustomizations)?.len();
+        }
+        Checking::WorkingTree => {
+            checked.untracked = here.untracked()?;
+            let is_read = |place: &String| [LOCK_NAME, FILE_NAME].contains(&&**place) || checked.read.contains(place);
+            checked.untracked.retain(is_read);
+        }
+        Checking::Commit { .. } => {}
     }
     match base {
         Base::Own => {}
@@ -185,13 +193,15 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
 
 /// Checks what is going to be localized where it stands, by paths from the top; everything without any.
 pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Finding>, Failures> {
-    let (here, tree): (_, Rc<dyn Tree>) = match &workspace.files {
+    let (here, tree, lacks_some): (_, Rc<dyn Tree>, _) = match &workspace.files {
         // Links that the check follows are none that the result depends on.
-        Files::Commit { repo, id, tree, .. } => (repo, Rc::new(tree.beside(object_id(&id.tree)?).checked_out())),
-        Files::WorkingTree { repo, tree, .. } => (repo, tree.clone()),
+        Files::Commit { repo, id, tree, is_head, .. } => {
+            (repo, Rc::new(tree.beside(object_id(&id.tree)?).checked_out()), *is_head)
+        }
+        Files::WorkingTree { repo, tree, .. } => (repo, tree.clone(), false),
         Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
     };
-    let opened = Opened { here: here.clone(), checking: Checking::WorkingTree, tree };
+    let opened = Opened { here: here.clone(), checking: Checking::WorkingTree, tree, lacks_some };
     let mut config = workspace.config.clone();
     if !paths.is_empty() {
         // What is named is meant.
@@ -255,13 +265,15 @@ pub(super) struct Opened {
     checking: Checking,
     /// Its files, as git checks them out: those a build sees.
     pub tree: Rc<dyn Tree>,
+    /// Whether there may be more on disk, which can be added.
+    lacks_some: bool,
 }
 
 impl Opened {
     /// Checks paths from the top, by a configuration. `own` is that of the change, where `config` is that of its base.
     fn check(&self, paths: &[String], config: &Config, own: Option<&Config>) -> Result<Checked> {
         let identity = || Identity::of(&self.here, config);
-        let absences = Absences::new(self.here.clone(), self.tree.clone(), self.checking == Checking::Index);
+        let absences = Absences::new(self.here.clone(), self.tree.clone(), self.lacks_some);
         check::check(Input {
             checking: self.checking.clone(),
             tree: self.tree.clone(),
@@ -279,7 +291,7 @@ impl Opened {
         let untracked = match self.checking {
             Checking::Commit { .. } => Ok(Vec::new()),
             Checking::Index | Checking::WorkingTree => {
-                self.here.untracked(&FILE_NAMES, self.checking == Checking::WorkingTree)
+                self.here.untracked_named(&FILE_NAMES, self.checking == Checking::WorkingTree)
             }
         };
         let is_asked =
@@ -305,5 +317,6 @@ pub(super) fn open(here: &Rc<LocalRepo>, what: &Checking) -> Result<Opened> {
             Rc::new(GitTree::of_here(here.clone(), object_id(&id.tree)?)?.checked_out())
         }
     };
-    Ok(Opened { here: here.clone(), checking, tree })
+    let lacks_some = checking == Checking::Index;
+    Ok(Opened { here: here.clone(), checking, tree, lacks_some })
 }

@@ -143,6 +143,8 @@ pub(super) struct Localized {
     pub unread: Vec<Failure>,
     /// What could not be resolved.
     pub unresolved: Vec<Failure>,
+    /// The kustomizations of the working tree that HEAD, which is localized, does not have like that.
+    pub uncommitted: Vec<String>,
     /// What this changes in what is deployed, where that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<Diff>,
@@ -263,9 +265,14 @@ impl<'a> Run<'a> {
     fn localize(mut self) -> Result<Option<Localized>, Failures> {
         let how = self.request.how;
         let found = self.findings()?;
+        let uncommitted = match &self.subject {
+            Subject::InPlace(_) => self.workspace.uncommitted("")?,
+            Subject::Local { directory, scope } => self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?,
+            Subject::Remote { .. } => Vec::new(),
+        };
         if found.iter().any(Warning::fails) {
-            let targets = self.subject.targets().to_vec();
-            return Ok(Some(Localized { status: Status::Warned, targets, warnings: found, ..Localized::default() }));
+            let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
+            return Ok(Some(Localized { status, targets, warnings: found, uncommitted, ..Localized::default() }));
         }
         let mut plan = self.plan()?;
         // What is wrong in the user's own files is said once.
@@ -285,7 +292,8 @@ impl<'a> Run<'a> {
         // The report mentions it anyway.
         plan.warnings.retain(|one| one.rule != Rule::NotBuilt || one.fails());
         plan.warnings.sort();
-        self.deliver(plan, builds, deployed)
+        let localized = self.deliver(plan, builds, deployed)?;
+        Ok(localized.map(|localized| Localized { uncommitted, ..localized }))
     }
 
     /// Returns what `check` finds in what is localized where it stands, but for what localizing mends.

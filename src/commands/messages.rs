@@ -7,12 +7,12 @@ use console::Style;
 use super::News;
 use crate::config::{Config, FILE_NAME};
 use crate::graph::Warning;
-use crate::message::failure::{Exception, Failure, short};
+use crate::message::failure::{Exception, Failure, command, pathspec, short};
 use crate::message::finding::Rule;
 use crate::message::redact::visible;
 use crate::record::Change;
 use crate::reference::Upstream;
-use crate::tree::LOCK_COMMAND;
+use crate::tree::{LOCK_COMMAND, path};
 
 /// How many of a kind are named before the rest is only counted.
 const NAMED: usize = 5;
@@ -54,6 +54,19 @@ pub(super) fn warning(text: &str, hint: Option<&str>) -> String {
         format!("  {mark} {}\n", visible(hint))
     });
     format!("{mark} {}\n{}", visible(text), hint.unwrap_or_default())
+}
+
+/// Returns the command that adds files that git does not have: below the top the directories that they lie in, since what
+/// is new there mostly belongs to them.
+pub(super) fn add(paths: &[String]) -> String {
+    let directory = |place| Some(path::parent(place)).filter(|above| !above.is_empty()).unwrap_or(place);
+    let mut all: Vec<&str> = paths.iter().map(|place| directory(place)).collect();
+    all.sort_unstable();
+    all.dedup_by(|later, kept| path::is_in(later, kept));
+    if all.len() > NAMED {
+        all = vec![""];
+    }
+    command("git add --", all.into_iter().map(pathspec))
 }
 
 /// Returns the first of these lines, and how many more there are.

@@ -6,6 +6,7 @@ mod green;
 mod hydrator;
 mod push;
 mod shortlog;
+mod uncommitted;
 mod worktree;
 
 const BRANCH: &str = "refs/heads/localized/main";

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use console::{Style, measure_text_width};
 
 use crate::check::{Checked, Checking};
-use crate::commands::messages::counted;
+use crate::commands::messages::{add, counted, named};
 use crate::commands::output::Shown;
 use crate::message::failure::short;
 use crate::message::finding::{Finding, Rule, Severity, Subject};
@@ -44,6 +44,13 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         notes.push(("for more:", format!("git kustomize-localize explain {}", ids.join(" "))));
     }
     notes.extend(checked.new_config.iter().map(|line| ("new in the configuration:", redact::text(line))));
+    if !checked.untracked.is_empty() {
+        let count = counted(checked.untracked.len(), "file");
+        let names = named(&checked.untracked, shown.verbose);
+        let add = add(&checked.untracked);
+        notes.push(("not tracked by git:", format!("{count} that `branch` does not see: {names}")));
+        notes.push(("hint:", format!("{add} && git commit")));
+    }
     let locked = checked.new_locked.iter();
     let locked = locked.map(|new| format!("{}:{}: {} {}", new.lock, new.line, new.remote, new.digest));
     notes.extend(locked.map(|new| ("new in the lock:", new)));

@@ -22,8 +22,9 @@ impl Outcome for Localized {
     fn said(&self, output: &OutputArgs) -> String {
         let differs = self.builds.as_ref().and_then(refusal);
         let failures: Vec<Failure> = self.kept.iter().chain(&self.unresolved).cloned().chain(differs).collect();
-        let said =
-            messages::warnings(&self.warnings, output.verbose) + &messages::first_failures(&failures, output.verbose);
+        let said = self.uncommitted(output.verbose)
+            + &messages::warnings(&self.warnings, output.verbose)
+            + &messages::first_failures(&failures, output.verbose);
         let said = said + &self.diff.as_ref().map_or(String::new(), |diff| diff.said(output));
         if self.unresolved.is_empty() {
             return said;
@@ -110,6 +111,17 @@ impl Localized {
         let rewritten = counted(self.rewritten.len(), "reference");
         let removed = self.removed.len();
         format!("{}: {written} written, {rewritten} rewritten, {removed} removed", on.unwrap_or_default())
+    }
+
+    /// Returns which kustomizations only the working tree has.
+    fn uncommitted(&self, verbose: bool) -> String {
+        if self.uncommitted.is_empty() {
+            return String::new();
+        }
+        let (verb, names) = (if self.uncommitted.len() == 1 { "is" } else { "are" }, &self.uncommitted);
+        let count = counted(names.len(), "kustomization");
+        let text = format!("{count} {verb} not committed (HEAD is localized): {}", messages::named(names, verbose));
+        messages::warning(&text, Some(&format!("{} && git commit", messages::add(names))))
     }
 
     /// Returns which edits by hand `--overwrite` discards.

@@ -42,6 +42,11 @@ fn pathspecs(paths: &BTreeSet<String>) -> Vec<String> {
     few.map(|path| format!(":(top,literal){path}")).collect()
 }
 
+/// Returns pathspecs for all files of these names.
+fn named(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| format!(":(top,glob)**/{name}")).collect()
+}
+
 impl LocalRepo {
     /// Returns which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk.
     pub fn changed_paths(&self, among: &BTreeSet<String>) -> Result<Vec<String>> {
@@ -60,13 +65,25 @@ impl LocalRepo {
         if among.is_empty() {
             return Ok(Vec::new());
         }
-        let status =
-            ["status", "--porcelain", "-z", "--untracked-files=no", "--no-renames", "--ignore-submodules=all", "--"];
-        let output = done(run(self.command().args(status).args(pathspecs(among)), None)?)?;
+        let mut changed = self.changed("--untracked-files=no", &pathspecs(among))?;
+        changed.retain(|(_, path)| among.contains(path));
+        Ok(changed)
+    }
+
+    fn changed(&self, untracked: &str, pathspecs: &[String]) -> Result<Vec<(char, String)>> {
+        let status = ["status", "--porcelain", "-z", untracked, "--no-renames", "--ignore-submodules=all", "--"];
+        let output = done(run(self.command().args(status).args(pathspecs), None)?)?;
         // A name that is not UTF-8 is none that a reference could name.
         let output = String::from_utf8_lossy(&output);
         let changed = output.split('\0').filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned())));
-        Ok(changed.filter(|(_, path)| among.contains(path)).collect())
+        Ok(changed.collect())
+    }
+
+    /// Returns the files with one of these names (from the top) that are not the same in HEAD, the index and on disk; not
+    /// those that git ignores.
+    pub fn uncommitted(&self, names: &[&str]) -> Result<Vec<String>> {
+        let changed = self.changed("--untracked-files=all", &named(names))?;
+        Ok(changed.into_iter().map(|(_, path)| path).collect())
     }
 
     /// Returns the tracked paths (from the top), and of each whether a sparse checkout leaves it out.
@@ -92,13 +109,9 @@ impl LocalRepo {
     /// that git does not track, and does not ignore.
     pub fn changed_since(&self, base: &str) -> Result<Vec<String>> {
         let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, Side::WorkingTree, &[])?;
-        let others = self.bytes(&["ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/"])?;
-        let all = [tracked, others].concat();
-        Ok(all
-            .split(|byte| *byte == 0)
-            .filter(|path| !path.is_empty())
-            .map(|path| String::from_utf8_lossy(path).into_owned())
-            .collect())
+        let tracked = tracked.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let tracked = tracked.map(|path| String::from_utf8_lossy(path).into_owned());
+        Ok(tracked.chain(self.untracked()?).collect())
     }
 
     /// Returns the lines of a file that changed since the commit `base`, each behind `+` or `-`.
@@ -171,11 +184,16 @@ impl LocalRepo {
         Ok(items.map(|item| String::from_utf8_lossy(item).into_owned()).collect())
     }
 
+    /// Returns the files of the working tree that git does not track, and does not ignore, from the top.
+    pub fn untracked(&self) -> Result<Vec<String>> {
+        self.listed(&["ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/"])
+    }
+
     /// Returns the files of the working tree with one of these names that git ignores, or does not track for whatever
     /// reason, from the top.
-    pub fn untracked(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {
+    pub fn untracked_named(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {
         let which: &[&str] = if is_ignored { &["--ignored", "--exclude-standard"] } else { &[] };
-        let specs: Vec<String> = names.iter().map(|name| format!(":(top,glob)**/{name}")).collect();
+        let specs = named(names);
         let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
         self.listed(&[&["ls-files", "-z", "--full-name", "--others"], which, &["--"], &specs].concat())
     }

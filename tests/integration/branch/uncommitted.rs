@@ -1,0 +1,104 @@
+//! What only the working tree has, and what only the commit is: both sides say so.
+
+use serde_json::Value;
+
+use crate::support::{Project, Repo, Sandbox, config_map};
+
+const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
+const APP: [(&str, &str); 2] = [("app/kustomization.yaml", "resources: [map.yaml]\n"), ("app/map.yaml", "")];
+
+/// Returns a repository with an example that is not committed.
+fn example() -> (Sandbox, Repo) {
+    let sandbox = Sandbox::new();
+    let work = sandbox.repo("work");
+    work.commit_files(&[("README.md", "Read me.\n")]);
+    for (path, text) in APP {
+        work.write(path, if text.is_empty() { config_map("map") } else { text.to_owned() });
+    }
+    (sandbox, work)
+}
+
+/// Runs the command of a hint.
+fn as_hinted(work: &Repo, hint: &str) {
+    let add: Vec<&str> = hint.strip_prefix("git ").unwrap().split(' ').collect();
+    work.git(&add);
+    work.git(&["commit", "--quiet", "-m", "as hinted"]);
+}
+
+#[test]
+fn kustomizations_that_are_not_committed_are_named() {
+    let (sandbox, work) = example();
+    let text = "warning: 1 kustomization is not committed (HEAD is localized): app/kustomization.yaml\n  \
+                hint: git add -- :/app && git commit\n";
+    let check = work.run_unchanged(&["check"]);
+    check
+        .success()
+        .stdout_has("not tracked by git: 2 files that `branch` does not see: app/kustomization.yaml, app/map.yaml\n")
+        .stdout_has("hint: git add -- :/app && git commit\n");
+    let report: Value = serde_json::from_str(&work.run(&["check", "--format=json"]).stdout).unwrap();
+    assert_eq!(report["untracked"], serde_json::json!(["app/kustomization.yaml", "app/map.yaml"]));
+    work.run_as_is(&IN_PLACE).success().stderr_has(text).stdout_has("0 references rewritten");
+    let report = work.run_as_is(&["branch", "--no-verify", "--format=json"]);
+    let report: Value = serde_json::from_str(&report.success().stdout).unwrap();
+    assert_eq!(report["uncommitted"], serde_json::json!(["app/kustomization.yaml"]));
+    // Neither of another commit, nor where there is no working tree.
+    work.run_as_is(&["branch", "--no-verify", "--rev=HEAD", "--branch=other"]).success().lacks("warning:");
+    let bare = sandbox.clone_with(&work, "bare.git", &["--bare"]);
+    bare.run_as_is(&IN_PLACE).success().lacks("warning:");
+    // Staged is not committed.
+    work.git(&["add", "--all"]);
+    work.run_unchanged(&["check"]).success().lacks("not tracked");
+    work.run_as_is(&IN_PLACE).success().stderr_has(text);
+    as_hinted(&work, "git add -- :/app");
+    work.run_as_is(&IN_PLACE).success().lacks("warning:");
+    // Ignored, left out, or not where a copy begins.
+    work.decide("exclude: [left-out]\n");
+    work.write(".git/info/exclude", "ignored\n");
+    for directory in ["ignored", "left-out"] {
+        work.write(&format!("{directory}/kustomization.yaml"), "namePrefix: a-\n");
+    }
+    work.run_as_is(&IN_PLACE).success().lacks("warning:");
+    work.write("beside/kustomization.yaml", "namePrefix: a-\n");
+    work.run_as_is(&["app", "--no-verify", "--branch=copy"]).success().lacks("warning:");
+    // Many are counted, and added as a whole.
+    for number in 0..6 {
+        work.write(&format!("many/{number}/kustomization.yaml"), "namePrefix: a-\n");
+    }
+    work.run_as_is(&IN_PLACE)
+        .success()
+        .stderr_has("warning: 7 kustomizations are not committed (HEAD is localized): beside/kustomization.yaml, ")
+        .stderr_has(" and 2 more\n")
+        .stderr_has("hint: git add -- :/ && git commit\n");
+    work.run_as_is(&["branch", "--no-verify", "-v"]).success().stderr_has("many/5/kustomization.yaml\n");
+}
+
+#[test]
+fn a_file_that_only_the_working_tree_has_is_named() {
+    let (_sandbox, work) = example();
+    work.git(&["add", "app/kustomization.yaml"]);
+    work.git(&["commit", "--quiet", "-m", "without the map"]);
+    work.run_unchanged(&["check"])
+        .success()
+        .stdout_has("not tracked by git: 1 file that `branch` does not see: app/map.yaml\n");
+    let output = work.run_unchanged(&IN_PLACE);
+    output.fails(1).stderr_has("`app/map.yaml` is on disk, but not committed");
+    as_hinted(&work, "git add -- :/app");
+    work.run_unchanged(&["check"]).success().lacks("not tracked");
+    work.run_as_is(&IN_PLACE).success();
+}
+
+#[test]
+fn a_lock_that_is_not_committed_is_named() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run_as_is(&["lock"]).success();
+    let check = work.run_unchanged(&["check"]);
+    check
+        .success()
+        .stdout_has("not tracked by git: 1 file that `branch` does not see: kustomize-localize.lock\n")
+        .stdout_has("hint: git add -- :/kustomize-localize.lock && git commit\n");
+    work.run_unchanged(&IN_PLACE).fails(2).stderr_has("uncommitted changes: `kustomize-localize.lock`");
+    as_hinted(work, "git add -- :/kustomize-localize.lock");
+    work.run_unchanged(&["check"]).success().lacks("not tracked");
+    work.run_as_is(&IN_PLACE).success();
+}
