@@ -6,10 +6,11 @@
 //! reference *means* is the business of `crate::reference`.
 //!
 //! The rules are those of kustomize 5.8.1, measured with the real program: the first document only, keys compared as Go's
-//! `encoding/json` does (case-insensitive), YAML 1.1 words such as `yes` are no strings. What is not on the way to a
-//! reference is kustomize's business; what is on the way and cannot be read is a problem. So is a key twice, and YAML in
-//! plugin configurations and other objects that their readers may understand in different ways (tags, merge keys). A file is
-//! read by two parsers: where they disagree nothing is believed.
+//! `encoding/json` does (case-insensitive), YAML 1.1 words such as `yes` are no strings, of a key twice the last one
+//! counts. What is not on the way to a reference is kustomize's business; what is on the way and cannot be read is a problem,
+//! and so is a reference that does not count. In plugin configurations and other objects a problem is what their readers
+//! may understand in different ways (tags, merge keys, a key twice). A file is read by two parsers: where they disagree
+//! nothing is believed.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -206,6 +207,11 @@ pub struct Note {
 pub enum NoteKind {
     /// A document after the first, which kustomize does not read.
     ExtraDocument,
+    /// A key that is there again, so that kustomize does not read this one.
+    Replaced {
+        /// The line of the one that counts.
+        line: usize,
+    },
     /// A chart, at `{chartHome}/{name}`. One with a repository may be at `{chartHome}/{name}-{version}/{name}`, if it has a
     /// version, and is pulled by helm where it is not there.
     Chart {

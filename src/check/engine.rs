@@ -49,7 +49,7 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
                 format!("{engine} runs no functions or plugins, and `{kind}` is one"),
                 "run it before, and commit what it prints",
             ),
-            NoteKind::ExtraDocument => continue,
+            NoteKind::ExtraDocument | NoteKind::Replaced { .. } => continue,
         };
         findings.push(context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]));
     }

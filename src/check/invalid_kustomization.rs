@@ -9,11 +9,19 @@ use crate::message::finding::{Finding, Rule};
 
 /// Finds what is read in another way. The walk says the rest.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let notes = context.graph.notes.iter().filter(|noted| noted.note.kind == NoteKind::ExtraDocument);
-    let found = notes.map(|noted| {
-        let message = "kustomize reads the first document only, not this one".to_owned();
-        let help = vec!["remove it, or put it into a kustomization of its own".to_owned()];
-        Context::warning(context.at_note(Rule::InvalidKustomization, noted, message, help))
+    let found = context.graph.notes.iter().filter_map(|noted| {
+        let (message, help) = match noted.note.kind {
+            NoteKind::ExtraDocument => (
+                "kustomize reads the first document only, not this one".to_owned(),
+                "remove it, or put it into a kustomization of its own".to_owned(),
+            ),
+            NoteKind::Replaced { line } => (
+                format!("the same key is in line {line} again, and kustomize does not read this one"),
+                format!("remove it, or merge it into line {line}"),
+            ),
+            _ => return None,
+        };
+        Some(Context::warning(context.at_note(Rule::InvalidKustomization, noted, message, vec![help])))
     });
     found.collect()
 }
@@ -199,5 +207,16 @@ mod tests {
         let second = one(Scene::of("namePrefix: a-\n---\nnamePrefix: b-\n"));
         assert_eq!(second.severity, Severity::Warning);
         assert_eq!(second.message, "kustomize reads the first document only, not this one");
+    }
+    #[test]
+    fn a_key_twice_is_an_error_where_it_hides_a_reference() {
+        let replaced = one(Scene::of("namePrefix: a-\nnamePrefix: b-\n"));
+        assert_eq!((replaced.severity, replaced.unread), (Severity::Warning, false));
+        assert_eq!(replaced.message, "the same key is in line 2 again, and kustomize does not read this one");
+        assert_eq!((&*replaced.field, under_caret(&replaced)), ("namePrefix", "namePrefix: a-".to_owned()));
+        let hidden = one(Scene::of("resources: [x.yaml]\nresources: []\n"));
+        assert!(hidden.fails() && hidden.unread);
+        assert_eq!(hidden.message, "`resources` is in line 2 again, and kustomize does not read this one");
+        assert_eq!(hidden.help, ["merge it into line 2, or remove it"]);
     }
 }

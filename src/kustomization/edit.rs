@@ -69,7 +69,7 @@ type Edited<'a> = BTreeMap<usize, &'a str>;
 /// Returns what a text says, with what is to become of the values that are edited, and how many places show those. How they are
 /// quoted does not matter.
 fn meant(text: &str, edited: &Edited<'_>, change: impl Fn(&mut Value, &str)) -> Result<(Vec<Value>, usize), Problem> {
-    let mut documents = yaml::read(text, usize::MAX)?.documents;
+    let mut documents = yaml::read_repeated(text, usize::MAX)?.documents;
     let mut count = 0;
     let visit = &mut |value: &mut Value| {
         if let Some(new) = edited.get(&value.range.start).filter(|_| value.text().is_some()) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use super::Accepts;
+use super::read::is_same_key;
 
 /// What a value means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +140,13 @@ pub(super) struct Tree {
     pub names: BTreeMap<&'static str, Tree>,
     /// Whether there is no other field.
     pub is_complete: bool,
+}
+
+impl Tree {
+    /// Returns the field of a key, with its name.
+    pub(super) fn field(&self, key: &str) -> Option<(&'static str, &Tree)> {
+        self.names.iter().find(|(name, _)| is_same_key(name, key)).map(|(name, of)| (*name, of))
+    }
 }
 
 pub(super) static TREE: LazyLock<Tree> = LazyLock::new(|| Tree { is_complete: true, ..tree(KUSTOMIZATION) });

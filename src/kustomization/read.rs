@@ -21,7 +21,7 @@ pub(crate) const TEMPLATE: &str = "if it is a template, add its directory to `ex
 /// Returns what keeps its references from being read, in the order of the text. Whether a reference leads anywhere is not
 /// looked at.
 pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
-    let stream = parse(bytes, 1)?;
+    let stream = parse(bytes, |text| yaml::read_repeated(text, 1))?;
     let mut reader = Reader { text: stream.text, ..Reader::default() };
     if let Some(root) = stream.documents.first().filter(|root| root.data != Data::Null) {
         let globals = root.folded_field("helmGlobals");
@@ -32,6 +32,9 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
         reader.chart_home = homes.filter_map(chart_home).next_back().unwrap_or(CHART_HOME).to_owned();
         reader.visit(&TREE, root);
         reader.check_kind(root);
+        if stream.repeated.is_some() {
+            reader.check_replaced(Some(&TREE), root);
+        }
     }
     let is_filled = |(key, value): &(String, Value)| {
         let is_type = is_same_key("kind", key) || is_same_key("apiVersion", key);
@@ -57,7 +60,7 @@ fn chart_home(of: &Value) -> Option<&str> {
 
 /// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count.
 pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
-    let stream = parse(bytes, usize::MAX)?;
+    let stream = parse(bytes, |text| yaml::read(text, usize::MAX))?;
     let mut reader = Reader { text: stream.text, ..Reader::default() };
     plugin::read_objects(&stream, &mut reader);
     reader.finish()
@@ -69,7 +72,7 @@ const LISTING: &str = "apiVersion kind metadata buildMetadata resources bases na
 /// Returns what is wrong with a kustomization that is listed for the plugin configurations in its resources: a field by
 /// which what is built may be another thing than what stands in the files that are named.
 pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
-    let stream = parse(bytes, 1).ok()?;
+    let stream = parse(bytes, |text| yaml::read_repeated(text, 1)).ok()?;
     let mut pairs = stream.documents.first()?.mapping()?.iter();
     let (key, value) = pairs.find(|(key, value)| {
         let is_empty = value.data == Data::Null || value.list().is_some_and(<[_]>::is_empty);
@@ -84,13 +87,16 @@ pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
 }
 
 /// Reads bytes as YAML.
-fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
+fn parse<'t>(
+    bytes: &'t [u8],
+    read: impl FnOnce(&'t str) -> Result<Stream<'t>, Problem>,
+) -> Result<Stream<'t>, Problem> {
     let wrong = |line, message, hint| Problem::new(ProblemKind::Other, (line, 1), message, hint);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let lines = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n');
         wrong(lines.count(), "not UTF-8", "save the file as UTF-8")
     })?;
-    yaml::read(text, limit).map_err(|error| {
+    read(text).map_err(|error| {
         let conflict = text.lines().position(|line| line.starts_with("<<<<<<< "));
         let conflict = conflict.filter(|_| text.contains("\n>>>>>>> "));
         if error.kind == ProblemKind::TooLarge {
@@ -201,7 +207,7 @@ impl Reader<'_> {
         let mut seen = HashMap::new();
         for (key, value) in pairs {
             let before = seen.insert(folded(key).collect::<String>(), value.key.0);
-            let known = tree.names.iter().find(|(name, _)| is_same_key(name, key));
+            let known = tree.field(key);
             let name = known.map_or(key.as_str(), |(name, _)| name);
             self.within(name, |reader| match (before, known) {
                 (Some(line), _) => {
@@ -217,6 +223,34 @@ impl Reader<'_> {
                     reader.problem(value.key, format!("unknown field `{key}`"), &hint);
                 }
                 _ => {}
+            });
+        }
+    }
+
+    /// Says what kustomize does not read, because its key is there again. Where that may lead somewhere it is a problem:
+    /// not every reader takes the last one.
+    fn check_replaced(&mut self, tree: Option<&Tree>, value: &Value) {
+        let items = value.list().unwrap_or_default();
+        for (i, item) in items.iter().enumerate() {
+            let of = tree.and_then(|tree| tree.names.get("[]"));
+            self.within(&format!("[{i}]"), |reader| reader.check_replaced(of, item));
+        }
+        for (key, value) in value.mapping().unwrap_or_default() {
+            let known = tree.and_then(|tree| tree.field(key));
+            let of = known.map(|(_, of)| of);
+            self.within(known.map_or(key, |(name, _)| name), |reader| {
+                for old in &value.replaced {
+                    let line = value.key.0;
+                    if !matches!(tree, Some(Tree { role: Some(Role::Chart(_)), .. }))
+                        && of.is_none_or(|of| !leads(of, old))
+                    {
+                        reader.note(old.key, NoteKind::Replaced { line });
+                        continue;
+                    }
+                    let message = format!("`{key}` is in line {line} again, and kustomize does not read this one");
+                    reader.problem(old.key, message, &format!("merge it into line {line}, or remove it"));
+                }
+                reader.check_replaced(of, value);
             });
         }
     }
@@ -381,6 +415,20 @@ impl Reader<'_> {
     fn problem_of(&mut self, kind: ProblemKind, place: Place, message: impl Into<String>, hint: &str) {
         let problem = Problem::new(kind, place, message, hint);
         self.problems.push(Problem { field: self.field.clone(), ..problem });
+    }
+}
+
+/// Returns whether a value may name something.
+fn leads(tree: &Tree, value: &Value) -> bool {
+    match (&value.data, tree.role) {
+        (_, Some(Role::Other | Role::Argument)) => false,
+        _ if plugin::odd_here(value).is_some() => true,
+        (Data::Null, _) => false,
+        (Data::List(items), None) => items.iter().any(|item| tree.names.get("[]").is_none_or(|of| leads(of, item))),
+        (Data::Mapping(pairs), None) => {
+            pairs.iter().any(|(key, value)| tree.field(key).is_some_and(|(_, of)| leads(of, value)))
+        }
+        _ => value.text() != Some(""),
     }
 }
 

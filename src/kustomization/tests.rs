@@ -4,7 +4,7 @@ mod plugins;
 mod problems;
 
 use super::fields::{BUILTIN_TREES, Role, TREE, Tree};
-use super::{Accepts, FILE_NAMES, GeneratorKey, Kind, Kustomization, NoteKind, read};
+use super::{Accepts, FILE_NAMES, GeneratorKey, Kind, Kustomization, Note, NoteKind, read};
 
 /// Reads a kustomization that must be right.
 fn good(text: &str) -> Kustomization {
@@ -163,24 +163,60 @@ fn keys_are_compared_without_case() {
 }
 
 #[test]
-fn a_key_twice_is_refused() {
+fn a_key_twice_that_hides_a_reference_is_refused() {
     let in_line = "the same field is in line 1";
     for (text, line, message) in [
-        ("resources: [a]\nnamePrefix: x\nresources: [b]\n", 3, "there twice"),
+        ("resources: [a]\nnamePrefix: x\nresources: [b]\n", 1, "`resources` is in line 3 again"),
+        ("resources: [a]\nresources:\n", 1, "`resources` is in line 2 again"),
+        ("resources: &a [a]\nresources: *a\n", 1, "`resources` is in line 2 again"),
+        ("helmGlobals: {chartHome: a}\nhelmGlobals: {}\n", 1, "`helmGlobals` is in line 2 again"),
+        ("configMapGenerator:\n- name: a\n  files: [a]\n  files: [b]\n", 3, "`files` is in line 4 again"),
+        ("configMapGenerator: [{name: a, envs: [b]}]\nconfigMapGenerator: []\n", 1, "in line 2 again"),
+        ("configMapGenerator: !a []\nconfigMapGenerator: []\n", 1, "in line 2 again"),
         ("resources: [a]\nResources: [b]\n", 2, in_line),
         ("Resources: [a]\nresources: null\n", 2, in_line),
         ("re\u{17f}ources: [a]\nresources: []\n", 2, in_line),
         ("OpenAPI: {path: a}\nopenapi: {version: v1}\n", 2, in_line),
         ("configMapGenerator:\n- files: [a]\n  Files: [b]\n", 3, "the same field is in line 2"),
-        ("openapi:\n  path: a\n  path: b\n", 3, "there twice"),
+        ("openapi:\n  path: a\n  path: b\n", 2, "`path` is in line 3 again"),
         ("helmCharts:\n- name: a\n  Name: b\n", 3, "the same field is in line 2"),
-        ("commonLabels: {a: b, a: c}\nresources: []\n", 1, "there twice"),
+        ("helmCharts:\n- name: a\n  repo: https://h/a\n  repo: https://h/b\n", 3, "`repo` is in line 4 again"),
+        ("commonLabels: {1: b, \"1\": c}\nresources: []\n", 1, "there twice"),
+        (
+            "patches:\n- patch: |\n    kind: A\n    metadata: {name: b}\n    kind: A\n  path: x\npatchesStrategicMerge:\n- |\n  kind: A\n  kind: A\n",
+            9,
+            "there twice",
+        ),
         ("<<: {resources: [b]}\n<<: {crds: [a]}\n", 2, "there twice"),
         ("x: &a b\ny: &a c\nresources: []\n", 2, "the anchor `a` is there twice"),
     ] {
         let problems = read(text.as_bytes()).unwrap_err().problems;
         let found: Vec<_> = problems.iter().filter(|one| one.line == line).collect();
         assert!(found.iter().any(|one| one.message.contains(message)), "{text}{problems:?}");
+    }
+}
+
+#[test]
+fn of_a_key_twice_the_last_one_counts() {
+    for (text, expected, lines) in [
+        ("namePrefix: a-\nresources: [a]\nnamePrefix: b-\n", &["resources[0]=a"][..], &[(1, 3)][..]),
+        ("resources:\nresources: [b]\n", &["resources[0]=b"], &[(1, 2)]),
+        ("resources: []\nresources: ''\nresources: [b]\n", &["resources[0]=b"], &[(1, 3), (2, 3)]),
+        ("commonLabels: {a: b, a: c}\ncrds: [a]\n", &["crds[0]=a"], &[(1, 1)]),
+        ("patches: [{patch: a}]\npatches: [{path: c}]\n", &["patches[0].path=c"], &[(1, 2)]),
+        (
+            "configMapGenerator:\n- name: a\n  literals: [a=b]\n  literals: []\n  envs: [x]\n",
+            &["configMapGenerator[0].envs[0]=x"],
+            &[(3, 4)],
+        ),
+        ("images: [{name: a}]\nimages: [{name: b}]\nkind: Component\nkind: Kustomization\n", &[], &[(1, 2), (3, 4)]),
+    ] {
+        let lines_of = |note: &Note| match note.kind {
+            NoteKind::Replaced { line } => (note.line, line),
+            _ => panic!("{note:?}"),
+        };
+        assert_eq!(good(text).notes.iter().map(lines_of).collect::<Vec<_>>(), lines, "{text}");
+        assert_eq!(references(text), expected);
     }
 }
 

@@ -1,11 +1,12 @@
 //! YAML as values that know their bytes. A text is read by two parsers, which must agree.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::ops::Range;
 
 use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag};
-use serde::Deserialize as _;
-use serde_yaml::Value as Other;
+use serde::Deserialize;
+use serde::de::{Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor};
 
 use super::{Problem, ProblemKind};
 use crate::os::limits::NODES;
@@ -39,13 +40,15 @@ pub(crate) struct Value {
     pub(super) tag: Option<String>,
     /// Where its key begins.
     pub(super) key: Place,
+    /// What stands under the same key before it, which kustomize does not read.
+    pub(super) replaced: Vec<Value>,
 }
 
 /// Two are equal where the text says the same in the same way, wherever that stands.
 impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         let form = |value: &Value| (value.style, value.in_flow, value.is_anchored, value.is_alias);
-        form(self) == form(other) && self.tag == other.tag && self.data == other.data
+        form(self) == form(other) && self.tag == other.tag && self.data == other.data && self.replaced == other.replaced
     }
 }
 
@@ -81,10 +84,18 @@ pub(super) struct Stream<'t> {
     pub rest: Option<Place>,
     /// How many lines stand before the text in its file.
     pub before: usize,
+    /// The first key that is there twice in its mapping.
+    pub repeated: Option<Problem>,
 }
 
 /// Reads up to `limit` documents with both parsers. Nothing is read from outside in any other way.
 pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
+    let mut stream = read_repeated(text, limit)?;
+    stream.repeated.take().map_or(Ok(stream), Err)
+}
+
+/// Does so where a key may be there twice: the last one counts.
+pub(super) fn read_repeated(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
     // Of the indentation of a last line that has nothing else and no end, one parser makes a line of a block scalar.
     let bare = text.trim_end_matches(' ');
     let text = if bare.ends_with('\n') { bare } else { text };
@@ -92,7 +103,8 @@ pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, Problem> {
     options.set_emit_comments(false);
     options.emit_anchor_events = true;
     let events = Parser::new_from_str_with_options(text, options);
-    let stream = Reader { text, events, anchors: HashMap::new(), names: HashSet::new(), size: 0 }.stream(limit)?;
+    let (anchors, names) = (HashMap::new(), HashSet::new());
+    let stream = Reader { text, events, anchors, names, size: 0, repeated: None }.stream(limit)?;
     agree(&stream)?;
     Ok(stream)
 }
@@ -157,6 +169,7 @@ impl Value {
             is_alias: false,
             tag: None,
             key: (line, column),
+            replaced: Vec::new(),
         }
     }
 
@@ -179,13 +192,14 @@ struct Reader<'t> {
     names: HashSet<String>,
     /// How many nodes there are, with what anchors hold and aliases stand for.
     size: usize,
+    repeated: Option<Problem>,
 }
 
 type Next<'t> = (Event<'t>, Span);
 
 impl<'t> Reader<'t> {
     fn stream(mut self, limit: usize) -> Result<Stream<'t>, Problem> {
-        let mut stream = Stream { text: self.text, documents: Vec::new(), rest: None, before: 0 };
+        let mut stream = Stream { text: self.text, documents: Vec::new(), rest: None, before: 0, repeated: None };
         while let Some(next) = self.events.next_event() {
             let is_done = stream.documents.len() >= limit;
             match next {
@@ -205,6 +219,7 @@ impl<'t> Reader<'t> {
                 break;
             }
         }
+        stream.repeated = self.repeated;
         Ok(stream)
     }
 
@@ -241,7 +256,7 @@ impl<'t> Reader<'t> {
                 (anchor, tag)
             }
             Event::MappingStart(style, anchor, tag) => {
-                value.data = Data::Mapping(pairs(self.values(style, depth)?)?);
+                value.data = Data::Mapping(pairs(self.values(style, depth)?, &mut self.repeated)?);
                 (anchor, tag)
             }
             Event::Alias(anchor) => {
@@ -281,18 +296,30 @@ impl<'t> Reader<'t> {
 }
 
 /// Makes pairs of keys and values in turn.
-fn pairs(values: Vec<Value>) -> Result<Vec<(String, Value)>, Problem> {
-    let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
+fn pairs(values: Vec<Value>, repeated: &mut Option<Problem>) -> Result<Vec<(String, Value)>, Problem> {
+    let (mut pairs, mut seen) = (Vec::<(String, Value)>::new(), HashMap::new());
     let mut values = values.into_iter();
     while let Some((at, value)) = values.next().zip(values.next()) {
         let is_word = !at.is_alias && !matches!(at.style, ScalarStyle::Literal | ScalarStyle::Folded);
         let Some(key) = at.scalar().filter(|_| is_word && at.tag.is_none()) else {
             return wrong(at.place(), "a key that is not a plain or quoted string");
         };
-        if !seen.insert(key.clone()) {
-            return wrong(at.place(), format!("the key `{key}` is there twice"));
+        let mut value = Value { key: at.place(), ..value };
+        let is_text = at.text().is_some();
+        let (index, was_text) = *seen.entry(key.clone()).or_insert((pairs.len(), is_text));
+        let Some((_, before)) = pairs.get_mut(index) else {
+            pairs.push((key, value));
+            continue;
+        };
+        let problem = Problem::new(ProblemKind::Other, at.place(), format!("the key `{key}` is there twice"), "");
+        // Both count of a merge key, and any of keys of different types, as of `1` and `"1"`.
+        if key == "<<" || !is_text || !was_text {
+            return Err(problem);
         }
-        pairs.push((key, Value { key: at.place(), ..value }));
+        repeated.get_or_insert(problem);
+        value.replaced = std::mem::take(&mut before.replaced);
+        let before = std::mem::replace(before, value);
+        pairs[index].1.replaced.push(before);
     }
     Ok(pairs)
 }
@@ -376,19 +403,99 @@ fn agree(stream: &Stream<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
+/// What the other parser reads, with each key as often as it is there.
+enum Other {
+    Null,
+    Flag(bool),
+    Number,
+    Text(String),
+    List(Vec<Other>),
+    Mapping(Vec<(Other, Other)>),
+}
+
+impl<'de> Deserialize<'de> for Other {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Other, D::Error> {
+        from.deserialize_any(OtherReader)
+    }
+}
+
+struct OtherReader;
+
+impl<'de> Visitor<'de> for OtherReader {
+    type Value = Other;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Other, E> {
+        Ok(Other::Null)
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Other, E> {
+        Ok(Other::Flag(flag))
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Other, E> {
+        Ok(Other::Number)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Other, E> {
+        Ok(Other::Number)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Other, E> {
+        Ok(Other::Number)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Other, E> {
+        Ok(Other::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Other, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Other::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Other, A::Error> {
+        let mut mapping = Vec::new();
+        while let Some(pair) = pairs.next_entry()? {
+            mapping.push(pair);
+        }
+        Ok(Other::Mapping(mapping))
+    }
+
+    /// A value with a tag.
+    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Other, A::Error> {
+        let (IgnoredAny, value) = tagged.variant()?;
+        value.newtype_variant()
+    }
+}
+
 /// Compares a value with what the other parser read; the error is where they differ. The types of words are our own
 /// business, but the words must be the same.
 fn same(value: &Value, other: &Other) -> Result<(), Place> {
     let is_same = match (&value.data, other) {
-        (_, Other::Tagged(tagged)) => return same(value, &tagged.value),
-        (Data::Null, other) => *other == Other::Null,
-        (Data::Flag(flag), other) => *other == Other::Bool(*flag),
+        (Data::Null, other) => matches!(other, Other::Null),
+        (Data::Flag(flag), Other::Flag(other)) => flag == other,
         (Data::Text(word) | Data::Number(word), other) => is_same_word(word, other),
-        (Data::List(items), Other::Sequence(others)) if items.len() == others.len() => {
+        (Data::List(items), Other::List(others)) if items.len() == others.len() => {
             return items.iter().zip(others).try_for_each(|(item, other)| same(item, other));
         }
-        (Data::Mapping(pairs), Other::Mapping(others)) if pairs.len() == others.len() => {
-            return pairs.iter().zip(others).try_for_each(|((key, value), (name, other))| {
+        (Data::Mapping(pairs), Other::Mapping(others)) => {
+            let mut pairs: Vec<(&String, &Value)> = pairs.iter().map(|(key, value)| (key, value)).collect();
+            for index in 0..pairs.len() {
+                let (key, value) = pairs[index];
+                pairs.extend(value.replaced.iter().map(|value| (key, value)));
+            }
+            pairs.sort_by_key(|(_, value)| value.key);
+            if pairs.len() != others.len() {
+                return Err(value.place());
+            }
+            return pairs.into_iter().zip(others).try_for_each(|((key, value), (name, other))| {
                 if is_same_word(key, name) { same(value, other) } else { Err(value.key) }
             });
         }
@@ -399,9 +506,9 @@ fn same(value: &Value, other: &Other) -> Result<(), Place> {
 
 fn is_same_word(word: &str, other: &Other) -> bool {
     match other {
-        Other::String(other) => word == other,
+        Other::Text(other) => word == other,
         Other::Null => matches!(word, "" | "~" | "null" | "Null" | "NULL"),
-        Other::Bool(_) | Other::Number(_) => word.bytes().all(|b| b.is_ascii_graphic()),
-        _ => false,
+        Other::Flag(_) | Other::Number => word.bytes().all(|b| b.is_ascii_graphic()),
+        Other::List(_) | Other::Mapping(_) => false,
     }
 }

@@ -7,6 +7,7 @@ mod formats;
 mod index;
 mod kustomize;
 mod printed;
+mod repeated;
 mod unread;
 mod ways_out;
 
