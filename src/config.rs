@@ -25,7 +25,7 @@
 //! trust-exec:                 # programs from elsewhere that stay executable
 //!   - "**/transform.sh"
 //! hydrator-metadata: false    # whether `branch` writes the file that GitOps Promoter reads
-//! repository:                 # URLs under which this repository is deployed, besides its remotes
+//! repository:                 # URLs under which this repository is deployed
 //!   - url: oci://ghcr.io/acme/manifests
 //!     path: deploy                # the directory that is the top there
 //! targets:                    # what is deployed although no object in the tree says so
@@ -119,7 +119,7 @@ pub struct Config {
     pub trust_exec: Vec<Glob>,
     /// Whether a branch gets a `hydrator.metadata`.
     pub hydrator_metadata: bool,
-    /// The URLs under which this repository is deployed, besides its remotes.
+    /// The URLs under which this repository is deployed.
     pub repository: Vec<Repository>,
     /// What is deployed although no object in the tree says so.
     pub targets: Vec<Declared>,

@@ -194,6 +194,9 @@ pub struct Revision {
     /// Whether it can be the one that is looked at: its branch, or a branch that is localized from it. Only then does
     /// what is there today say something about what is deployed.
     pub is_this: bool,
+    /// The URL of the repository, where it is asked for which one that is.
+    #[serde(skip)]
+    url: Option<String>,
 }
 
 /// Branches below are made of others by localizing.
@@ -202,7 +205,7 @@ const LOCALIZED: &str = "localized/";
 impl Revision {
     /// Returns the one that is looked at.
     fn this() -> Revision {
-        Revision { name: None, is_this: true }
+        Revision { name: None, is_this: true, url: None }
     }
 
     /// Returns whether it is a branch that is localized.
@@ -535,11 +538,19 @@ fn of_scan(
         *targets.files.entry(one.object.file.clone()).or_default() |= !one.has_options();
     }
     if !found.objects.is_empty() {
-        let identity = identity()?;
-        let objects = &found.objects;
-        flux::find(tree, &identity, objects, &mut targets)?;
-        argo::find(tree, &identity, objects, &mut targets)?;
-        git_repo::find(tree, &identity, objects, &mut targets)?;
+        let mut identity = identity()?;
+        let engines = |identity: &Identity, targets: &mut Targets| -> Result<()> {
+            let objects = &found.objects;
+            flux::find(tree, identity, objects, targets)?;
+            argo::find(tree, identity, objects, targets)?;
+            git_repo::find(tree, identity, objects, targets)
+        };
+        if let Some(any) = identity.of_any_url() {
+            let mut all = Targets::default();
+            engines(&any, &mut all)?;
+            identity.add_told_by(&all.targets);
+        }
+        engines(&identity, &mut targets)?;
         place::on_localized(&identity, &mut targets)?;
     }
     fleet::find(tree, config, &mut targets)?;

@@ -208,7 +208,7 @@ impl Verifier {
             let mut config = Config { ..own };
             config.rules.named.retain(|rule, _| !REMOTE.contains(rule));
             config.rules.named.insert(Rule::LockedReference, Severity::Error);
-            let identity = here.map(|here| || Ok(Identity::new(here.remote_urls()?, &config, here.main_branches()?)));
+            let identity = here.map(|here| || Ok(Identity::new([], &config, here.main_branches()?)));
             let inside = [directory.clone()];
             let checked = check::check(Input {
                 checking: checking.clone(),

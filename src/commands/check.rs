@@ -272,7 +272,7 @@ pub(super) struct Opened {
 impl Opened {
     /// Checks paths from the top, by a configuration. `own` is that of the change, where `config` is that of its base.
     fn check(&self, paths: &[String], config: &Config, own: Option<&Config>) -> Result<Checked> {
-        let identity = || Identity::of(&self.here, config);
+        let identity = || Identity::of_any_clone(&self.here, config);
         let absences = Absences::new(self.here.clone(), self.tree.clone(), self.lacks_some);
         check::check(Input {
             checking: self.checking.clone(),

@@ -148,7 +148,7 @@ impl Argo<'_> {
         let place = match self.open(of, [url, written, revision.unwrap_or_default()], &beside) {
             Some(why) => Place::Templated(why),
             None => {
-                let revision = self.identity.revision(revision);
+                let revision = self.identity.revision(url, revision);
                 let mut here = place::here(self.tree, Engine::ArgoCd, base, written, revision, None)?;
                 here.found = explicit(&merged, here.found);
                 build.values = values(self.identity, found, &merged, base, &here.path);

@@ -31,8 +31,14 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
                 if written.contains(['*', '?', '[', '\\']) {
                     Place::Templated(format!("`{written}` is a pattern"))
                 } else {
-                    let here =
-                        place::here(tree, Engine::Fleet, base, written, identity.revision(Some(revision)), None)?;
+                    let here = place::here(
+                        tree,
+                        Engine::Fleet,
+                        base,
+                        written,
+                        identity.revision(repository, Some(revision)),
+                        None,
+                    )?;
                     // What is not there makes no bundle, but was meant to.
                     let is_one = matches!(here.found, Found::Nothing(_)) || is_bundle(tree, &here.path)?;
                     if !is_one || !seen.insert((here.path.clone(), here.found.clone())) {

@@ -1,11 +1,11 @@
 //! Which URLs are this repository, and which revisions of it are looked at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use url::Url;
 
-use super::{LOCALIZED, Revision};
+use super::{Found, LOCALIZED, Revision, Target};
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::Result;
@@ -16,6 +16,10 @@ use crate::tree::git::{GitTree, object_id};
 pub struct Identity {
     /// Its URLs in one form, each with the directory that is its top there.
     urls: Vec<(String, String)>,
+    /// Whether the configuration says them.
+    is_declared: bool,
+    /// Whether every URL is taken for its own, to find out which are.
+    is_any: bool,
     /// The branches that can be what is looked at.
     branches: BTreeSet<String>,
     /// The repository itself; none where there is only a tree.
@@ -36,12 +40,51 @@ impl Identity {
         let declared = config.repository.iter();
         let declared = declared.map(|one| (normal(&one.url), one.path.clone()));
         let remotes = remotes.into_iter().map(|url| (normal(&url), String::new()));
-        Identity { urls: declared.chain(remotes).collect(), branches: branches.into_iter().collect(), repo: None }
+        Identity {
+            urls: declared.chain(remotes).collect(),
+            // An artifact is made of it, and is not where it is.
+            is_declared: config.repository.iter().any(|one| !one.url.starts_with("oci://")),
+            branches: branches.into_iter().collect(),
+            ..Identity::default()
+        }
     }
 
     /// Returns what is known of a repository, and of the configuration of the tree that is looked at.
     pub fn of(here: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
         Ok(Identity { repo: Some(here.clone()), ..Identity::new(here.remote_urls()?, config, here.main_branches()?) })
+    }
+
+    /// Returns the same for what judges: the remotes of a clone count for nothing, so that each clone says the same of a
+    /// commit.
+    pub fn of_any_clone(here: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
+        Ok(Identity { repo: Some(here.clone()), ..Identity::new([], config, here.main_branches()?) })
+    }
+
+    /// Returns one that takes every URL for its own; none where the configuration says which are.
+    pub(super) fn of_any_url(&self) -> Option<Identity> {
+        (!self.is_declared).then(|| Identity { is_any: true, repo: None, ..self.clone() })
+    }
+
+    /// Adds the URLs that the tree itself says: those from which more paths are deployed that are here than paths that are
+    /// not. `targets` are those of [`Self::of_any_url`].
+    pub(super) fn add_told_by(&mut self, targets: &[Target]) {
+        let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
+        for here in targets.iter().filter_map(Target::here) {
+            let is_here = !matches!(here.found, Found::Nothing(_));
+            // The top is in every repository, and what is localized on a branch of its own.
+            if let Some(url) = here.revision.url.as_deref()
+                && !here.path.is_empty()
+                && (is_here || !here.revision.is_localized())
+            {
+                paths.insert((url, &here.path), is_here);
+            }
+        }
+        let mut told: BTreeMap<&str, i64> = BTreeMap::new();
+        for ((url, _), is_here) in paths {
+            *told.entry(url).or_default() += if is_here { 1 } else { -1 };
+        }
+        let told = told.into_iter().filter(|(_, more)| *more > 0);
+        self.urls.extend(told.map(|(url, _)| (url.to_owned(), String::new())));
     }
 
     /// Returns the files at the tip of a branch, here or at a remote; none where it is not here.
@@ -63,12 +106,16 @@ impl Identity {
     /// Returns the directory of this repository that is the top of what a URL names; none where that is another one.
     pub fn directory_of(&self, url: &str) -> Option<&str> {
         let url = normal(url);
+        // Nobody knows what is packed into an artifact.
+        if self.is_any && !url.starts_with("oci://") {
+            return Some("");
+        }
         let own = self.urls.iter().find(|(own, _)| *own == url);
         own.map(|(_, directory)| directory.as_str())
     }
 
-    /// Returns a revision that is named, or what stands for one.
-    pub fn revision(&self, name: Option<&str>) -> Revision {
+    /// Returns a revision of a repository that is named, or what stands for one.
+    pub fn revision(&self, url: &str, name: Option<&str>) -> Revision {
         let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
         let is_this = match branch {
             None | Some("" | "HEAD") => true,
@@ -77,7 +124,8 @@ impl Identity {
                 self.branches.contains(source) || DEFAULTS.contains(&source)
             }
         };
-        Revision { name: branch.filter(|name| !name.is_empty()).map(str::to_owned), is_this }
+        let url = self.is_any.then(|| normal(url));
+        Revision { name: branch.filter(|name| !name.is_empty()).map(str::to_owned), is_this, url }
     }
 }
 
@@ -140,7 +188,7 @@ mod tests {
             (Some("production"), false),
             (Some("0123456789012345678901234567890123456789"), false),
         ] {
-            assert_eq!(identity.revision(name).is_this, is_this, "{name:?}");
+            assert_eq!(identity.revision("", name).is_this, is_this, "{name:?}");
         }
     }
 }

@@ -29,8 +29,8 @@ fn line(target: &Target) -> String {
     let place = match &target.place {
         Place::Here(here) => {
             let revision = match &here.revision {
-                Revision { name: None, is_this: true } => String::new(),
-                Revision { name, is_this } => format!("@{name:?}{is_this}"),
+                Revision { name: None, is_this: true, .. } => String::new(),
+                Revision { name, is_this, .. } => format!("@{name:?}{is_this}"),
             };
             format!("{}{revision} {}", here.path, id(&here.found))
         }

@@ -1,4 +1,5 @@
 mod base;
+mod clones;
 mod command;
 mod commit;
 mod config;

@@ -19,7 +19,7 @@ pub(in crate::commands) fn deployed(workspace: &Workspace, plan: &mut Plan) -> R
         return Ok(Targets::default());
     };
     let (tree, config) = (&workspace.tree, &workspace.config);
-    let mut targets = targets::find(&**tree, config, &|| Identity::of(repo, config))?;
+    let mut targets = targets::find(&**tree, config, &|| Identity::of_any_clone(repo, config))?;
     targets.settle(&plan.before);
     if targets.targets.is_empty() && targets.sets.is_empty() {
         return Ok(targets);

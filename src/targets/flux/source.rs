@@ -132,9 +132,11 @@ impl<'a> Sources<'a> {
             return Bound::Templated(why);
         }
         match self.identity.directory_of(url) {
-            Some(base) => {
-                Bound::Here { base: base.to_owned(), revision: self.identity.revision(named), artifact: artifact(base) }
-            }
+            Some(base) => Bound::Here {
+                base: base.to_owned(),
+                revision: self.identity.revision(url, named),
+                artifact: artifact(base),
+            },
             None => {
                 let at = named.map(|named| format!(" at {named}")).unwrap_or_default();
                 Bound::Elsewhere(format!("it is in {}{at}", redact::url(url)))
@@ -197,7 +199,7 @@ impl<'a> Sources<'a> {
         match &first.bound {
             // The same files, whichever it is, but nobody knows which revision.
             Bound::Here { base, .. } if candidates.iter().all(is_here) => {
-                let revision = Revision { name: None, is_this: false };
+                let revision = Revision { is_this: false, ..Revision::this() };
                 Bound::Here { base: base.clone(), revision, artifact: None }
             }
             _ => Bound::Elsewhere(format!("there are several {kind} `{name}`")),

@@ -19,6 +19,8 @@ spec:
   sourceRef: {kind: GitRepository, name: fleet}
 ";
 
+const OURS: &str = "repository: [{url: 'https://github.com/acme/fleet'}]\n";
+
 /// Returns a repository from which Flux deploys one of two applications.
 fn fleet(sandbox: &Sandbox) -> Repo {
     let repo = sandbox.repo("work");
@@ -47,9 +49,11 @@ fn targets_are_shown_for_people_and_machines() {
     }
     let json = json(&repo);
     assert_eq!(json["targets"][0]["here"]["path"], "apps/web");
-    // Another repository is not this one.
+    // The tree tells which one it is, whatever the clone is of. What is declared goes first.
     let other = "https://github.com/acme/other";
     repo.git(&["remote", "set-url", "origin", other]);
+    assert_eq!(repo.run(&["targets"]).success().stdout, text);
+    repo.write(".kustomize-localize", format!("repository: [{{url: '{other}'}}]\n"));
     repo.run(&["targets"]).success().stdout_has("external: it is in https://github.com/acme/fleet");
 }
 
@@ -58,6 +62,7 @@ fn the_gate_looks_at_what_is_deployed() {
     let sandbox = Sandbox::new();
     let repo = fleet(&sandbox);
     repo.write("clusters/prod/apps.yaml", OBJECTS.replace("apps/web", "apps/weeb"));
+    repo.write(".kustomize-localize", OURS);
     repo.run(&["check"]).fails(1).stdout_has("error[missing-target]: Flux Kustomization apps");
 }
 
@@ -68,6 +73,7 @@ fn what_only_a_localized_branch_has_is_looked_for_there() {
     let objects = OBJECTS.replace("apps/web", "web").replace("main", "localized/main");
     repo.write("clusters/prod/apps.yaml", objects);
     repo.write("apps/db/kustomization.yaml", "resources: []\n");
+    repo.write(".kustomize-localize", OURS);
     repo.commit("Deploy a copy");
     let missing = "error[missing-target]: Flux Kustomization apps";
     repo.run(&["check"]).fails(1).stdout_has(missing);
@@ -78,7 +84,6 @@ fn what_only_a_localized_branch_has_is_looked_for_there() {
     }
     // Others fetch the branch, and have none of that name.
     let clone = sandbox.clone_of(&repo, "clone");
-    clone.git(&["remote", "add", "fleet", "git@github.com:acme/fleet.git"]);
     clone.run(&["check"]).success();
     repo.git(&["branch", "-D", "localized/main"]);
     repo.run(&["check"]).fails(1).stdout_has(missing);
