@@ -17,6 +17,7 @@ mod invalid_kustomization;
 mod invalid_target;
 mod known;
 mod locked_reference;
+pub(crate) mod merged_back;
 mod missing_path;
 mod missing_target;
 mod new_exception;

@@ -14,7 +14,7 @@ use clap::{ArgGroup, Args, ValueHint};
 
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
-use crate::check::{self, Checked, Checking, Input, renamed};
+use crate::check::{self, Checked, Checking, Input, merged_back, renamed};
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Side};
 use crate::kustomization::FILE_NAMES;
@@ -244,6 +244,8 @@ fn judge(opened: &Opened, checked: &mut Checked, base: &str, config: &Config) ->
         checked.new_locked.extend(new.unwrap_or_default());
     }
     let mut old = Vec::new();
+    let (trees, rev) = ((&*before.tree, &*opened.tree), of.unwrap_or("HEAD"));
+    let merged = merged_back::find(here, trees, config, rev)?;
     if !checked.findings.is_empty() {
         // Whatever allows it there, it is not new.
         let found = before.check(&[], config, Some(config))?;
@@ -253,6 +255,7 @@ fn judge(opened: &Opened, checked: &mut Checked, base: &str, config: &Config) ->
         }
         old = renamed(found.findings, &here.renames(&since, side)?);
     }
+    checked.findings.extend(merged);
     // One that cannot be read holds nothing.
     let locked = Lock::at(&*before.tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     checked.judge(&old, base, config, &locked, &*opened.tree);

@@ -15,6 +15,7 @@ use super::{Status, messages};
 use crate::check::Checked;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, stage};
+use crate::message::finding::Rule;
 use crate::message::redact::visible;
 use crate::workspace::repository_offline;
 use judged::Judged;
@@ -113,7 +114,8 @@ impl HookCommand {
         };
         let judge = |judged: Judged| {
             let checked = check(&here, &judged.what, &[], &judged.base);
-            let checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what, failures.0));
+            let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what, failures.0));
+            checked.findings.retain(|one| one.rule != Rule::MergedBack || !judged.is_new);
             Judgement { refs: judged.refs, checked }
         };
         Ok(Box::new(Judgements { checks: all.into_iter().map(judge).collect() }))

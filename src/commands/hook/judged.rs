@@ -15,12 +15,14 @@ pub(super) struct Judged {
     pub base: Base,
     /// The refs that it is for, where they say more than the commit.
     pub refs: Vec<String>,
+    /// Whether these are all new: nothing is merged into a branch that was not there.
+    pub is_new: bool,
 }
 
 impl Judged {
     /// Returns what is about to be committed.
     pub(super) fn index() -> Judged {
-        Judged { what: Checking::Index, base: Base::Own, refs: Vec::new() }
+        Judged { what: Checking::Index, base: Base::Own, refs: Vec::new(), is_new: false }
     }
 }
 
@@ -94,9 +96,13 @@ fn judged(here: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Resul
                 _ => continue,
             }
         };
-        let one = Judged { what: Checking::of(Some(&tip.commit)), base: base(old)?, refs: vec![(*name).to_owned()] };
+        let (what, refs) = (Checking::of(Some(&tip.commit)), vec![(*name).to_owned()]);
+        let one = Judged { what, base: base(old)?, refs, is_new: is_none(old) };
         match all.iter_mut().find(|other| (&other.what, &other.base) == (&one.what, &one.base)) {
-            Some(other) => other.refs.extend(one.refs),
+            Some(other) => {
+                other.refs.extend(one.refs);
+                other.is_new &= one.is_new;
+            }
             None => all.push(one),
         }
     }

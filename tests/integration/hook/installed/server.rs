@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use git_kustomize_localize::seams::record::Lock;
+
 use super::{CONFIG, LOCAL, OFF, REMOTE, commit, script, work};
 use crate::support::{Output, Repo, Sandbox};
 
@@ -52,6 +54,26 @@ fn a_push_that_needs_the_network_is_not_taken() {
     work.git(&["push", "--quiet", "--delete", "origin", "new"]);
     work.git(&["tag", "-m", "annotated", "v1"]);
     takes(&work, &["v1"]);
+}
+
+#[test]
+fn a_localized_branch_is_taken_but_not_merged() {
+    let (_sandbox, work) = served();
+    work.git(&["checkout", "--quiet", "-b", "localized/main"]);
+    work.write("web/kustomization.yaml", "resources: [localized-files/h/x.yaml]\n");
+    work.write("web/localized-files/h/x.yaml", crate::support::config("x"));
+    work.list_localized();
+    let text = work.read("kustomize-localize.lock");
+    let lock = Lock::parse(text.as_bytes(), "lock").unwrap();
+    work.write("kustomize-localize.lock", Lock { trailers: true, ..lock }.render().unwrap());
+    work.commit("localized");
+    takes(&work, &["localized/main"]);
+    let output = work.try_git(&["push", "origin", "localized/main:main"]);
+    output.fails(1).stderr_has("error[merged-back]").stderr_has("pre-receive hook declined");
+    // A new commit of the branch.
+    work.write("README.md", "More.\n");
+    work.commit("more");
+    takes(&work, &["localized/main"]);
 }
 
 #[test]

@@ -23,18 +23,13 @@ fn content(repo: &Repo, rev: &str) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// Returns the step that refuses localized files in a pull request.
-fn refusal() -> String {
-    let step = blocks("Never merge the branch back", "yaml").remove(0);
-    let steps: serde_json::Value = serde_yaml::from_str(&step).unwrap();
-    steps[0]["run"].as_str().unwrap().to_owned()
-}
-
-/// Asserts that the next runs tell of the merge, and takes it back as they say.
+/// Asserts that the gate and the next runs tell of the merge into `base`, and takes it back as they say.
 #[track_caller]
-fn told_and_taken_back(project: &Project, before: &str) {
+fn told_and_taken_back(project: &Project, base: &str, before: &str) {
     let work = &project.work;
-    run(project, work, &refusal()).fails(1);
+    let gate = work.run(&["check", "--base", base]);
+    gate.fails(1).stdout_has("error[merged-back]").lacks("git reset");
+    work.run(&["check", "--base", base, "--rev", "main"]).fails(1).stdout_has("error[merged-back]");
     // On `main` alone nothing is wrong.
     work.run(&["check"]).success();
     let tip = work.id("localized/main");
@@ -44,9 +39,10 @@ fn told_and_taken_back(project: &Project, before: &str) {
         .stderr_has("error[merged-back]: kustomize-localize.lock: the localized branch was merged into its source")
         .lacks("added");
     assert_eq!(work.id("localized/main"), tip);
+    assert_eq!(taking_back(&gate), taking_back(&refused));
     run(project, work, &taking_back(&refused)).success();
     assert_eq!(content(work, "main"), before);
-    run(project, work, &refusal()).success();
+    work.run(&["check", "--base", base]).success().lacks("merged-back");
     // The branch goes on, and its history with it.
     work.run(&["branch"]).success().lacks("merged-back");
     work.git(&["merge-base", "--is-ancestor", &tip, "localized/main"]);
@@ -58,7 +54,8 @@ fn told_and_taken_back(project: &Project, before: &str) {
 /// Returns the command that takes a merge back.
 #[track_caller]
 fn taking_back(output: &Output) -> String {
-    let (_, command) = output.stderr.split_once("to take that back: ").unwrap();
+    let said = format!("{}{}", output.stdout, output.stderr);
+    let (_, command) = said.split_once("to take that back: ").unwrap();
     let command = command.lines().next().unwrap();
     assert!(command.starts_with("git revert --no-edit "), "{command}");
     command.to_owned()
@@ -76,7 +73,7 @@ fn a_branch_that_is_merged_back_is_reported() {
             work.commit("more");
             work.run(&["branch"]).success();
         }
-        let before = content(work, "main");
+        let (base, before) = (work.id("main"), content(work, "main"));
         let merge = match how {
             "at once" => "--ff-only",
             // Merged like a pull request.
@@ -86,9 +83,13 @@ fn a_branch_that_is_merged_back_is_reported() {
         work.git(&["merge", "--quiet", "--no-edit", merge, "localized/main"]);
         if how == "squashed" {
             let message = work.message("localized/main");
+            // Not yet.
+            work.run(&["check", "--staged", "--base", "HEAD"])
+                .fails(1)
+                .stdout_has("to take that back: git reset --merge");
             work.git(&["commit", "--quiet", "-m", &message]);
         }
-        told_and_taken_back(&project, &before);
+        told_and_taken_back(&project, &base, &before);
     }
 }
 
@@ -111,9 +112,34 @@ fn a_merge_back_is_reported_in_a_shallow_clone_too() {
 }
 
 #[test]
+fn a_gate_lets_the_branch_itself_grow() {
+    let project = locked();
+    let work = &project.work;
+    work.run(&["branch"]).success();
+    let tip = work.id("localized/main");
+    // It has the files before and after.
+    work.write("README.md", "More.\n");
+    work.commit("more");
+    work.run(&["branch"]).success();
+    work.run(&["check", "--rev", "localized/main", "--base", &tip]).success();
+    // `rules` of the base decide.
+    work.run(&["check", "--rev", "localized/main", "--base", "main"]).fails(1).stdout_has("error[merged-back]");
+    work.write(".kustomize-localize", "rules: {merged-back: off}\n");
+    work.commit("configure");
+    work.run(&["check", "--rev", "localized/main", "--base", "main"]).success().lacks("merged-back");
+    // What is staged and not committed is taken back so.
+    let before = content(work, "main");
+    work.git(&["merge", "--quiet", "--squash", "localized/main"]);
+    run(&project, work, "git reset --merge").success();
+    assert_eq!(content(work, "HEAD"), before);
+    assert_eq!(work.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn localizing_on_main_on_purpose_is_not_reported() {
     let project = locked();
     let work = &project.work;
+    let base = work.id("main");
     // Although git ignores what is added.
     work.write(".gitignore", "*.yaml\nlocalized-files\n");
     work.git(&["add", "-f", ".gitignore"]);
@@ -126,6 +152,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
     work.write(".kustomize-localize", "rules: {locked-reference: error}\n");
     work.commit("configure");
     work.run(&["check"]).success();
+    work.run(&["check", "--base", &base]).lacks("merged-back");
     work.run(&["branch"]).success().lacks("merged-back").lacks("added");
     let message = work.message("localized/main");
     assert!(!message.contains("Brought in:"), "{message}");
