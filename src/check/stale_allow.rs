@@ -7,8 +7,10 @@ use std::cell::LazyCell;
 
 use super::{Context, finding};
 use crate::config::{Comment, Config, Glob, is_placeholder};
+use crate::graph::Target;
 use crate::message::failure::shown;
 use crate::message::finding::{Finding, Rule, Span};
+use crate::targets;
 use crate::tree::path;
 
 /// The form that the help for a malformed comment shows.
@@ -35,12 +37,46 @@ pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
         let mut known = config.include.iter().chain(&config.exclude);
         known.any(|one| one.text == glob.text)
     };
-    let stale = |glob: &Glob| {
+    let unmatched = |glob: &Glob| {
         let message = format!("nothing matches `{}`", shown(&glob.text));
         let help = "remove it, or correct it".to_owned();
         stale(&said.file, glob.span, message, help)
     };
-    include.chain(exclude).filter(known).map(stale).collect()
+    let reached = said.exclude.iter().filter(known).filter_map(|glob| without_effect(context, said, glob, &roots));
+    include.chain(exclude).filter(known).map(unmatched).chain(reached).collect()
+}
+
+/// Returns what to say of a pattern of `exclude` that matches only kustomizations that are reached all the same.
+fn without_effect(context: &Context<'_>, said: &Config, glob: &Glob, roots: &[String]) -> Option<Finding> {
+    let graph = context.graph;
+    let own = graph.own_roots();
+    let is_covered = |directory: &str| glob.covers(directory);
+    let mut covered =
+        roots.iter().map(|place| path::parent(place)).filter(|directory| is_covered(directory)).peekable();
+    covered.peek()?;
+    // Objects in these directories are not looked at.
+    let has_objects =
+        || targets::candidates(context.tree).map_or(true, |all| all.iter().any(|file| glob.covers(path::parent(file))));
+    if !covered.all(|directory| own.contains_key(directory)) || has_objects() {
+        return None;
+    }
+    let referenced = context.edges().find_map(|(root, edge)| match edge.target {
+        Target::Root { id, remote: false } if root.source == 0 && !is_covered(&root.directory) => {
+            let directory = &graph.roots[id].directory;
+            let by = || format!("{}:{} references it", context.path(edge.from), edge.reference.line);
+            is_covered(directory).then(|| (directory.clone(), by()))
+        }
+        _ => None,
+    });
+    let deployed = || {
+        let mut all =
+            context.deployed.here.iter().flat_map(|one| one.target.roots(one.here).map(move |root| (one, root)));
+        let (one, root) = all.find(|(_, root)| is_covered(root))?;
+        Some((root.to_owned(), format!("{} deploys it", one.target.by())))
+    };
+    let (directory, by) = referenced.or_else(deployed)?;
+    let message = format!("`exclude: {}` has no effect on `{}`: {by}", shown(&glob.text), path::shown(&directory));
+    Some(stale(&said.file, glob.span, message, "remove the pattern, or what references the directory".to_owned()))
 }
 
 /// Returns what is stale about the entries of the configuration that give no reason.

@@ -61,10 +61,15 @@ pub(crate) fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Returns what to know about a rule, and how to change what it does, as Markdown.
 pub(crate) fn rule(rule: Rule) -> String {
     let (id, about, severity) = (rule.id(), rule.summary(), rule.default_level().name());
-    let allow = if rule.can_be_allowed() {
-        ", and an [exception](../manual/configuration.md#exceptions) lets one finding stay"
-    } else {
-        ""
+    let allow = match rule {
+        Rule::InvalidKustomization | Rule::InvalidTarget | Rule::Function => {
+            ", and an [exception](../manual/configuration.md#exceptions) lets one finding stay, but not one about \
+             something that could not be read as a whole"
+        }
+        rule if rule.can_be_allowed() => {
+            ", and an [exception](../manual/configuration.md#exceptions) lets one finding stay"
+        }
+        _ => "",
     };
     format!(
         "# {id}: {about}\n\n{}\n\nSeverity: `{severity}`. `rules: {{{id}: …}}` in the \

@@ -1,6 +1,6 @@
 //! Each clone says the same of a commit, whatever its remotes are.
 
-use super::{Repo, found};
+use super::{Repo, check, found};
 use crate::support::{Sandbox, config};
 
 const FLEET: &str = "https://github.com/acme/fleet";
@@ -91,4 +91,39 @@ fn the_remotes_of_a_clone_decide_nothing() {
         repo.commit(name);
         assert_eq!(same_everywhere(&repo), expected, "{name}");
     }
+}
+
+#[test]
+fn a_pattern_of_exclude_without_effect_is_reported() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("base/kustomization.yaml", "resources: [map.yaml]\n");
+    repo.write("base/map.yaml", config("base"));
+    repo.write("app/kustomization.yaml", "resources:\n- ../base\n");
+    repo.write(".kustomize-localize", "exclude: [base]\n");
+    repo.commit("Begin");
+    assert_eq!(found(&repo, &[]), ["stale-allow .kustomize-localize:1"]);
+    check(&repo, &[])
+        .success()
+        .stdout_has("`exclude: base` has no effect on `base`: app/kustomization.yaml:2 references it");
+    // It keeps something out.
+    repo.write("base/none/kustomization.yaml", "resources: [gone.yaml]\n");
+    repo.commit("more");
+    assert_eq!(found(&repo, &[]), [""; 0]);
+    repo.git(&["rm", "-r", "-q", "base/none"]);
+    // Objects in it are not looked at.
+    repo.write("base/map.yaml", app("x", FLEET, "apps/a"));
+    repo.commit("an object");
+    assert_eq!(found(&repo, &[]), [""; 0]);
+    // What is deployed is checked all the same.
+    repo.write("base/map.yaml", config("base"));
+    repo.write("app/kustomization.yaml", "resources: []\n");
+    repo.write("argo/web.yaml", app("web", FLEET, "base"));
+    repo.commit("deployed");
+    check(&repo, &[])
+        .success()
+        .stdout_has("`exclude: base` has no effect on `base`: Argo CD Application web (argo/web.yaml:1) deploys it");
+    repo.write(".kustomize-localize", "");
+    repo.commit("as the hint says");
+    assert_eq!(found(&repo, &[]), [""; 0]);
 }
