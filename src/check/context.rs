@@ -217,8 +217,8 @@ fn rule(kind: &TroubleKind) -> Option<Rule> {
         Failed => return None,
         OutOfScope | Restricted => Rule::OutOfScope,
         // The build works wherever they are.
-        Missing { absence: Absence::Ignored(..), .. }
-        | NoKustomization { absence: Absence::Ignored(..), .. }
+        Missing { absence: Absence::Ignored { .. }, .. }
+        | NoKustomization { absence: Absence::Ignored { .. }, .. }
         | Submodule { .. } => Rule::UntrackedPath,
         Missing { .. } | NoKustomization { .. } | Chart => Rule::MissingPath,
         Problem(_) | BadKustomization { .. } | Refused | Cycle => Rule::InvalidKustomization,

@@ -4,9 +4,10 @@
 //! Every lock of the tree is looked at: the one at the top with the `localized-files` that it lists, and
 //! those of copies, which own all of their directory.
 
-use super::{Context, finding};
+use super::{Checking, Context, finding};
 use crate::message::failure::{command, pathspec, stage};
 use crate::message::finding::{Finding, Rule};
+use crate::record::history::PREFIX;
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::{self, path};
@@ -23,12 +24,14 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, difference: &Difference) -> Finding {
-    let again = again(context, directory, lock, place);
+    let again = || again(context, directory, lock, place);
     let on_disk = || context.input.absences.is_some_and(|absences| absences.is_on_disk(place));
     let help = match difference {
         Difference::Missing if on_disk() => vec![stage([place])],
-        Difference::Missing | Difference::NoFile | Difference::Mode => vec![again],
-        Difference::Edited { .. } => vec![again, "what should be different belongs in an overlay".to_owned()],
+        Difference::Missing | Difference::NoFile | Difference::Mode => again(),
+        Difference::Edited { .. } => {
+            again().into_iter().chain(["put your own changes upstream or in an overlay".to_owned()]).collect()
+        }
         Difference::Unlisted { .. } => {
             let name = pathspec(&path::join(directory, LOCK_NAME));
             vec![format!("the lock was edited; to take it as it was: {}", command("git checkout HEAD --", [name]))]
@@ -43,17 +46,34 @@ fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, d
 }
 
 /// Returns what restores what the lock lists.
-fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> String {
+fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> Vec<String> {
     let name = path::join(directory, LOCK_NAME);
     if let Some(target) = &lock.target {
-        return format!("make the copy of `{target}` again with `--overwrite`, in the scope that `{name}` names");
+        return vec![format!("make the copy of `{target}` again with `--overwrite`, in the scope that `{name}` names")];
+    }
+    if let Some(source) = source(context).filter(|_| lock.trailers) {
+        let committed = matches!(context.input.checking, Checking::Commit { .. });
+        let undo = format!("undo what is not committed: {}", command("git checkout HEAD --", [pathspec(place)]));
+        let switch = command("git switch", [source]);
+        let branch = format!("make the branch again: {switch} && git kustomize-localize branch --overwrite");
+        return Some(undo).filter(|_| !committed).into_iter().chain([branch]).collect();
     }
     // Named by the root beside them: without one every locked URL of the repository would be localized.
     let root = path::parent(stored::home(place).unwrap_or(directory));
     match tree::kustomization_in(context.tree, root) {
-        Ok(Some(_)) => command("git kustomize-localize vendor --overwrite", [format!(":/{root}")]),
-        _ => format!("bring back the kustomization in `{}`, which these files belong to", path::shown(root)),
+        Ok(Some(_)) => vec![command("git kustomize-localize vendor --overwrite", [format!(":/{root}")])],
+        _ => vec![format!("bring back the kustomization in `{}`, which these files belong to", path::shown(root))],
     }
+}
+
+/// Returns the branch from which the localized branch is made that is looked at; none where it is another one.
+fn source(context: &Context<'_>) -> Option<String> {
+    let name = match &context.input.checking {
+        Checking::Commit { rev, .. } if rev != "HEAD" => rev.clone(),
+        _ => context.input.absences?.head()?,
+    };
+    let (_, source) = name.split_once(PREFIX)?;
+    Some(source.to_owned())
 }
 
 #[cfg(test)]

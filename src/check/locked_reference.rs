@@ -12,7 +12,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     fulfilled
         .map(|one| {
             let message = format!("`{}` is locked, but not localized", one.shown());
-            let help = remote_reference::help(context, one, Vec::new());
+            let help = vec![remote_reference::bring_in(context, one.root)];
             context.at_reference(Rule::LockedReference, one.edge, message, help)
         })
         .chain(remote_chart::find_locked(context))

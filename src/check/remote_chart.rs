@@ -9,11 +9,13 @@
 //! A chart without a repository that is not there is a path that names nothing: `missing-path`.
 
 use super::Context;
+use super::remote_reference::bring_in;
 use crate::config::{Config, FILE_NAME};
 use crate::graph::{Chart, Place};
 use crate::message::failure::stage;
 use crate::message::finding::{Finding, Rule};
 use crate::record::LOCK_NAME;
+use crate::tree::path;
 
 /// Returns the charts that would be downloaded.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -36,8 +38,10 @@ fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
         }
         let (name, repo) = (&chart.name, wanted.repo.shown());
         let version = if wanted.version.is_empty() { "in its newest version" } else { &wanted.version };
+        let odd = wanted.odd_repository();
         let message = match &chart.place {
             Place::There(_) => return None,
+            Place::Outside | Place::Missing(_) if odd.is_some() => odd.unwrap_or_default(),
             Place::Outside => format!(
                 "the chart `{name}` {version} of {repo} is looked for in `{}`, out of the repository, and downloaded there",
                 chart.home
@@ -50,7 +54,8 @@ fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
             }
         };
         let rule = if locked { Rule::LockedReference } else { Rule::RemoteChart };
-        let finding = context.at_note(rule, &graph.notes[chart.note], message, help(context, chart));
+        let help = if locked { vec![bring_in(context, chart.root)] } else { help(context, chart) };
+        let finding = context.at_note(rule, &graph.notes[chart.note], message, help);
         let finding = Finding {
             reference: [&repo, name, &wanted.version].map(|part| part.trim()).join(" ").trim_end().to_owned(),
             subject: wanted.subject(),
@@ -76,6 +81,12 @@ fn help(context: &Context<'_>, chart: &Chart) -> Vec<String> {
         }
         Place::Missing(directory) if context.input.absences.is_some_and(|absences| absences.is_on_disk(directory)) => {
             vec![format!("it is there, but not added: {}", stage([directory]))]
+        }
+        Place::Missing(_) if chart.wanted.as_ref().is_some_and(|wanted| wanted.odd_repository().is_some()) => {
+            let below = path::join(&chart.home, &chart.name);
+            vec![format!(
+                "write the https, http or oci URL of its repository; or take `repo` and `version` out, and put the chart into `{below}`"
+            )]
         }
         _ => vec![lock_charts(context.config)],
     }

@@ -8,10 +8,12 @@ mod component;
 
 use super::Context;
 use super::remotes::RemoteUse;
+use crate::graph::RootId;
 use crate::message::failure::command;
 use crate::message::finding::{Finding, Rule};
+use crate::record::{LOCK_NAME, stored};
 use crate::reference::{self, Pin};
-use crate::tree::LOCK_COMMAND;
+use crate::tree::{LOCK_COMMAND, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
@@ -39,9 +41,7 @@ pub(super) fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<Str
     if spec.is_none() || one.pin() != Some(Pin::ShortCommit) {
         help.push(format!("keep the URL, and lock what it is now: {LOCK_COMMAND}"));
         if !context.is_owned(context.path(one.edge.from)) {
-            // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
-            let root = format!(":/{}", context.graph.roots[one.root].directory);
-            help.push(format!("or bring it in, here: {}", command("git kustomize-localize vendor", [root])));
+            help.push(format!("or {}", bring_in(context, one.root)));
         }
     }
     if spec.is_some() {
@@ -51,6 +51,15 @@ pub(super) fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<Str
         );
     }
     help
+}
+
+/// Returns how what a root names is localized where it stands: in localized files, with the root beside them.
+pub(super) fn bring_in(context: &Context<'_>, root: RootId) -> String {
+    let directory = &context.graph.roots[root].directory;
+    let within = path::join(directory, LOCK_NAME);
+    let directory = stored::home(&within).map_or(&**directory, path::parent);
+    // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
+    format!("bring it in, here: {}", command("git kustomize-localize vendor", [format!(":/{directory}")]))
 }
 
 #[cfg(test)]

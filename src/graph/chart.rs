@@ -106,18 +106,26 @@ impl ChartRef {
         Some(self.version.as_str()).filter(|version| !version.is_empty())
     }
 
+    /// Returns why no chart can be brought in from its repository, by the text of that.
+    pub(crate) fn odd_repository(&self) -> Option<String> {
+        match self.repo.exposed().split_once("://") {
+            Some(("https" | "http" | "oci", _)) => None,
+            Some(_) => Some(format!("`repo: {}` is not an https, http or oci URL", self.repo.shown())),
+            None => Some(format!("`repo: {}` is not a URL", self.repo.shown())),
+        }
+    }
+
     /// Refuses what helm, or a path, could take for something else.
     pub(crate) fn refuse_unsafe(&self) -> Result<()> {
         let texts = [self.repo.exposed(), &self.name, &self.version];
-        let scheme = self.repo.exposed().split_once("://").map(|(scheme, _)| scheme);
         let is_refused = texts.iter().any(|text| text.contains(char::is_control) || text.starts_with('-'))
             || matches!(self.name.as_str(), "." | "..")
             || self.name.contains(['/', '\\', ':'])
             || self.version.contains(['/', '\\']);
-        let why = match scheme {
-            _ if is_refused => "helm or a path could take a part of it for something else",
-            Some("https" | "http" | "oci") => return Ok(()),
-            _ => "its repository has no https, http or oci URL",
+        let why = match self.odd_repository() {
+            _ if is_refused => "helm or a path could take a part of it for something else".to_owned(),
+            None => return Ok(()),
+            Some(why) => why,
         };
         Err(Failure::new(format!("the chart {} is refused: {why}", self.upstream())).hint(ANEW))
     }

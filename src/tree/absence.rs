@@ -16,8 +16,14 @@ pub enum Absence {
     /// It is on disk, but not in the tree: git does not track it, or it is not staged (not
     /// committed, where the tree is a commit).
     Untracked,
-    /// It is kept out of git by a rule, at this place, with this pattern. It may be on disk.
-    Ignored(String, String),
+    /// It is kept out of git by a rule.
+    Ignored {
+        /// Where that stands.
+        rule: String,
+        pattern: String,
+        /// Whether it is on disk all the same; none where that does not matter, for a commit.
+        on_disk: Option<bool>,
+    },
 }
 
 /// Explains why paths are missing.
@@ -42,6 +48,11 @@ impl Absences {
         top.is_some_and(|top| top.join(path).symlink_metadata().is_ok())
     }
 
+    /// Returns the branch that is checked out, as `refs/heads/main`.
+    pub fn head(&self) -> Option<String> {
+        self.here.head().ok().flatten()
+    }
+
     /// Returns whether `git restore` can bring back `path` (from the top): whether HEAD holds it.
     fn is_in_head(&self, path: &str) -> bool {
         let entry = || {
@@ -54,7 +65,10 @@ impl Absences {
     /// Returns why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
         match self.ignored(path) {
-            Some((place, pattern)) => Absence::Ignored(place, pattern),
+            Some((rule, pattern)) => {
+                let on_disk = self.on_disk.then(|| self.is_on_disk(path));
+                Absence::Ignored { rule, pattern, on_disk }
+            }
             None if self.is_on_disk(path) => Absence::Untracked,
             None if self.is_in_head(path) => Absence::Deleted,
             None => Absence::Nowhere,

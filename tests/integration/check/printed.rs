@@ -209,3 +209,88 @@ fn every_other_command_makes_nothing_worse() {
     let expected = ["edited-copy", "missing-path", "remote-reference", "untracked-path"];
     assert_eq!(follow(&world), rules(&expected));
 }
+
+#[test]
+fn a_locked_reference_is_brought_in() {
+    let world = world();
+    let work = &world.work;
+    work.write(".kustomize-localize", "rules: {locked-reference: error}\n");
+    work.commit("no URL");
+    assert_eq!(follow(&world), rules(&["locked-reference"]));
+    let findings = check(work);
+    assert_eq!(findings[0].1, ["git kustomize-localize vendor :/apps/a"]);
+}
+
+#[test]
+fn an_edit_on_a_localized_branch_is_taken_back() {
+    let world = world();
+    let work = &world.work;
+    work.git(&["checkout", "--quiet", "-B", "plain"]);
+    work.run(&["branch"]).success();
+    work.git(&["checkout", "--quiet", "localized/plain"]);
+    let file = "apps/a/localized-files/github.com/acme/lib/v1/web/map.yaml";
+    for is_committed in [false, true] {
+        work.write(file, "# edited\n");
+        if is_committed {
+            work.commit("edited");
+        } else {
+            work.git(&["add", "--all"]);
+        }
+        let found = check(work);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let [undo, again] = found[0].1.as_slice() else { panic!("{found:?}") };
+        assert_eq!(again, "git switch plain && git kustomize-localize branch --overwrite");
+        if is_committed {
+            shell(work, "", again).success();
+            assert_eq!(work.show("localized/plain", file), config_map("lib"));
+            work.run(&["check", "--rev", "localized/plain"]).success();
+        } else {
+            shell(work, "", undo).success();
+            assert_eq!(check(work), []);
+        }
+    }
+    // The same from elsewhere.
+    work.git(&["checkout", "--quiet", "localized/plain"]);
+    work.write(file, "# edited\n");
+    work.commit("edited");
+    work.git(&["checkout", "--quiet", "plain"]);
+    let output = work.run(&["check", "--rev", "localized/plain"]);
+    output.fails(1).stdout_has("git switch plain && git kustomize-localize branch --overwrite").lacks("vendor");
+}
+
+#[test]
+fn a_chart_needs_the_url_of_a_repository() {
+    let world = world();
+    let work = &world.work;
+    let chart = |rest: &str| format!("helmCharts:\n- {{name: x, {rest}}}\n");
+    work.write("m/kustomization.yaml", chart("repo: ../base"));
+    work.commit("chart");
+    let output = work.run(&["check"]);
+    output.fails(1).stdout_has("error[remote-chart]: `repo: ../base` is not a URL");
+    output.lacks("newest version").lacks("helm: true").lacks("--add-allow");
+    work.write("m/kustomization.yaml", chart("repo: s3://bucket/charts"));
+    work.run(&["check"]).fails(1).stdout_has("`repo: s3://bucket/charts` is not an https, http or oci URL");
+    // What the hint says.
+    work.write("m/kustomization.yaml", "helmCharts:\n- name: x\n");
+    work.write("m/charts/x/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n");
+    work.write("m/charts/x/values.yaml", "");
+    work.commit("here");
+    work.run(&["check"]).success();
+}
+
+#[test]
+fn an_ignored_path_that_is_not_there_is_not_staged() {
+    let world = world();
+    let work = &world.work;
+    work.write("m/kustomization.yaml", "secretGenerator: [{name: a, envs: [s.env]}]\n");
+    work.write(".gitignore", "\n*.env\n");
+    work.commit("ignored");
+    let said = |output: &crate::support::Output| {
+        output.stdout_has("`m/s.env` does not exist, and git ignores it (.gitignore:2)").lacks("git add");
+    };
+    said(work.run(&["check"]).success());
+    said(work.run(&["check", "--staged"]).success());
+    work.run(&["check", "--rev", "HEAD"]).success().lacks("git add").stdout_has("git ignores `m/s.env`");
+    work.write("m/s.env", "a=b\n");
+    assert_eq!(follow(&world), rules(&["untracked-path"]));
+}

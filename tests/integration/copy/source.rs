@@ -186,7 +186,11 @@ fn uncommitted_files_are_reported_with_the_reason() {
                 "hint: git add -f -- :/other/untracked.yaml",
                 "resources[1]: `other/staged.yaml` is on disk, but not committed",
                 "resources[2]: there is no `example/none`",
-                "git ignores `other/secret.env`: by `*.env` in .gitignore:2",
+                if on_disk {
+                    "git ignores `other/secret.env`: by `*.env` in .gitignore:2"
+                } else {
+                    "`other/secret.env` does not exist, and git ignores it (.gitignore:2)"
+                },
                 "there is no `other/nowhere.pem`",
             ],
         );

@@ -75,8 +75,8 @@ fn texts_like_helm_options_never_reach_helm() {
         (REPO, "a/nginx", "1.2.3", dash),
         (REPO, "nginx", "1/../../2", dash),
         (REPO, "nginx", "1\\n2", dash),
-        ("file:///srv/charts", "nginx", "1.2.3", "no https"),
-        ("/srv/charts", "nginx", "1.2.3", "no https"),
+        ("file:///srv/charts", "nginx", "1.2.3", "`repo: file:///srv/charts` is not an https"),
+        ("/srv/charts", "nginx", "1.2.3", "`repo: /srv/charts` is not a URL"),
     ]
     .into_iter()
     .enumerate()
