@@ -37,9 +37,12 @@ impl Earlier {
                 && !self.named.contains(&graph.roots[one.root].directory)
                 && graph.reach([one.root], |_, _, _| true).is_disjoint(&is_stale)
         };
-        let verdict = |one: &Affected| match self.verified.has_not_built(&one.name) {
-            true => Verdict::NotBuilt { reason: "as recorded: nothing that it is built from has changed".to_owned() },
-            false => Verdict::VerifiedBefore,
+        let verdict = |one: &Affected| {
+            if self.verified.has_not_built(&one.name) {
+                let reason = "as recorded: nothing that it is built from has changed";
+                return Verdict::NotBuilt { reason: reason.to_owned() };
+            }
+            Verdict::VerifiedBefore
         };
         Ok(affected.iter().map(|one| is_covered(one).then(|| verdict(one))).collect())
     }

@@ -371,11 +371,7 @@ impl Outcome for Diff {
         let failed = if failures.is_empty() { String::new() } else { messages::failures(&failures) };
         let unlocked = self.unlocked(output.verbose).map_or(String::new(), |text| messages::warning(&text, None));
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
-        format!(
-            "{}{unlocked}{failed}{now_remote}{}\n",
-            unknown(&self.unbuilt, &self.unread),
-            self.counts()
-        )
+        format!("{}{unlocked}{failed}{now_remote}{}\n", unknown(&self.unbuilt, &self.unread), self.counts())
     }
 
     fn status(&self) -> u8 {

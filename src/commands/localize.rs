@@ -386,10 +386,8 @@ impl<'a> Run<'a> {
         let before = before.map(|lock| (**lock).clone()).unwrap_or_default();
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
         let (dry_run, is_branch) = (request.how.dry_run, destination.branch().is_some());
-        let discarded = match request.how.overwrite {
-            true => destination.discarded(self.held.as_ref(), &plan)?,
-            false => Discarded::default(),
-        };
+        let overwritten = request.how.overwrite.then(|| destination.discarded(self.held.as_ref(), &plan));
+        let discarded = overwritten.transpose()?.unwrap_or_default();
         let mut delivered = Delivered::default();
         let status = match differs.or_else(|| withheld(&plan.changes, &plan.warnings, dry_run, is_branch)) {
             Some(status) => {

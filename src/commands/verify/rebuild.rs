@@ -53,12 +53,12 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
             .hint("verify the branch itself, for example: git kustomize-localize verify localized/main")
     })?;
     let Some(source) = here.commit(source)? else {
-        return Err(match here.is_shallow()? {
-            true => Failure::new(format!("this shallow clone lacks the source commit {source}"))
-                .hint("git fetch --unshallow"),
-            false => Failure::new(format!("the source commit {source} is not in this repository")),
-        }
-        .into());
+        let failure = if here.is_shallow()? {
+            Failure::new(format!("this shallow clone lacks the source commit {source}")).hint("git fetch --unshallow")
+        } else {
+            Failure::new(format!("the source commit {source} is not in this repository"))
+        };
+        return Err(failure.into());
     };
     let whole = object_id(whole)?;
     let tree = GitTree::of_here(here.clone(), whole)?;
