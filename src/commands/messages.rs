@@ -113,7 +113,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
         out += &format!("{mark} {}: `-v` shows all\n", counted(more, "more error"));
     }
     let exceptions = groups.iter().flatten().filter_map(|one| one.exception.as_deref());
-    let leave = leave(&exceptions.collect::<Vec<_>>(), "to leave it remote, run `git kustomize-localize init`, or add");
+    let leave = leave(&exceptions.collect::<Vec<_>>(), verbose);
     if !leave.is_empty() {
         out += &format!("{hint} {}", lines(leave));
     }
@@ -121,10 +121,12 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
 }
 
 /// Returns how these are left remote: a line that says what to do, then the entries; nothing where there are none.
-fn leave(exceptions: &[&Exception], how: &str) -> Vec<String> {
+fn leave(exceptions: &[&Exception], verbose: bool) -> Vec<String> {
     let entries = Config::entries(exceptions);
-    let hint = (!entries.is_empty()).then(|| format!("{how} to `allow` in `{FILE_NAME}`:"));
-    hint.into_iter().chain(entries.into_iter().map(|entry| format!("  {entry}"))).collect()
+    let hint = format!("to leave it remote, run `git kustomize-localize init`, or add to `allow` in `{FILE_NAME}`:");
+    let hint = (!entries.is_empty()).then_some(hint);
+    let entries = entries.into_iter().map(|entry| format!("  {entry}"));
+    hint.into_iter().chain(first(entries, if verbose { usize::MAX } else { NAMED })).collect()
 }
 
 /// Returns the failures, those that differ in their places alone together, in the order of the first of each.
