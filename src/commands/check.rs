@@ -222,7 +222,8 @@ pub(super) fn once_written(workspace: &Workspace, changes: &Changes, config: &Co
         return Err(Failure::new("only a working tree can be changed").into());
     };
     let tree = Rc::new(changed(OverlayTree::new(tree.clone()), changes));
-    let checked = Opened { here: repo.clone(), checking: Checking::WorkingTree, tree }.check(&[], config, None)?;
+    let opened = Opened { here: repo.clone(), checking: Checking::WorkingTree, tree, lacks_some: false };
+    let checked = opened.check(&[], config, None)?;
     if checked.failures.is_empty() { Ok(checked) } else { Err(Failures(checked.failures)) }
 }
 
