@@ -158,17 +158,19 @@ mod tests {
 
     #[test]
     fn the_configuration_alone_accepts_it() {
-        for (entry, count) in [
-            ("- {chart: charts.example, refs: any, reason: r}", 0),
-            ("- {url: github.com/o, refs: any, reason: r}", 0),
-            ("- {chart: other.example, refs: any, reason: r}", 1),
+        for (entry, count, is_stale) in [
+            ("- {chart: charts.example, refs: any, reason: r}", 0, false),
+            ("- {chart: 'https://charts.example/stable#web@1.2.3', reason: r}", 0, false),
+            // What leads there is locked.
+            ("- {url: github.com/o, refs: any, reason: r}", 1, false),
+            ("- {chart: other.example, refs: any, reason: r}", 1, true),
         ] {
             let scene = scene(CHART).config(&format!("allow:\n{entry}\n"));
             let findings = scene.check().findings;
             let failing = findings.iter().filter(|finding| finding.fails());
             assert_eq!(failing.count(), count, "{entry} {findings:?}");
             let stale = findings.iter().any(|one| one.rule == Rule::StaleAllow);
-            assert_eq!(stale, count == 1, "{entry} {findings:?}");
+            assert_eq!(stale, is_stale, "{entry} {findings:?}");
         }
         for (rules, count) in [("", 1), (", rules: [function]", 0)] {
             let entry = format!("allow:\n- {{image: gcr.io/x, refs: any{rules}, reason: r}}\n");

@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn what_only_others_need_is_not_stale() {
-        let lock = "version: 1\nremotes:\n  - url: https://github.com/acme/bases\n    ref: v1\n    commit: 0123456789012345678901234567890123456789\n    paths: [web]\n";
+        let lock = "version: 1\nremotes:\n  - url: https://github.com/acme/bases\n    ref: v1\n    commit: 0123456789012345678901234567890123456789\n    paths: {web: {}}\n";
         let scene = || {
             Scene::default()
                 .file("clusters/source.yaml", &source(""))

@@ -97,20 +97,16 @@ fn references(count: usize, directory: &str) -> (String, String) {
     (format!("{directory}kustomization.yaml"), text)
 }
 
-/// A lock of the same references, each but the first named by the one before.
+/// A lock of the same references, each but the last names the next one.
 fn lock(count: usize) -> (String, String) {
     let mut text = "version: 1\nremotes:\n".to_owned();
     for number in 0..count {
-        writeln!(
-            text,
-            "- url: https://github.com/o/r{number:07}\n  ref: v1\n  commit: {}\n  paths: [.]",
-            "0".repeat(40)
-        )
-        .unwrap();
-        if let Some(before) = number.checked_sub(1) {
-            let before = format!("https://github.com/o/r{before:07}?ref=v1");
-            writeln!(text, "  through: ['{before}']").unwrap();
-        }
+        writeln!(text, "- url: https://github.com/o/r{number:07}\n  ref: v1\n  commit: {}\n  paths:", "0".repeat(40))
+            .unwrap();
+        let next = number + 1;
+        let names =
+            if next < count { format!("names: ['https://github.com/o/r{next:07}?ref=v1']") } else { String::new() };
+        writeln!(text, "    '.': {{{names}}}").unwrap();
     }
     ("kustomize-localize.lock".to_owned(), text)
 }

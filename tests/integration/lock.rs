@@ -1,5 +1,6 @@
 mod command;
 mod conflicts;
+mod decides;
 mod entries;
 mod init;
 mod sbom;

@@ -42,9 +42,11 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
     let mut seen = BTreeSet::new();
     for (index, entry) in lock.left.iter().enumerate() {
         let upstream = entry.upstream();
-        let both = || match held.contains(&upstream) {
-            true => Err(format!("`{}` is in `remotes` and in `left`", shown(&upstream.to_string()))),
-            false => Ok(()),
+        let both = || {
+            if held.contains(&upstream) {
+                return Err(format!("`{}` is in `remotes` and in `left`", shown(&upstream.to_string())));
+            }
+            Ok(())
         };
         let checked = left(entry).and_then(|()| once(seen.insert(upstream.clone()), "entry", &upstream));
         checked.and_then(|()| both()).map_err(at("left", index))?;

@@ -13,7 +13,8 @@ const CHARTS: &str = "https://charts.example.com/stable";
 /// A lock that holds each of the URLs.
 fn lock() -> String {
     let (digest, commit) = ("0".repeat(64), "1".repeat(40));
-    let git = |url: &str| format!("- {{url: \"{url}\", ref: v1, commit: \"{commit}\", paths: [\".\", a]}}\n");
+    let git =
+        |url: &str| format!("- {{url: \"{url}\", ref: v1, commit: \"{commit}\", paths: {{\".\": {{}}, a: {{}}}}}}\n");
     format!(
         "version: 1\nremotes:\n- {{url: \"{FILE}\", sha256: \"{digest}\", size: 1}}\n{}{}\
          - {{url: \"{CHARTS}\", chart: web, version: 1.2.3, sha256: \"{digest}\", size: 1}}\n",

@@ -98,7 +98,7 @@ fn remote_files_go_beside_the_kustomization_that_names_them() {
     let lock = world.work.read(LOCK);
     for part in [
         "  - url: https://github.com/acme/lib\n    ref: v1\n",
-        "    through: [\"https://github.com/acme/lib?ref=v1\"]\n",
+        "      web:\n        names:\n          - https://github.com/acme/deep//app?ref=v1\n",
         "  - path: overlays/dev/localized-files/files.example.com/v1/app.yaml\n    mode: \"100644\"\n",
         &format!("  - path: {LIB}/web/kustomization.yaml\n"),
         "    rewritten:\n      localized-files/github.com/acme/deep/v1/app: https://github.com/acme/deep//app?ref=v1\n",

@@ -253,7 +253,7 @@ const FIELDS: [&str; 13] = [
     "remotes ref",
     "remotes commit",
     "remotes paths",
-    "remotes through",
+    "remotes names",
     "remotes sha256",
     "remotes size",
     "files path",

@@ -46,7 +46,7 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     // Whether helm could bring it in or not decides nothing.
     allow(&stage, &format!("{LEAVE_CHART}\nhelm: true"));
     work.run_as_is(&IN_PLACE).success();
-    assert!(lock_on_branch(&stage).contains("accepted: true"));
+    assert!(lock_on_branch(&stage).contains("left:\n"));
     assert_eq!(stage.pulls(), [""; 0]);
     gates(&stage, 0);
 }
@@ -76,7 +76,7 @@ fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
     allow(&stage, LEAVE_CHART);
     work.run(&["check"]).success();
     work.run(&["lock", "--offline"]).success();
-    assert!(stage.lock().contains("accepted: true"));
+    assert!(stage.lock().contains("left:\n"));
     work.decide("");
     work.run(&["check"]).fails(1);
     work.decide("helm: true\n");
@@ -97,7 +97,7 @@ fn a_function_of_an_upstream_is_reported_until_it_is_accepted() {
     work.run(&["check"])
         .fails(1)
         .stdout_has("app/kustomization.yaml:2:3")
-        .stdout_has(&format!("{BASE} > example.com/fn:v1"));
+        .stdout_has(&format!("{BASE} > docker://example.com/fn:v1"));
     work.run(&IN_PLACE).fails(1).stderr_has("error[function]: ");
     allow(&stage, "- {image: 'example.com/fn:v1', rules: [function], reason: ours}");
     work.run(&["check"]).success();
@@ -128,7 +128,7 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
         let base = show("app/localized-files/example.com/acme/base/v1/kustomization.yaml");
         assert!(base.contains(gone), "{base}");
         let lock = lock_on_branch(&stage);
-        assert!(lock.contains(&format!("  - url: {gone}\n    through: [")), "{lock}");
+        assert!(lock.contains(&format!("  - url: {gone}\n    reason: gone for good\n")), "{lock}");
         lock
     };
     let lock = run();
@@ -145,10 +145,12 @@ fn an_edited_record_accepts_nothing() {
     work.decide("rules: {remote-chart: warning}\n");
     work.run(&IN_PLACE).success();
     work.git(&["switch", "-q", "localized/main"]);
+    let left =
+        "left:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: 1.2.3\n    reason: r\nfiles:\n";
     let lock = stage.lock();
-    let accepted = lock.replace("helm: true` only\"\n", "helm: true` only\"\n    accepted: true\n");
-    assert_ne!(lock, accepted);
-    work.write("kustomize-localize.lock", accepted);
+    let edited = lock.replace("files:\n", left);
+    assert_ne!(lock, edited);
+    work.write("kustomize-localize.lock", edited);
     work.commit("mine");
     work.run(&["verify"]).fails(1);
 }
@@ -209,7 +211,7 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
         work.run(&["lock"]).success();
         let before = stage.lock();
         work.write(".kustomize-localize", "helm: true\n");
-        assert!(before.contains("`helm: true` only"), "{before}");
+        assert!(!before.contains("left:"), "{before}");
         for is_there in [true, false] {
             if !is_there {
                 work.remove("kustomize-localize.lock");
@@ -219,9 +221,9 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
             work.run(&["lock"]).fails(1).stderr_has(LABEL);
             let lock = work.path().join("kustomize-localize.lock");
             let lock = std::fs::read_to_string(lock).unwrap_or_default();
-            // What is behind an entry that stays is known to be left.
+            // What an entry that stays names is known.
             let stays = !own && is_there;
-            assert_eq!(lock.contains("`helm: true` only"), stays, "{lock}");
+            assert_eq!(lock.contains(LABEL), stays, "{lock}");
             assert_eq!(lock.contains(BASE.trim_end_matches("?ref=v1")), stays, "{lock}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{BASE, CHART, LABEL, REPO, STAND_IN, Stage, read};
+use super::{CHART, LABEL, REPO, STAND_IN, Stage, read};
 
 #[test]
 fn a_remote_chart_is_pulled_once_and_put_where_kustomize_looks() {
@@ -186,8 +186,7 @@ fn a_chart_of_a_remote_root_comes_with_it() {
     assert_eq!(read(&root.join("kustomization.yaml")), CHART);
     assert!(root.join("charts/nginx-1.2.3/nginx/templates/_helpers.tpl").exists());
     let lock = read(&copy.join("kustomize-localize.lock"));
-    let through = format!("    through: [\"{BASE}\"]\n");
-    assert!(lock.contains(&through), "{lock}");
+    assert!(lock.contains(&format!("        names:\n          - {LABEL}\n")), "{lock}");
 }
 
 #[test]

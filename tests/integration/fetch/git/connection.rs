@@ -264,7 +264,7 @@ fn what_is_said_about_a_repository_is_told_from_its_name() {
     let commit = "1".repeat(40);
     repo.write(
         "kustomize-localize.lock",
-        format!("version: 1\nremotes:\n- url: {url}\n  ref: main\n  commit: {commit}\n  paths: [.]\n"),
+        format!("version: 1\nremotes:\n- url: {url}\n  ref: main\n  commit: {commit}\n  paths: {{.: {{}}}}\n"),
     );
     repo.commit("locked");
     for (status, said) in [

@@ -1,0 +1,232 @@
+//! The lock decides: what it holds is localized, whatever an exception says, and an entry changes for no other reason
+//! than what it names.
+
+use crate::support::{Output, Random, World, config_map};
+
+const LOCK: &str = "kustomize-localize.lock";
+const CONFIG: &str = ".kustomize-localize";
+const LIB: &str = "https://github.com/acme/lib//web?ref=v1";
+const DEEP: &str = "https://github.com/acme/deep//app?ref=v1";
+
+fn name(world: &World, urls: &[&str]) {
+    let entries: String = urls.iter().map(|url| format!("- {url}\n")).collect();
+    world.work.write("app/kustomization.yaml", format!("resources:\n{entries}"));
+}
+
+fn run(world: &World, args: &[&str]) -> Output {
+    world.work.run(args)
+}
+
+/// Returns a repository that has locked `LIB`, and what that names.
+fn locked() -> World {
+    let world = World::acme();
+    name(&world, &[LIB]);
+    run(&world, &["lock"]).success();
+    world.work.commit("locked");
+    world
+}
+
+#[test]
+fn an_exception_over_what_is_locked_waits_for_lock() {
+    let world = locked();
+    run(&world, &["branch", "--no-verify"]).success();
+    let base = world.work.id("HEAD");
+    // A wide one, written by a person for something else.
+    world.work.write(CONFIG, "allow:\n- {url: github.com/acme, refs: any, reason: ours}\n");
+    world.work.commit("allow");
+    let before = world.work.read(LOCK);
+    run(&world, &["check"]).success();
+    run(&world, &["check", "--base", &base]).success();
+    run(&world, &["branch", "--no-verify"]).success().lacks("now remote");
+    assert!(!world.work.show("localized/main", "app/kustomization.yaml").contains("https:"));
+    assert_eq!(world.work.read(LOCK), before);
+
+    // The change that locks again is told of: by `lock`, by the gate, by `diff` and by the branch.
+    let base = world.work.id("HEAD");
+    let says = format!("now remote: {LIB} (allowed by {CONFIG}:2)\n");
+    run(&world, &["lock"]).success().stdout_has(&format!("  {says}")).stdout_has("dropped https://github.com/acme/lib");
+    let lock = world.work.read(LOCK);
+    assert!(
+        !lock.contains("remotes:") && lock.contains(&format!("left:\n  - url: {LIB}\n    reason: ours\n")),
+        "{lock}"
+    );
+    world.work.commit("locked again");
+    let gate = run(&world, &["check", "--base", &base]);
+    gate.fails(1).stdout_has("error[new-exception]").stdout_has(&format!("`{LIB}` was localized, and is remote now"));
+    run(&world, &["diff", &base]).stderr_has(&says);
+    run(&world, &["branch", "--no-verify"]).success().stdout_has(&format!("  {says}"));
+    assert!(world.work.show("localized/main", "app/kustomization.yaml").contains(LIB));
+    // Taken back, it is localized again.
+    world.work.remove(CONFIG);
+    run(&world, &["check"]).fails(1);
+    run(&world, &["lock"]).success();
+    assert_eq!(world.work.read(LOCK), before);
+}
+
+#[test]
+fn one_dead_ref_leaves_no_live_one_remote() {
+    let world = World::acme();
+    let urls = ["https://github.com/acme/lib?ref=nosuch", LIB, "https://github.com/acme/lib//other?ref=v1"];
+    name(&world, &urls);
+    run(&world, &["init"]).success().stdout_has("https://github.com/acme/lib?ref=nosuch");
+    world.work.commit("init");
+    let base = world.work.id("HEAD");
+    run(&world, &["check"]).success();
+    run(&world, &["branch", "--no-verify"]).success().stdout_has("2 references rewritten");
+    let text = world.work.show("localized/main", "app/kustomization.yaml");
+    assert_eq!(text.matches("https:").count(), 1, "{text}");
+    // With a reason written, another branch of the same repository still does not pass.
+    let config = world.work.read(CONFIG).replace("TODO", "gone upstream");
+    world.work.write(CONFIG, config);
+    name(&world, &[&urls[..], &["https://github.com/acme/lib?ref=some-branch"]].concat());
+    world.work.commit("another branch");
+    run(&world, &["check", "--base", &base]).fails(1).stdout_has("error[remote-reference]");
+    run(&world, &["branch", "--no-verify"]).fails(1);
+}
+
+#[test]
+fn what_a_merge_lost_is_found_and_mended() {
+    let world = locked();
+    let before = world.work.read(LOCK);
+    let entry = before.find("  - url: https://github.com/acme/deep").unwrap();
+    let end = before.find("  - url: https://github.com/acme/lib").unwrap();
+    world.work.write(LOCK, format!("{}{}", &before[..entry], &before[end..]));
+    world.work.commit("merged without a conflict");
+    run(&world, &["check"])
+        .fails(1)
+        .stdout_has(&format!("`{LIB}` is locked, but what is at {DEEP} behind it stays remote: {LIB} > {DEEP}"));
+    run(&world, &["branch", "--no-verify"]).fails(1);
+    run(&world, &["lock"]).success().stdout_has("added https://github.com/acme/deep?ref=v1 ");
+    assert_eq!(world.work.read(LOCK), before);
+}
+
+/// Whether the lines of a text are among those of another one, in their order.
+fn is_within(old: &str, new: &str) -> bool {
+    let mut new = new.lines();
+    old.lines().all(|line| new.any(|other| other == line))
+}
+
+#[test]
+fn an_added_reference_adds_lines_and_changes_none() {
+    let world = World::acme();
+    world.upstream_of("acme/top", &[("x/kustomization.yaml", &format!("resources: ['{LIB}']\n"))]);
+    let all = [
+        LIB,
+        DEEP,
+        "https://github.com/acme/lib//other?ref=v1",
+        "https://github.com/acme/top//x?ref=v1",
+        "https://files.example.com/v1/app.yaml",
+        "https://github.com/acme/gone?ref=v1",
+    ];
+    world.work.write(CONFIG, "allow:\n- {url: 'https://github.com/acme/gone?ref=v1', reason: gone}\n");
+    for seed in 0..3 {
+        let mut random = Random::of(&seed.to_string());
+        let mut rest = all.to_vec();
+        let (mut named, mut locks) = (Vec::new(), vec!["version: 1\n".to_owned()]);
+        while !rest.is_empty() {
+            named.push(rest.remove(random.below(rest.len())));
+            name(&world, &named);
+            run(&world, &["lock"]).success();
+            let lock = world.work.read(LOCK);
+            let last = locks.last().unwrap();
+            assert!(is_within(last, &lock), "{named:?}\n{last}\n{lock}");
+            locks.push(lock);
+        }
+        // And back: a removed reference takes lines out, and changes none.
+        while named.pop().is_some() && !named.is_empty() {
+            locks.pop();
+            name(&world, &named);
+            run(&world, &["lock"]).success();
+            assert_eq!(&world.work.read(LOCK), locks.last().unwrap(), "{named:?}");
+        }
+        world.work.remove(LOCK);
+    }
+}
+
+/// Repositories that name each other, some of them dead or down; exceptions of every kind; one or more runs of `init`.
+#[test]
+fn in_random_worlds_what_the_lock_holds_is_localized() {
+    for seed in 0..6 {
+        random_world(&mut Random::of(&seed.to_string()), seed);
+    }
+}
+
+fn random_world(random: &mut Random, seed: u64) {
+    let world = World::new();
+    let url =
+        |name: usize, path: &str, reference: &str| format!("https://github.com/acme/r{name}//{path}?ref={reference}");
+    // Each names only those after it.
+    for number in (0..4).rev() {
+        let names = |random: &mut Random| match number {
+            3 => String::new(),
+            _ => {
+                let other = number + 1 + random.below(3 - number);
+                let reference = ["v1", "v1", "v1", "gone"][random.below(4)];
+                format!("- {}\n", url(other, ["a", "b"][random.below(2)], reference))
+            }
+        };
+        let [a, b] = [names(random), names(random)].map(|more| format!("resources:\n- map.yaml\n{more}"));
+        let map = config_map(&format!("r{number}"));
+        let files =
+            [("a/kustomization.yaml", &*a), ("a/map.yaml", &map), ("b/kustomization.yaml", &b), ("b/map.yaml", &map)];
+        world.upstream_of(&format!("acme/r{number}"), &files);
+    }
+    let mut named = Vec::new();
+    for root in 0..4 {
+        let mut text = "resources:\n- map.yaml\n".to_owned();
+        for _ in 0..=random.below(2) {
+            let reference = ["v1", "v1", "nosuch"][random.below(3)];
+            let url = url(random.below(4), ["a", "b", "nowhere"][random.below(3)], reference);
+            let comment = if random.below(6) == 0 { " # kustomize-localize: allow[remote-reference] ours" } else { "" };
+            if !text.contains(&url) {
+                text += &format!("- {url}{comment}\n");
+                named.push(url);
+            }
+        }
+        world.work.write(&format!("root{root}/map.yaml"), config_map(&format!("root{root}")));
+        world.work.write(&format!("root{root}/kustomization.yaml"), text);
+    }
+    if random.below(2) == 0 {
+        let url = &named[random.below(named.len())];
+        let entry = match random.below(3) {
+            0 => "{url: github.com/acme/r2, refs: any, reason: ours}".to_owned(),
+            1 => "{url: github.com/acme/r3, refs: tag, reason: ours}".to_owned(),
+            _ => format!("{{url: '{url}', reason: ours}}"),
+        };
+        world.work.write(CONFIG, format!("allow:\n- {entry}\n"));
+    }
+    world.work.commit("first");
+    let first = run(&world, &["init"]);
+    let written = |name: &str| std::fs::read_to_string(world.work.path().join(name)).unwrap_or_default();
+    let files = [LOCK, CONFIG].map(written);
+    let again = run(&world, &["init"]);
+    assert_eq!([LOCK, CONFIG].map(written), files, "{seed}: {first:?} {again:?}");
+    world.work.git(&["add", "--all"]);
+    world.work.git(&["commit", "-q", "--allow-empty", "-m", "init"]);
+    let check = run(&world, &["check", "--rev", "HEAD"]);
+    let branch = run(&world, &["branch", "--no-verify"]);
+    assert_eq!(check.status, branch.status, "{seed}: {check:?} {branch:?}");
+    assert_eq!(check.status, again.status, "{seed}: {again:?} {check:?}");
+    let lock = files[0].clone();
+    let (remotes, left) = lock.split_once("left:\n").unwrap_or((&lock, ""));
+    for line in left.lines().filter_map(|line| line.trim_start().strip_prefix("- url: ")) {
+        let (repository, rest) = line.split_once("//").map(|_| line.rsplit_once("//").unwrap()).unwrap();
+        let (path, reference) = rest.split_once("?ref=").unwrap();
+        let entry = format!("  - url: {repository}\n    ref: {reference}\n");
+        let held = remotes.split_once(&entry).map(|(_, entry)| entry.split("\n  - url:").next().unwrap_or_default());
+        let is_held = held.is_some_and(|entry| entry.contains(&format!("\n      {path}:")));
+        assert!(!is_held, "{seed}: {line} is in both\n{lock}");
+    }
+    if branch.status != 0 {
+        return;
+    }
+    let is_left = |url: &str| left.contains(&format!("- url: {url}\n"));
+    for root in 0..4 {
+        let text = world.work.show("localized/main", &format!("root{root}/kustomization.yaml"));
+        for line in text.lines().filter(|line| line.contains("https:")) {
+            let url = line.trim_start_matches("- ").split(" #").next().unwrap();
+            assert!(is_left(url), "{seed}: {url} stays remote\n{lock}");
+        }
+    }
+    run(&world, &["verify", "localized/main"]).success();
+}
