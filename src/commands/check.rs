@@ -198,7 +198,7 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
         Files::Commit { repo, id, tree, is_head, .. } => {
             (repo, Rc::new(tree.beside(object_id(&id.tree)?).checked_out()), *is_head)
         }
-        Files::WorkingTree { repo, tree, .. } => (repo, tree.clone(), false),
+        Files::WorkingTree { repo, tree, .. } => (repo, tree.clone(), true),
         Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
     };
     let opened = Opened { here: here.clone(), checking: Checking::WorkingTree, tree, lacks_some };
@@ -222,7 +222,7 @@ pub(super) fn once_written(workspace: &Workspace, changes: &Changes, config: &Co
         return Err(Failure::new("only a working tree can be changed").into());
     };
     let tree = Rc::new(changed(OverlayTree::new(tree.clone()), changes));
-    let opened = Opened { here: repo.clone(), checking: Checking::WorkingTree, tree, lacks_some: false };
+    let opened = Opened { here: repo.clone(), checking: Checking::WorkingTree, tree, lacks_some: true };
     let checked = opened.check(&[], config, None)?;
     if checked.failures.is_empty() { Ok(checked) } else { Err(Failures(checked.failures)) }
 }
@@ -269,7 +269,7 @@ pub(super) struct Opened {
     checking: Checking,
     /// Its files, as git checks them out: those a build sees.
     pub tree: Rc<dyn Tree>,
-    /// Whether there may be more on disk, which can be added.
+    /// Whether what it lacks may be on disk, and can be added.
     lacks_some: bool,
 }
 
@@ -321,6 +321,6 @@ pub(super) fn open(here: &Rc<LocalRepo>, what: &Checking) -> Result<Opened> {
             Rc::new(GitTree::of_here(here.clone(), object_id(&id.tree)?)?.checked_out())
         }
     };
-    let lacks_some = checking == Checking::Index;
+    let lacks_some = !matches!(checking, Checking::Commit { .. });
     Ok(Opened { here: here.clone(), checking, tree, lacks_some })
 }
