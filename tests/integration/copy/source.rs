@@ -220,14 +220,14 @@ fn a_missing_target_is_reported() {
         ),
         // A misspelled command, and those of other programs.
         ("chek", word, "did you mean `git kustomize-localize check`?"),
-        ("status", word, "did you mean `git kustomize-localize check`?"),
-        ("init", word, "did you mean `git kustomize-localize lock`?"),
+        ("lint", word, "did you mean `git kustomize-localize check`?"),
+        ("upgrade", word, "did you mean `git kustomize-localize update`?"),
     ] {
         refused(work, &[target], &[says, &format!("hint: {hint}\n")]);
     }
     // Also where there is nothing to copy from.
     let empty = project.sandbox.repo("empty");
-    refused(&empty, &["status"], &["`status` is neither a command nor a directory"]);
+    refused(&empty, &["lint"], &["`lint` is neither a command nor a directory"]);
     refused(work, &["help", "chek"], &["there is no page `chek`"]);
     // No TARGET takes such an option.
     let meant = "did you mean `git kustomize-localize check`?";

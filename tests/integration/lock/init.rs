@@ -166,6 +166,8 @@ fn files_outside_of_their_roots_take_one_line() {
 fn what_people_must_edit_is_listed_by_cause() {
     let world = world(&[
         ("a/kustomization.yaml", "resources: [x.yaml]\nresources: [y.yaml]\n"),
+        ("a/x.yaml", &config_map("x")),
+        ("a/y.yaml", &config_map("y")),
         ("b/kustomization.yaml", "resources: [\n"),
         ("c/kustomization.yaml", "resources:\n- gone.yaml\n- gone.yaml\n"),
         ("d/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n"),
@@ -174,7 +176,7 @@ fn what_people_must_edit_is_listed_by_cause() {
     first
         .fails(1)
         .stdout_has("wrote kustomize-localize.lock\n")
-        .stdout_has("  a/kustomization.yaml:2: ")
+        .stdout_has("  a/kustomization.yaml:1: `resources` is in line 2 again")
         .stdout_has("  b/kustomization.yaml:")
         .stdout_has("2 places to edit (missing-path): there is no `c/gone.yaml`\n  c/kustomization.yaml:2\n  c/kustomization.yaml:3\n");
     again(&world, &first);
