@@ -132,7 +132,7 @@ fn a_rebase_is_gone_on_from() {
         work.run_unchanged(&["verify", "localized/main"]).fails(1).stdout_has("README.md: is not what the message of ");
         // Nothing of it would be lost; the record is brought up to date.
         let before = work.id(&format!("{LOCALIZED}^{{tree}}"));
-        goes_on(work, args, "localized/main", &[rebased]);
+        goes_on(work, args, "localized/main", &[rebased, main.clone()]);
         assert_eq!(work.git(&record), format!("gitCommit:{main}"));
         assert_eq!(work.id(&format!("{LOCALIZED}^{{tree}}")), before);
     }
@@ -215,12 +215,12 @@ fn an_older_source_is_localized_only_when_it_is_asked_for() {
                 .stderr_has("hint: bring HEAD up to date: git pull")
                 .stderr_has("hint: to go back on the branch, too: --rev HEAD");
         }
-        goes_on(work, &[args, &["--rev", "HEAD"]].concat(), "localized/main", &[tip]);
+        goes_on(work, &[args, &["--rev", "HEAD"]].concat(), "localized/main", &[tip, older]);
         let [first, now] = trees(work, ["localized/main~2", LOCALIZED]);
         assert_eq!(first, now);
         // And forward again.
         let tip = work.id(LOCALIZED);
         work.git(&["reset", "-q", "--hard", &newer]);
-        goes_on(work, args, "localized/main", &[tip]);
+        goes_on(work, args, "localized/main", &[tip, newer]);
     }
 }
