@@ -27,7 +27,7 @@ impl Walker<'_> {
         }
         let lines = self.graph.roots[root].edges[edge].lines();
         // The lock decides before an exception does.
-        let is_left = !self.options.lock.is_some_and(|lock| wanted.is_locked(lock))
+        let is_left = self.options.lock.is_none_or(|lock| !wanted.is_locked(lock))
             && (self.options.keeps || self.is_allowed(Rule::RemoteReference, &wanted.subject(), lines));
         if is_left {
             self.graph.left.insert((root, edge));

@@ -62,8 +62,7 @@ remotes:
 - url: https://github.com/acme/bases
   ref: v1
   commit: 0123456789012345678901234567890123456789
-  paths:
-  - web
+  paths: {web: {}}
 ";
 
     fn target(name: &str, path: &str) -> String {

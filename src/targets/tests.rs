@@ -154,7 +154,7 @@ spec: {{{rest}}}
         (here.clone(), vec![" directory"]),
         (format!("{here}, paths: [gone]"), vec!["gone nothing"]),
         (
-            "repo: 'https://github.com/acme/other', paths: [web]".to_owned(),
+            "repo: 'https://github.com/acme/other', paths: [elsewhere]".to_owned(),
             vec!["external: it is in https://github.com/acme/other"],
         ),
         (format!("{here}, paths: ['${{x}}']"), vec!["templated: `${x}` is filled in elsewhere"]),

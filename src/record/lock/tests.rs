@@ -31,8 +31,8 @@ remotes:
       ".":
         names:
           - docker://example.com/fn:v1
-          - https://charts.example.com#nginx@^1.2
-          - oci://h/o#redis@1.2.3
+          - "https://charts.example.com#nginx@^1.2"
+          - "oci://h/o#redis@1.2.3"
   - url: https://github.com/kubernetes-sigs/kustomize
     ref: v1.0.6
     submodules: false
@@ -283,14 +283,14 @@ fn invalid_values_are_not_written() {
 fn changes_name_what_moved() {
     let [a, b] = ['a', 'b'].map(|digit| digit.to_string().repeat(40));
     let old = locking(&[
-        git("https://h/moved", Some("main"), &a, ", paths: {\".\": {}}"),
-        git("https://h/same", Some("v1"), &a, ", paths: {\".\": {}}"),
+        git("https://h/o/moved", Some("main"), &a, ", paths: {\".\": {}}"),
+        git("https://h/o/same", Some("v1"), &a, ", paths: {\".\": {}}"),
         file("https://h/gone", &"a".repeat(64)),
     ]);
     let new = locking(&[
         file("https://h/new", &"b".repeat(64)),
-        git("https://h/same", Some("v1"), &a, ", paths: {x: {}}"),
-        git("https://h/moved", Some("main"), &b, ", paths: {\".\": {}}"),
+        git("https://h/o/same", Some("v1"), &a, ", paths: {x: {}}"),
+        git("https://h/o/moved", Some("main"), &b, ", paths: {\".\": {}}"),
     ]);
     let change = |kind, label: &str, old: Option<&Digest>, new: Option<&Digest>, paths: &[&str]| {
         let paths = paths.iter().map(|path| (*path).to_owned()).collect();
@@ -302,9 +302,9 @@ fn changes_name_what_moved() {
         Lock::changes(&old, &new),
         [
             change(ChangeKind::Dropped, "https://h/gone", Some(&one), None, &[]),
-            change(ChangeKind::Moved, "https://h/moved?ref=main", Some(&was), Some(&is), &[]),
             change(ChangeKind::Added, "https://h/new", None, Some(&two), &[]),
-            change(ChangeKind::Extended, "https://h/same?ref=v1", Some(&was), Some(&was), &["x"]),
+            change(ChangeKind::Moved, "https://h/o/moved?ref=main", Some(&was), Some(&is), &[]),
+            change(ChangeKind::Extended, "https://h/o/same?ref=v1", Some(&was), Some(&was), &["x"]),
         ]
     );
     assert_eq!(Lock::changes(&new, &new), []);

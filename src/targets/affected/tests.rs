@@ -69,7 +69,7 @@ fn a_moved_entry_of_the_lock_touches_what_leads_there() {
             format!("  - url: {url}\n    sha256: {}\n    size: 1\n", digit.to_string().repeat(64))
         };
         format!(
-            "version: 1\nremotes:\n  - url: https://h/o/a\n    ref: v1\n    commit: {}\n    paths: [web]\n{}    through: [\"https://h/o/a?ref=v1\"]\n{}",
+            "version: 1\nremotes:\n  - url: https://h/o/a\n    ref: v1\n    commit: {}\n    paths: {{web: {{names: ['https://h/one.yaml']}}}}\n{}{}",
             "a".repeat(40),
             file("https://h/one.yaml", one),
             file("https://h/two.yaml", two),
