@@ -1,7 +1,8 @@
 //! What a change did not bring: the findings that its base has, too.
 //!
 //! A finding is known by rule, path and what it is about. A file that git takes for a renamed one has the findings of the
-//! old, and a reference to another version of the same thing is known.
+//! old, and a reference to another version of the same thing is known; but not of what the base allows: an exception is
+//! for what it names.
 
 use std::collections::HashMap;
 
@@ -56,14 +57,16 @@ impl Checked {
     pub(super) fn leave_out(&mut self, old: &[Finding], base: &str) {
         let mut known: HashMap<Key<'_>, Severity> = HashMap::new();
         for finding in old {
-            let severity = known.entry(key(finding)).or_insert(finding.severity);
+            let key = if finding.allowed.is_some() { finding.identity() } else { key(finding) };
+            let severity = known.entry(key).or_insert(finding.severity);
             *severity = finding.severity.min(*severity);
         }
         let before = self.findings.len();
         self.findings.retain_mut(|finding| {
             let is_covered = finding.allowed.as_ref().is_some_and(|one| !one.is_new);
             // What was a warning is new as an error.
-            let is_known = known.get(&key(finding)).is_some_and(|severity| *severity <= finding.severity);
+            let is_as_bad = |key| known.get(&key).is_some_and(|severity| *severity <= finding.severity);
+            let is_known = is_as_bad(finding.identity()) || is_as_bad(key(finding));
             if is_covered || finding.unread || !is_known {
                 return true;
             }
@@ -113,6 +116,18 @@ mod tests {
         // Another directory is another thing.
         let other = at("?ref=v1").replace("base", "other");
         assert_eq!(new(&at("?ref=v1"), &other).len(), 1);
+    }
+
+    #[test]
+    fn what_the_base_allows_is_known_in_no_other_version() {
+        let allow = "allow: [{url: 'https://github.com/o/r//base?ref=v1', reason: why}]\n";
+        let check = |version: &str| Scene::of(&at(version)).config(allow).check();
+        for (now, expected) in [("?ref=v1", 0), ("?ref=v2", 1), ("?ref=main", 1), ("", 1)] {
+            let mut checked = check(now);
+            checked.leave_out(&check("?ref=v1").findings, "HEAD");
+            let errors = checked.findings.iter().filter(|one| one.allowed.is_none()).count();
+            assert_eq!(errors, expected, "{now}");
+        }
     }
 
     #[test]

@@ -52,9 +52,13 @@ pub(super) struct Exact {
 
 impl Exact {
     /// Returns whether this is what the other one, of a finding, is.
-    pub(super) fn names(&self, other: &Exact) -> bool {
-        let scheme = self.scheme.or(other.scheme.filter(|scheme| UNWRITTEN.contains(scheme)));
-        *other == Exact { scheme, ..self.clone() }
+    pub(super) fn names<'a>(&'a self, other: &'a Exact) -> bool {
+        let of = |one: &'a Exact| (&one.path, &one.inside, &one.at, &one.host);
+        let is_meant = match self.scheme {
+            None => other.scheme.is_some_and(|scheme| UNWRITTEN.contains(&scheme)),
+            scheme => scheme == other.scheme,
+        };
+        is_meant && of(self) == of(other)
     }
 }
 

@@ -98,11 +98,18 @@ impl Config {
     /// Returns the index of the first entry of `allow` that covers what a rule finds in a file.
     pub fn allowed_by(&self, rule: Rule, subject: &Subject, file: &str) -> Option<usize> {
         let (refs, key) = (RefPolicy::of(rule, subject), key(subject));
+        // Looked at once: there may be as many entries as references.
+        let exact = address::exact(subject);
+        let is_match = |allow: &Allow| match (&allow.matcher, &exact) {
+            (Matcher::Exact(all), Some(exact)) => all.iter().any(|one| one.names(exact)),
+            (Matcher::Exact(_), None) => false,
+            (matcher @ Matcher::Glob(_), _) => is_match(matcher, subject, file),
+        };
         self.allow.iter().position(|allow| {
-            allow.rules.contains(&rule)
+            allow.key == key
                 && allow.refs.is_none_or(|least| least <= refs)
-                && allow.key == key
-                && is_match(&allow.matcher, subject, file)
+                && is_match(allow)
+                && allow.rules.contains(&rule)
         })
     }
 

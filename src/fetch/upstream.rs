@@ -173,6 +173,10 @@ fn is_floating(source: &Upstream) -> bool {
 
 /// Returns what is asked about an entry.
 fn question((source, pinned): &Entry<'_>) -> String {
+    let mut source = (*source).clone();
+    if let Upstream::Git { submodules, .. } = &mut source {
+        *submodules = true;
+    }
     format!("{source} {}", pinned.digest.hex())
 }
 

@@ -80,7 +80,8 @@ impl RemoteRef {
 
     /// Returns what it names, as far as text and field tell.
     pub(crate) fn upstream(&self) -> Upstream {
-        self.repository().map_or_else(|| self.file(), Upstream::git)
+        // What kustomize cannot read of a query names no ref.
+        self.repository().filter(|spec| !spec.query_dropped).map_or_else(|| self.file(), Upstream::git)
     }
 
     fn file(&self) -> Upstream {

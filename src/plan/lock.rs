@@ -23,7 +23,8 @@ use crate::workspace::Workspace;
 pub(crate) struct Relocked {
     /// The lock.
     pub lock: Lock,
-    /// What is wrong in the tree itself, so that what is behind it is not known: `check` reports it.
+    /// What is wrong in the tree itself, so that what is behind it is not known, and what is never locked: `check` reports
+    /// both.
     pub unread: Vec<Failure>,
     /// Why not everything could be resolved, by place.
     pub unresolved: Vec<Failure>,
@@ -150,9 +151,12 @@ pub(super) fn joined(
 
 impl Joined {
     fn relocked(self, held: &Lock, troubles: Troubles) -> Relocked {
-        let Joined { remotes, left, .. } = self;
+        let Joined { remotes, left, unlocked } = self;
         let lock = Lock { trailers: held.trailers, remotes, left, files: held.files.clone(), ..Lock::default() };
-        Relocked { unread: troubles.local, lock, unresolved: troubles.remote }
+        // What could be resolved and is not has an error of its own.
+        let unlocked = unlocked.iter().filter(|one| matches!(one, Upstream::Chart { .. } | Upstream::Image { .. }));
+        let unlocked = unlocked.map(|one| Failure::new(format!("{one} is not locked")));
+        Relocked { unread: troubles.local.into_iter().chain(unlocked).collect(), lock, unresolved: troubles.remote }
     }
 }
 

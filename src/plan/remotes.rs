@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::config::Config;
-use crate::graph::{self, Edge, FileId, Graph, Lines, Origin, RootId, Target};
+use crate::graph::{self, Edge, FileId, Graph, Lines, Origin, RootId, SourceId, Target};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
@@ -77,8 +77,12 @@ pub(super) fn own(graph: &Graph, config: &Config, held: &Lock) -> Own {
         let exception = graph.exception(config, rule, &graph::subject(&upstream), lines);
         let kept = (rule == Rule::RemoteReference).then(|| KEPT.to_owned());
         match exception.or(kept).filter(|_| is_left) {
-            Some(reason) => drop(own.left.insert(upstream, reason)),
-            None => drop(own.starts.insert(upstream)),
+            Some(reason) => {
+                own.left.insert(upstream, reason);
+            }
+            None => {
+                own.starts.insert(upstream);
+            }
         }
     }
     own
@@ -95,11 +99,30 @@ struct Names<'a> {
 impl<'a> Names<'a> {
     fn of(graph: &'a Graph, held: &Lock) -> Names<'a> {
         let mut names = Names { graph, roots: vec![BTreeSet::new(); graph.roots.len()], files: HashMap::new() };
+        let mut listed_by: HashMap<FileId, Vec<RootId>> = HashMap::new();
+        for (id, root) in graph.roots.iter().enumerate() {
+            for edge in &root.edges {
+                if let Target::File(file) = edge.target {
+                    listed_by.entry(file).or_default().push(id);
+                }
+            }
+        }
         for Named { upstream, root, lines: (file, ..), .. } in named(graph, held) {
+            let is_of = |source: SourceId| move |id: &&RootId| graph.roots[**id].source == source;
             match graph.files[file].origin {
-                Origin::Remote(_) => names.files.entry(file).or_default().insert(upstream),
-                Origin::Tree { .. } | Origin::Archive { .. } => names.roots[root].insert(upstream),
-            };
+                Origin::Remote(_) => {
+                    names.files.entry(file).or_default().insert(upstream);
+                }
+                // A plugin configuration of another repository is read for the root that lists that.
+                Origin::Tree { source, .. } if source != graph.roots[root].source => {
+                    for &id in listed_by.get(&file).into_iter().flatten().filter(is_of(source)) {
+                        names.roots[id].insert(upstream.clone());
+                    }
+                }
+                Origin::Tree { .. } | Origin::Archive { .. } => {
+                    names.roots[root].insert(upstream);
+                }
+            }
         }
         names
     }
@@ -125,10 +148,12 @@ fn named(graph: &Graph, held: &Lock) -> Vec<Named> {
             all.extend(upstream.map(|upstream| Named { upstream, root, lines: edge.lines(), is_left }));
         }
     }
-    for chart in graph.charts.iter().filter(|chart| !chart.is_there()) {
+    for chart in &graph.charts {
         let lines = graph.lines_of(chart.note);
         let upstream = chart.wanted.as_ref().map(|wanted| wanted.upstream());
-        let is_left = chart.archive.is_none();
+        // One that was brought in stays locked as long as it is named.
+        let upstream = upstream.filter(|one| !chart.is_there() || held.holds(one) && !graph.is_fetched(lines.0));
+        let is_left = chart.archive.is_none() && !chart.is_there();
         all.extend(upstream.map(|upstream| Named { upstream, root: chart.root, lines, is_left }));
     }
     for (note, noted) in graph.notes.iter().enumerate() {

@@ -142,7 +142,9 @@ impl Localized {
                 format!("nothing to do: branch {} ({}) holds {holds} already", branch.name, branch.tip())
             }
             None if !self.unresolved.is_empty() => format!("{LOCK_NAME} not changed: it holds {count}"),
-            None if self.remotes.is_empty() => "nothing to do: nothing remote is referenced".to_owned(),
+            None if self.remotes.is_empty() && self.unread.is_empty() && self.left.is_empty() => {
+                "nothing to do: nothing remote is referenced".to_owned()
+            }
             None => format!("nothing to do: {LOCK_NAME} holds {count}"),
         }
     }

@@ -40,6 +40,7 @@ fn application(name: &str, source: &str) -> String {
 fn what_the_gate_says_is_what_the_job_does() {
     let gone = "resources: [map.yaml, 'https://github.com/acme/none?ref=v1']\n";
     let allow = |reason: &str| format!("allow: [{{url: 'https://github.com/acme/none?ref=v1', reason: {reason}}}]\n");
+    let here = format!("repository: [{{url: '{HERE}'}}]\n");
     for (what, files, config, expected) in [
         ("nothing", vec![], String::new(), true),
         (
@@ -51,7 +52,7 @@ fn what_the_gate_says_is_what_the_job_does() {
             String::new(),
             true,
         ),
-        ("missing-target", vec![("argo/a.yaml", application("a", "path: apps/gone"))], String::new(), false),
+        ("missing-target", vec![("argo/a.yaml", application("a", "path: apps/gone"))], here.clone(), false),
         (
             "missing-target that nothing reaches",
             vec![

@@ -267,7 +267,7 @@ fn a_chart_needs_the_url_of_a_repository() {
     work.commit("chart");
     let output = work.run(&["check"]);
     output.fails(1).stdout_has("error[remote-chart]: `repo: ../base` is not a URL");
-    output.lacks("newest version").lacks("helm: true").lacks("--add-allow");
+    output.lacks("newest version").lacks("helm: true");
     work.write("m/kustomization.yaml", chart("repo: s3://bucket/charts"));
     work.run(&["check"]).fails(1).stdout_has("`repo: s3://bucket/charts` is not an https, http or oci URL");
     // What the hint says.

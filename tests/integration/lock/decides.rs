@@ -17,6 +17,11 @@ fn run(world: &World, args: &[&str]) -> Output {
     world.work.run(args)
 }
 
+/// Runs `branch` with the lock that is committed.
+fn branch(world: &World) -> Output {
+    world.work.run_as_is(&["branch", "--no-verify"])
+}
+
 /// Returns a repository that has locked `LIB`, and what that names.
 fn locked() -> World {
     let world = World::acme();
@@ -29,7 +34,7 @@ fn locked() -> World {
 #[test]
 fn an_exception_over_what_is_locked_waits_for_lock() {
     let world = locked();
-    run(&world, &["branch", "--no-verify"]).success();
+    branch(&world).success();
     let base = world.work.id("HEAD");
     // A wide one, written by a person for something else.
     world.work.write(CONFIG, "allow:\n- {url: github.com/acme, refs: any, reason: ours}\n");
@@ -37,7 +42,7 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     let before = world.work.read(LOCK);
     run(&world, &["check"]).success();
     run(&world, &["check", "--base", &base]).success();
-    run(&world, &["branch", "--no-verify"]).success().lacks("now remote");
+    branch(&world).success().lacks("now remote");
     assert!(!world.work.show("localized/main", "app/kustomization.yaml").contains("https:"));
     assert_eq!(world.work.read(LOCK), before);
 
@@ -54,7 +59,7 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     let gate = run(&world, &["check", "--base", &base]);
     gate.fails(1).stdout_has("error[new-exception]").stdout_has(&format!("`{LIB}` was localized, and is remote now"));
     run(&world, &["diff", &base]).stderr_has(&says);
-    run(&world, &["branch", "--no-verify"]).success().stdout_has(&format!("  {says}"));
+    branch(&world).success().stdout_has(&format!("  {says}"));
     assert!(world.work.show("localized/main", "app/kustomization.yaml").contains(LIB));
     // Taken back, it is localized again.
     world.work.remove(CONFIG);
@@ -72,7 +77,7 @@ fn one_dead_ref_leaves_no_live_one_remote() {
     world.work.commit("init");
     let base = world.work.id("HEAD");
     run(&world, &["check"]).success();
-    run(&world, &["branch", "--no-verify"]).success().stdout_has("2 references rewritten");
+    branch(&world).success().stdout_has("3 references rewritten");
     let text = world.work.show("localized/main", "app/kustomization.yaml");
     assert_eq!(text.matches("https:").count(), 1, "{text}");
     // With a reason written, another branch of the same repository still does not pass.
@@ -81,7 +86,7 @@ fn one_dead_ref_leaves_no_live_one_remote() {
     name(&world, &[&urls[..], &["https://github.com/acme/lib?ref=some-branch"]].concat());
     world.work.commit("another branch");
     run(&world, &["check", "--base", &base]).fails(1).stdout_has("error[remote-reference]");
-    run(&world, &["branch", "--no-verify"]).fails(1);
+    branch(&world).fails(1);
 }
 
 #[test]
@@ -95,7 +100,7 @@ fn what_a_merge_lost_is_found_and_mended() {
     run(&world, &["check"])
         .fails(1)
         .stdout_has(&format!("`{LIB}` is locked, but what is at {DEEP} behind it stays remote: {LIB} > {DEEP}"));
-    run(&world, &["branch", "--no-verify"]).fails(1);
+    branch(&world).fails(1);
     run(&world, &["lock"]).success().stdout_has("added https://github.com/acme/deep?ref=v1 ");
     assert_eq!(world.work.read(LOCK), before);
 }
@@ -204,7 +209,7 @@ fn random_world(random: &mut Random, seed: u64) {
     world.work.git(&["add", "--all"]);
     world.work.git(&["commit", "-q", "--allow-empty", "-m", "init"]);
     let check = run(&world, &["check", "--rev", "HEAD"]);
-    let branch = run(&world, &["branch", "--no-verify"]);
+    let branch = self::branch(&world);
     assert_eq!(check.status, branch.status, "{seed}: {check:?} {branch:?}");
     assert_eq!(check.status, again.status, "{seed}: {again:?} {check:?}");
     let lock = files[0].clone();

@@ -120,7 +120,7 @@ fn directories_that_a_change_adds_are_new_in_the_lock() {
     repo.write(LOCK, lock());
     repo.write("kustomization.yaml", format!("resources: ['{GIT}//a?ref=v1']\n"));
     repo.commit("locked");
-    repo.write(LOCK, lock().replacen("a]", "a, b/c]", 1));
+    repo.write(LOCK, lock().replacen("a: {}}", "a: {}, b/c: {}}", 1));
     repo.write("kustomization.yaml", format!("resources: ['{GIT}//a?ref=v1', '{GIT}//b/c?ref=v1']\n"));
     repo.commit("more of it");
     let args = ["check", "--rev", "HEAD", "--base", "HEAD^"];

@@ -137,7 +137,7 @@ fn remaining_remote_references_are_named() {
     work.run(&["vendor", "example/base"]).success();
     work.write(
         "other/kustomization.yaml",
-        "resources:\n# kustomize-localize: allow[remote-reference] ours\n- https://example.com/acme/remote.git?ref=v1\n",
+        "resources:\n# kustomize-localize: allow[remote-reference] ours\n- https://example.com/acme/remote.git?ref=v2\n",
     );
     tamper(work);
     work.run(&["check"]).success();

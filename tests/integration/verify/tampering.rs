@@ -222,7 +222,6 @@ fn edits(lock: &str) -> Vec<(usize, String, String)> {
             "true" => "false".to_owned(),
             "\"100644\"" => "\"100755\"".to_owned(),
             "\"100755\"" => "\"100644\"".to_owned(),
-            list if list.starts_with('[') => "[\"other\"]".to_owned(),
             number if number.bytes().all(|byte| byte.is_ascii_digit()) => format!("{number}1"),
             hex if hex.len() >= 40 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
                 let digit = if hex.starts_with('0') { "1" } else { "0" };
@@ -247,13 +246,11 @@ fn edits(lock: &str) -> Vec<(usize, String, String)> {
 }
 
 /// What a lock in place and one of a copy hold.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 11] = [
     "version version",
     "remotes url",
     "remotes ref",
     "remotes commit",
-    "remotes paths",
-    "remotes names",
     "remotes sha256",
     "remotes size",
     "files path",

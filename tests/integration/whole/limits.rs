@@ -282,6 +282,7 @@ fn thousands_of_findings_on_one_line_are_as_much_work_as_on_many() {
     let text =
         format!("{{apiVersion: v1, kind: List, items: [{}'{}']}}\n", application.repeat(900), "a".repeat(400_000));
     repo.write("list.yaml", text);
+    repo.write(".kustomize-localize", "repository: [{url: 'https://git.example.com/work'}]\n");
     repo.commit("wide");
     run(&sandbox, &repo, &["check"])
         .fails(1)

@@ -186,7 +186,7 @@ fn a_chart_of_a_remote_root_comes_with_it() {
     assert_eq!(read(&root.join("kustomization.yaml")), CHART);
     assert!(root.join("charts/nginx-1.2.3/nginx/templates/_helpers.tpl").exists());
     let lock = read(&copy.join("kustomize-localize.lock"));
-    assert!(lock.contains(&format!("        names:\n          - {LABEL}\n")), "{lock}");
+    assert!(lock.contains(&format!("        names:\n          - \"{LABEL}\"\n")), "{lock}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn people_read_one_line_for_each() {
         ask(&repo, &[]).success().stdout,
         format!(
             "kustomize-localize.lock:4: ok: {url}?ref=main is {was}\n\
-             kustomize-localize.lock:8: ok: {url}?ref=v1 is {was}\n\
+             kustomize-localize.lock:9: ok: {url}?ref=v1 is {was}\n\
              upstream of 2 remotes: 2 ok\n\
              verified HEAD ({}): as locked\n",
             &commit[..12],
@@ -172,7 +172,7 @@ fn people_read_one_line_for_each() {
         ))
         .stdout_has("    and 2 more\n")
         .stdout_has(&format!(
-            "kustomize-localize.lock:8: moved: {url}?ref=v1 was {was}, is {is}: the tag `v1` names another commit\n"
+            "kustomize-localize.lock:9: moved: {url}?ref=v1 was {was}, is {is}: the tag `v1` names another commit\n"
         ))
         .stdout_has("upstream of 2 remotes: 1 updated, 1 moved\n")
         .stdout_has("  to take what is there now: git kustomize-localize update;")
