@@ -237,6 +237,7 @@ impl Setup {
             message: entry.text.clone(),
             help: vec![format!("write why each stays as it is, in place of `{}`", entry.reason)],
             cause: "exceptions without a reason".to_owned(),
+            exception: None,
         }));
         edits.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
         edits
@@ -281,6 +282,16 @@ fn is_template(finding: &Finding) -> bool {
         || finding.help.iter().any(|help| help == TEMPLATE)
 }
 
+/// Returns the entry of `allow` for what people may want as it is; localizing mends what is remote, and no build reads what
+/// is not valid.
+fn exception(finding: &Finding) -> Option<String> {
+    if matches!(finding.rule, Rule::RemoteReference | Rule::InvalidKustomization) {
+        return None;
+    }
+    let exception = Config::exception(finding.rule, &finding.subject, &finding.path)?;
+    Config::entries(&[&exception]).pop()
+}
+
 /// Something that people must edit.
 #[derive(Debug, Serialize)]
 struct Edit {
@@ -293,6 +304,9 @@ struct Edit {
     /// What it has in common with others.
     #[serde(skip)]
     cause: String,
+    /// The entry of `allow` that lets it stay; none where none should.
+    #[serde(skip)]
+    exception: Option<String>,
 }
 
 impl Edit {
@@ -304,6 +318,7 @@ impl Edit {
             rule: finding.rule,
             message: finding.message.clone(),
             help: finding.help.clone(),
+            exception: exception(finding),
             cause: ways.collect::<Vec<_>>().join("\n"),
         }
     }
@@ -320,6 +335,7 @@ impl Edit {
             cause: message.clone(),
             message,
             help: failure.hints.clone(),
+            exception: None,
         }
     }
 
@@ -367,6 +383,9 @@ impl Initialized {
             // What is another command for each is in `check`.
             let shared = one.help.iter().filter(|help| group.iter().all(|other| other.help.contains(help)));
             out.extend(shared.map(|help| format!("  help: {help}")));
+            let which = if group.len() > 1 { "each; the first" } else { "it" };
+            let entry = one.exception.iter();
+            out.extend(entry.map(|entry| format!("  help: or allow {which}, below `allow:` in {FILE_NAME}: {entry}")));
         }
         out
     }

@@ -264,7 +264,10 @@ impl Outcome for Status {
             let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
             targets.sort_by_key(|target| matches!(target.state, Reach::Localized));
             let most = if shown.verbose { usize::MAX } else { NAMED };
-            out.extend(first(targets.into_iter().map(TargetStatus::text), most));
+            let mut texts: Vec<String> = targets.into_iter().map(TargetStatus::text).collect();
+            // What one object generates is named once.
+            texts.dedup();
+            out.extend(first(texts.into_iter(), most));
         }
         out.push(self.branch.text());
         out.push(format!("next: {}", self.next));

@@ -178,14 +178,19 @@ impl<'a> Namer<'a> {
         let graph = &explored.graph;
         let tree = &*graph.sources[0].tree;
         let mut brought = HashMap::new();
+        let mut at_top = Rc::default();
         for place in tree.locks()? {
-            let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
-            let files = lock.files.into_iter();
-            brought.extend(files.filter_map(|file| Some((path::join(path::parent(&place), &file.path), file.remote?))));
+            let Some(lock) = Lock::at(tree, &place)? else { continue };
+            for (file, remote) in lock.files.iter().filter_map(|file| Some((file, file.remote.clone()?))) {
+                brought.insert(path::join(path::parent(&place), &file.path), remote);
+            }
+            if place == LOCK_NAME {
+                at_top = lock;
+            }
         }
         // Of one place the first counts.
         let whys = explored.troubles.iter().rev().map(|trouble| (trouble.at, why(&trouble.kind)));
-        Ok(Namer { graph, lock: Lock::at(tree, LOCK_NAME)?.unwrap_or_default(), brought, whys: whys.collect() })
+        Ok(Namer { graph, lock: at_top, brought, whys: whys.collect() })
     }
 
     /// Returns what is not in the tree among what roots lead to, sorted.
