@@ -111,7 +111,12 @@ fn left(left: &LeftKeys) -> Checked {
         (Some(_), None, None, None) | (Some(_), Some(_), _, None) | (None, None, None, Some(_)) => {}
         _ => return Err("what is left has a url, a url and a chart, or an image".to_owned()),
     }
-    upstream(&left.upstream())?;
+    let what = left.upstream();
+    // As it would be written: with its own fields.
+    if left.chart.is_none() && left.image.is_none() && !matches!(what, Upstream::Git { .. } | Upstream::File { .. }) {
+        return Err("what is left has a chart or an image in its url".to_owned());
+    }
+    upstream(&what)?;
     of("reason", &left.reason, valid::text_without_controls)
 }
 
