@@ -1,8 +1,8 @@
 //! What a change did not bring: the findings that its base has, too.
 //!
 //! A finding is known by rule, path and what it is about. A file that git takes for a renamed one has the findings of the
-//! old, and a reference to another version of the same thing is known; but not of what the base allows: an exception is
-//! for what it names.
+//! old, and a reference to another version of the same thing is known; but not of what the base allows: an entry is for
+//! what it names, and a comment for the reference that it stands beside.
 
 use std::collections::HashMap;
 
@@ -39,6 +39,11 @@ fn key(finding: &Finding) -> Key<'_> {
     (rule, path, about)
 }
 
+/// Returns whether the comment beside it covers it.
+fn has_comment(finding: &Finding) -> bool {
+    finding.allowed.as_ref().is_some_and(|one| one.path == finding.path)
+}
+
 /// Returns a URL without the part of its path or query that is this version.
 fn without(url: &str, version: &str) -> String {
     let is_whole = |(at, _): &(usize, &str)| {
@@ -55,18 +60,25 @@ impl Checked {
     /// Leaves out what `old`, the findings of `base`, holds already, allowed there or not. What an exception of this
     /// change covers of it is not new either, and stays as allowed.
     pub(super) fn leave_out(&mut self, old: &[Finding], base: &str) {
-        let mut known: HashMap<Key<'_>, Severity> = HashMap::new();
+        // In another version; with `true` only beside a comment.
+        let mut known: HashMap<(bool, Key<'_>), Severity> = HashMap::new();
         for finding in old {
-            let key = if finding.allowed.is_some() { finding.identity() } else { key(finding) };
-            let severity = known.entry(key).or_insert(finding.severity);
-            *severity = finding.severity.min(*severity);
+            let same = [(false, finding.identity())];
+            let other = (has_comment(finding), key(finding));
+            let is_other = finding.allowed.is_none() || other.0;
+            for key in same.into_iter().chain(is_other.then_some(other)) {
+                let severity = known.entry(key).or_insert(finding.severity);
+                *severity = finding.severity.min(*severity);
+            }
         }
         let before = self.findings.len();
         self.findings.retain_mut(|finding| {
             let is_covered = finding.allowed.as_ref().is_some_and(|one| !one.is_new);
             // What was a warning is new as an error.
             let is_as_bad = |key| known.get(&key).is_some_and(|severity| *severity <= finding.severity);
-            let is_known = is_as_bad(finding.identity()) || is_as_bad(key(finding));
+            let is_known = is_as_bad((false, finding.identity()))
+                || is_as_bad((false, key(finding)))
+                || has_comment(finding) && is_as_bad((true, key(finding)));
             if is_covered || finding.unread || !is_known {
                 return true;
             }
@@ -129,6 +141,22 @@ mod tests {
             let is_new = |one: &&Finding| one.allowed.is_none() && one.rule == Rule::RemoteReference;
             assert_eq!(checked.findings.iter().filter(is_new).count(), expected, "{now}");
         }
+    }
+
+    #[test]
+    fn what_a_comment_covers_is_known_beside_it_only() {
+        const COMMENT: &str = " # kustomize-localize: allow[remote-reference] ours\n";
+        let comment = |version: &str| format!("{}{COMMENT}", at(version).trim_end());
+        let new = |now: &str| {
+            let mut checked = Scene::of(now).check();
+            checked.leave_out(&Scene::of(&comment("?ref=v1")).check().findings, "HEAD");
+            let is_new =
+                |one: &&Finding| one.allowed.as_ref().is_none_or(|one| one.is_new) && one.rule == Rule::RemoteReference;
+            checked.findings.iter().filter(is_new).count()
+        };
+        assert_eq!(new(&comment("?ref=v1")), 0);
+        assert_eq!(new(&comment("?ref=v2")), 0);
+        assert_eq!(new(&at("?ref=v2")), 1);
     }
 
     #[test]
