@@ -307,7 +307,7 @@ impl RemoteReferences {
     /// Counts what rules found, before any of it is left out.
     fn of(findings: &[Finding]) -> RemoteReferences {
         let locked = findings.iter().filter(|one| one.rule == Rule::LockedReference).count();
-        let neither = findings.iter().filter(RemoteReferences::is_one).count();
+        let neither = findings.iter().filter(|one| RemoteReferences::is_one(one)).count();
         RemoteReferences { locked, allowed: 0, neither }
     }
 
@@ -316,7 +316,7 @@ impl RemoteReferences {
         RemoteReferences { allowed, neither: self.neither - allowed, ..self }
     }
 
-    fn is_one(finding: &&Finding) -> bool {
+    fn is_one(finding: &Finding) -> bool {
         matches!(finding.rule, Rule::RemoteReference | Rule::RemoteChart)
     }
 }

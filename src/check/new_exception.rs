@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::RemoteReferences;
 use super::finding;
 use crate::config::{Config, FILE_NAME};
 use crate::graph;
@@ -18,10 +19,10 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
     let Some(severity) = config.level(Rule::NewException, Rule::NewException.default_severity()) else {
         return Vec::new();
     };
-    let was_held = |subject: &Subject| before.upstreams().any(|upstream| graph::subject(&upstream) == *subject);
+    let held: Vec<Subject> = before.upstreams().map(|upstream| graph::subject(&upstream)).collect();
     let found = findings.iter().filter_map(|one| {
-        let allowed = one.allowed.as_ref().filter(|allowed| !allowed.is_new && is_remote(one.rule))?;
-        was_held(&one.subject).then(|| Finding {
+        let allowed = one.allowed.as_ref().filter(|allowed| !allowed.is_new && RemoteReferences::is_one(one))?;
+        held.contains(&one.subject).then(|| Finding {
             rule: Rule::NewException,
             severity,
             message: format!("`{}` was localized, and is remote now: {} allows it", one.reference, allowed.by()),
@@ -34,10 +35,6 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
         })
     });
     found.collect()
-}
-
-fn is_remote(rule: Rule) -> bool {
-    matches!(rule, Rule::RemoteReference | Rule::RemoteChart)
 }
 
 /// Returns one finding for each exception that only the change has, unless the rule is off.

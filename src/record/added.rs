@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{Change, ChangeKind, Digest, Lock};
 use crate::message::failure::Result;
 use crate::reference::Upstream;
-use crate::tree::Tree;
+use crate::tree::{Tree, path};
 
 /// An entry, or a directory of one, that is new in a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,7 +31,7 @@ pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec
     let entries = changes.filter_map(|Change { kind, upstream, new, paths, .. }| {
         let (digest, line) = (new?, places.get(&upstream)?.0);
         let named = match kind {
-            ChangeKind::Extended => paths.iter().map(|path| upstream.at(if path == "." { "" } else { path })).collect(),
+            ChangeKind::Extended => paths.iter().map(|path| upstream.at(path::of_shown(path))).collect(),
             _ => vec![upstream],
         };
         let entry = move |remote| Added { lock: place.to_owned(), line, remote, digest: digest.clone() };

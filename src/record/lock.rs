@@ -60,7 +60,7 @@ use serde::{Deserialize, Serialize};
 use super::{Digest, RemoteTrailer};
 use crate::message::failure::Result;
 use crate::reference::Upstream;
-use crate::tree::{Entry, Tree};
+use crate::tree::{Entry, Tree, path};
 
 pub(crate) use crate::tree::LOCK_NAME;
 pub(crate) use merge::{Both, Merged};
@@ -257,7 +257,7 @@ impl Lock {
             let mut paths = Vec::new();
             if let [Some(old), Some(new)] = sides {
                 let added = new.paths.keys().filter(|path| !old.paths.contains_key(*path));
-                paths.extend(added.map(|path| text::path_or_top(path)));
+                paths.extend(added.map(|path| path::shown(path).to_owned()));
             }
             let [old, new] = sides.map(|side| side.map(|pinned| pinned.digest.clone()));
             let kind = match (&old, &new) {

@@ -20,6 +20,11 @@ pub(crate) fn shown(directory: &str) -> &str {
     if directory.is_empty() { "." } else { directory }
 }
 
+/// Returns the directory that people name so, as [`shown`] does it.
+pub(crate) fn of_shown(directory: &str) -> &str {
+    if directory == "." { "" } else { directory }
+}
+
 /// Serializes a directory as it is [`shown`].
 pub(crate) fn serialize<S: serde::Serializer>(directory: &str, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(shown(directory))

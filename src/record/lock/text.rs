@@ -18,7 +18,7 @@ use crate::message::redact::is_invisible;
 use crate::os::limits::LOCK;
 use crate::record::Digest;
 use crate::reference::Upstream;
-use crate::tree::{LOCK_COMMAND, LOCK_NAME};
+use crate::tree::{LOCK_COMMAND, LOCK_NAME, path};
 
 const RESTORE: &str =
     "the lock is generated: restore it from git instead of editing it, or upgrade this program if a newer one wrote it";
@@ -196,11 +196,6 @@ pub(crate) fn left<S: Serializer>(
     serializer.collect_seq(left.iter().map(LeftKeys::from))
 }
 
-/// Returns how a lock names a directory of a repository.
-pub(super) fn path_or_top(path: &str) -> String {
-    if path.is_empty() { ".".to_owned() } else { path.to_owned() }
-}
-
 impl RemoteKeys {
     /// Returns what it is about. Of keys that are not those of one kind, any.
     pub(super) fn source(&self) -> Upstream {
@@ -218,10 +213,9 @@ impl RemoteKeys {
     }
 
     fn pinned(self) -> Pinned {
-        let top = |path: String| if path == "." { String::new() } else { path };
         let (digest, paths) = match (self.commit, self.sha256) {
             (Some(commit), _) => {
-                let paths = self.paths.into_iter().map(|(path, keys)| (top(path), keys.names));
+                let paths = self.paths.into_iter().map(|(shown, keys)| (path::of_shown(&shown).to_owned(), keys.names));
                 (Digest::GitCommit(commit), paths.collect())
             }
             (None, sha256) => {
@@ -251,7 +245,9 @@ impl From<(&Upstream, &Pinned)> for RemoteKeys {
             Digest::GitCommit(hex) => {
                 commit = Some(hex.clone());
                 let all = pinned.paths.iter();
-                paths = all.map(|(path, names)| (path_or_top(path), PathKeys { names: names.clone() })).collect();
+                paths = all
+                    .map(|(path, names)| (path::shown(path).to_owned(), PathKeys { names: names.clone() }))
+                    .collect();
             }
             Digest::GitTree(hex) | Digest::Sha256(hex) => {
                 sha256 = Some(hex.clone());

@@ -36,7 +36,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
         remote(entry)
             .and_then(|()| once(seen.insert(source.clone()), "remote", &source))
             .map_err(at("remotes", index))?;
-        held.extend(entry.paths.keys().map(|path| source.at(if path == "." { "" } else { path })));
+        held.extend(entry.paths.keys().map(|path| source.at(path::of_shown(path))));
         held.extend((!matches!(source, Upstream::Git { .. })).then_some(source));
     }
     let mut seen = BTreeSet::new();
