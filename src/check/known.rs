@@ -2,7 +2,7 @@
 //!
 //! A finding is known by rule, path and what it is about. A file that git takes for a renamed one has the findings of the
 //! old, and a reference to another version of the same thing is known; but not of what the base allows: an entry is for
-//! what it names, and a comment for the reference that it stands beside.
+//! what it names, and a comment for the one reference that it stands beside, whichever version that has.
 
 use std::collections::HashMap;
 
@@ -60,15 +60,25 @@ impl Checked {
     /// Leaves out what `old`, the findings of `base`, holds already, allowed there or not. What an exception of this
     /// change covers of it is not new either, and stays as allowed.
     pub(super) fn leave_out(&mut self, old: &[Finding], base: &str) {
-        // In another version; with `true` only beside a comment.
-        let mut known: HashMap<(bool, Key<'_>), Severity> = HashMap::new();
+        let mut known: HashMap<Key<'_>, Severity> = HashMap::new();
+        // How many that a comment covers are gone from the base: as many are there in another version.
+        let mut bumped: HashMap<(Rule, String, String), (isize, Severity)> = HashMap::new();
+        let owned = |(rule, path, about): Key<'_>| (rule, path.to_owned(), about);
         for finding in old {
-            let same = [(false, finding.identity())];
-            let other = (has_comment(finding), key(finding));
-            let is_other = finding.allowed.is_none() || other.0;
-            for key in same.into_iter().chain(is_other.then_some(other)) {
+            let other = finding.allowed.is_none().then(|| key(finding));
+            for key in other.into_iter().chain([finding.identity()]) {
                 let severity = known.entry(key).or_insert(finding.severity);
                 *severity = finding.severity.min(*severity);
+            }
+            if has_comment(finding) {
+                let (count, severity) = bumped.entry(owned(key(finding))).or_insert((0, finding.severity));
+                *count += 1;
+                *severity = finding.severity.min(*severity);
+            }
+        }
+        for finding in self.findings.iter().filter(|one| known.contains_key(&one.identity())) {
+            if let Some((count, _)) = bumped.get_mut(&owned(key(finding))) {
+                *count -= 1;
             }
         }
         let before = self.findings.len();
@@ -76,9 +86,12 @@ impl Checked {
             let is_covered = finding.allowed.as_ref().is_some_and(|one| !one.is_new);
             // What was a warning is new as an error.
             let is_as_bad = |key| known.get(&key).is_some_and(|severity| *severity <= finding.severity);
-            let is_known = is_as_bad((false, finding.identity()))
-                || is_as_bad((false, key(finding)))
-                || has_comment(finding) && is_as_bad((true, key(finding)));
+            let is_known = is_as_bad(finding.identity())
+                || is_as_bad(key(finding))
+                || bumped.get_mut(&owned(key(finding))).is_some_and(|(count, severity)| {
+                    *count -= 1;
+                    *count >= 0 && *severity <= finding.severity
+                });
             if is_covered || finding.unread || !is_known {
                 return true;
             }
@@ -144,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_comment_covers_is_known_beside_it_only() {
+    fn what_a_comment_covers_is_known_once() {
         const COMMENT: &str = " # kustomize-localize: allow[remote-reference] ours\n";
         let comment = |version: &str| format!("{}{COMMENT}", at(version).trim_end());
         let new = |now: &str| {
@@ -156,7 +169,9 @@ mod tests {
         };
         assert_eq!(new(&comment("?ref=v1")), 0);
         assert_eq!(new(&comment("?ref=v2")), 0);
-        assert_eq!(new(&at("?ref=v2")), 1);
+        let beside = |version: &str| format!("{}- https://github.com/o/r//base?ref=v2\n", comment(version));
+        assert_eq!(new(&beside("?ref=v1")), 1);
+        assert_eq!(new(&beside("?ref=v3")), 1);
     }
 
     #[test]
