@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::messages::{self, changes, counted, lines};
 use super::output::{Done, Outcome, OutputArgs, Shown};
-use super::status::status;
+use super::status;
 use super::{News, check, fetcher, fetching, lock};
 use crate::check::{Checked, RemoteReferences};
 use crate::config::{Config, FILE_NAME, is_placeholder};
@@ -215,7 +215,7 @@ impl Setup {
             configuration: self.added,
             kept: self.workspace.merged.clone().unwrap_or_default(),
             status: self.checked.status(),
-            next: if dry_run { INIT.to_owned() } else { status(&repository_offline()?)?.next },
+            next: if dry_run { INIT.to_owned() } else { status::next(&repository_offline()?)? },
         })
     }
 

@@ -1,5 +1,6 @@
 //! `status`: what is here, on one screen, and the next command. `schema.json` describes the JSON.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use clap::Args;
@@ -12,7 +13,6 @@ use super::targets::{described, named, surveyed};
 use crate::check::{Checked, Checking, RemoteReferences};
 use crate::destination::{BranchOptions, Destination, State, commit, uncommitted};
 use crate::git::{LocalRepo, branch_of};
-use crate::graph::Graph;
 use crate::message::failure::{Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
@@ -86,32 +86,40 @@ struct Branch {
     state: State,
 }
 
-/// Looks at the working tree, or at HEAD where there is none, and at the branch.
-pub(super) fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
-    let head = here.commit("HEAD")?;
-    let checking = if here.top.is_some() { Checking::WorkingTree } else { Checking::of(Some("HEAD")) };
-    let checked = match (&here.top, &head) {
-        (None, None) => Checked::failed(checking.clone(), Vec::new()),
-        _ => check::check(here, &checking, &[], &Base::Own)?,
-    };
-    let found = match checked.kustomizations {
-        0 => None,
-        // What deploys what cannot be told either.
-        _ if !checked.failures.is_empty() => None,
-        _ => Some(surveyed(here, &check::open(here, &checking)?.tree)?),
-    };
-    let targets = found.iter().flat_map(|(_, found)| &found.targets).map(TargetStatus::of).collect();
-    let branch = if head.is_some() { Branch::of(here) } else { Branch::missing() };
-    let mut status = Status::of(checked, targets, branch);
-    let graph = found.as_ref().map(|(explored, _)| &explored.graph);
-    if let Some(next) = status.before_branch(here, graph)? {
-        status.next = next;
+/// Looks at the working tree, or at HEAD where there is none, at what is deployed, and at the branch.
+fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
+    let mut status = Status::without_targets(here)?;
+    // Where something cannot be read, what deploys it cannot be told either.
+    if status.kustomizations > 0 && status.failures == 0 {
+        let found = surveyed(here, &check::open(here, &status.source)?.tree)?;
+        status.targets = found.targets.iter().map(TargetStatus::of).collect();
     }
     Ok(status)
 }
 
+/// Returns the next command.
+pub(super) fn next(here: &Rc<LocalRepo>) -> Result<String, Failures> {
+    Ok(Status::without_targets(here)?.next)
+}
+
 impl Status {
-    fn of(checked: Checked, targets: Vec<TargetStatus>, branch: Branch) -> Status {
+    fn without_targets(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
+        let head = here.commit("HEAD")?;
+        let checking = if here.top.is_some() { Checking::WorkingTree } else { Checking::of(Some("HEAD")) };
+        let mut checked = match (&here.top, &head) {
+            (None, None) => Checked::failed(checking, Vec::new()),
+            _ => check::check(here, &checking, &[], &Base::Own)?,
+        };
+        let branch = if head.is_some() { Branch::of(here) } else { Branch::missing() };
+        let read = std::mem::take(&mut checked.read);
+        let mut status = Status::of(checked, branch);
+        if let Some(next) = status.before_branch(here, read)? {
+            status.next = next;
+        }
+        Ok(status)
+    }
+
+    fn of(checked: Checked, branch: Branch) -> Status {
         let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
         let next = branch.next();
         Status {
@@ -121,14 +129,14 @@ impl Status {
             errors,
             warnings,
             failures: checked.failures.len(),
-            targets,
+            targets: Vec::new(),
             branch,
             next,
         }
     }
 
-    /// Returns what comes before the branch; none where that is next.
-    fn before_branch(&self, here: &Rc<LocalRepo>, graph: Option<&Graph>) -> Result<Option<String>> {
+    /// Returns what comes before the branch; none where that is next. `read` are the files that kustomizations use.
+    fn before_branch(&self, here: &Rc<LocalRepo>, read: BTreeSet<String>) -> Result<Option<String>> {
         let head = here.head()?.filter(|head| is_ours(head));
         if let Some(source) = head.as_deref().and_then(branch_of).and_then(|branch| branch.strip_prefix(PREFIX)) {
             return Ok(Some(command("git switch", [source])));
@@ -146,8 +154,8 @@ impl Status {
         }
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
         // What a branch does not read does not keep it from being made.
-        let in_use = graph.filter(|_| has_remote).into_iter().flat_map(Graph::own_paths).map(str::to_owned);
-        let changed = uncommitted(here, &*head_tree(here)?, in_use.collect())?;
+        let in_use = if has_remote { read } else { BTreeSet::new() };
+        let changed = uncommitted(here, &*head_tree(here)?, in_use)?;
         if self.failures == 0 && !changed.is_empty() {
             return Ok(Some(format!("{} -m 'Lock what is remote'", commit(top, &changed))));
         }

@@ -52,12 +52,12 @@ impl TargetsArgs {
             });
             return Page::of(inert(&lines.collect::<String>()));
         }
-        Ok(Box::new(surveyed(&here, &opened.tree)?.1))
+        Ok(Box::new(surveyed(&here, &opened.tree)?))
     }
 }
 
 /// Finds what is deployed, and what each build reaches.
-pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explored, Targets), Failures> {
+pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Targets, Failures> {
     let (explored, mut found) = find(here, tree)?;
     found.reach(&explored, |_| true)?;
     // What is deployed from a localized branch is what that holds, where it is here.
@@ -72,7 +72,7 @@ pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explo
             found.reach(&explore_all(Rc::new(tip))?, |other| other == revision)?;
         }
     }
-    Ok((explored, found))
+    Ok(found)
 }
 
 impl Outcome for Targets {
