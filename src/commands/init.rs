@@ -103,20 +103,22 @@ impl Setup {
         check::once_written(&self.workspace, &self.changes(text), config)
     }
 
-    /// Takes a configuration, if it mends errors and makes none.
-    fn take_if_it_mends(&mut self, text: String, added: Vec<String>) -> Result<bool> {
+    /// Returns what a configuration would be, and what `check` would say; none where something could not be looked at: one
+    /// that leaves out everything finds nothing.
+    fn tried(&self, text: &str) -> Result<Option<(Config, Checked)>> {
         let config = Config::parse(text.as_bytes(), FILE_NAME)?;
-        // One that leaves out everything finds nothing.
-        let Ok(checked) = self.look(&text, &config) else { return Ok(false) };
+        Ok(self.look(text, &config).ok().map(|checked| (config, checked)))
+    }
+
+    /// Takes a configuration, if it mends errors and makes none.
+    fn take_if_it_mends(&mut self, text: String, (config, checked): (Config, Checked), added: Vec<String>) {
         let (old, new) = (errors(&self.checked), errors(&checked));
-        let mends = new.len() < old.len() && new.is_subset(&old);
-        if mends {
+        if new.len() < old.len() && new.is_subset(&old) {
             self.texts[1] = text;
             self.workspace.config = config;
             self.added.extend(added);
             self.checked = checked;
         }
-        Ok(mends)
     }
 
     /// Lets roots load files from outside, where that is what is wrong.
@@ -124,8 +126,9 @@ impl Setup {
         let (key, value) = ("load-restrictor", "none");
         if let Some(text) = Config::with(&self.texts[1], key, value)
             && failing(&self.checked).any(|one| one.rule == Rule::OutOfScope)
+            && let Some(tried) = self.tried(&text)?
         {
-            self.take_if_it_mends(text, vec![format!("{key}: {value}")])?;
+            self.take_if_it_mends(text, tried, vec![format!("{key}: {value}")]);
         }
         Ok(())
     }
@@ -142,10 +145,10 @@ impl Setup {
             }
             let text = append(&self.texts[1], "exclude", &entries)?;
             let added = entries.iter().map(|entry| format!("exclude: {}", entry.trim_start_matches("- "))).collect();
-            let Ok(checked) = self.look(&text, &Config::parse(text.as_bytes(), FILE_NAME)?) else { return Ok(()) };
-            let still: BTreeSet<String> = failing(&checked).map(directory).collect();
+            let Some(tried) = self.tried(&text)? else { return Ok(()) };
+            let still: BTreeSet<String> = failing(&tried.1).map(directory).collect();
             if templates.is_disjoint(&still) {
-                self.take_if_it_mends(text, added)?;
+                self.take_if_it_mends(text, tried, added);
                 return Ok(());
             }
             templates.retain(|directory| !still.contains(directory));

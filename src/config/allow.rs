@@ -46,7 +46,7 @@ impl Allow {
 
     /// Returns whether it would cover what a rule finds with `refs: any`.
     pub fn would_cover(&self, rule: Rule, subject: &Subject) -> bool {
-        let wide = || compile(self.key, &self.text, true).is_ok_and(|matcher| is_match(&matcher, subject, ""));
+        let wide = || compile(self.key, &self.text, true).is_ok_and(|matcher| is_match(&matcher, subject, None, ""));
         self.rules.contains(&rule) && self.key == key(subject) && wide()
     }
 }
@@ -69,11 +69,12 @@ pub(super) fn compile(key: &str, text: &str, is_wide: bool) -> Result<Matcher, S
     }
 }
 
-/// Returns whether an entry with its key matches what is found in a file, given by its path from the top.
-pub(super) fn is_match(matcher: &Matcher, subject: &Subject, file: &str) -> bool {
+/// Returns whether an entry with its key matches what is found in a file, given by its path from the top. `exact` is the
+/// subject as an exact entry names it.
+pub(super) fn is_match(matcher: &Matcher, subject: &Subject, exact: Option<&Exact>, file: &str) -> bool {
     let glob = match matcher {
         Matcher::Glob(glob) => glob,
-        Matcher::Exact(all) => return address::exact(subject).is_some_and(|one| all.iter().any(|all| all.names(&one))),
+        Matcher::Exact(all) => return exact.is_some_and(|exact| all.iter().any(|one| one.names(exact))),
     };
     match subject {
         Subject::Path { path } => glob.is_match(path),
@@ -100,15 +101,10 @@ impl Config {
         let (refs, key) = (RefPolicy::of(rule, subject), key(subject));
         // Looked at once: there may be as many entries as references.
         let exact = address::exact(subject);
-        let is_match = |allow: &Allow| match (&allow.matcher, &exact) {
-            (Matcher::Exact(all), Some(exact)) => all.iter().any(|one| one.names(exact)),
-            (Matcher::Exact(_), None) => false,
-            (matcher @ Matcher::Glob(_), _) => is_match(matcher, subject, file),
-        };
         self.allow.iter().position(|allow| {
             allow.key == key
                 && allow.refs.is_none_or(|least| least <= refs)
-                && is_match(allow)
+                && is_match(&allow.matcher, subject, exact.as_ref(), file)
                 && allow.rules.contains(&rule)
         })
     }
@@ -145,7 +141,8 @@ impl Config {
             _ => address::naming(subject)?,
         };
         // What cannot be read back is no entry.
-        compile(key(subject), &text, false).ok().filter(|matcher| is_match(matcher, subject, file))?;
+        let exact = address::exact(subject);
+        compile(key(subject), &text, false).ok().filter(|one| is_match(one, subject, exact.as_ref(), file))?;
         let rule = if rule.is_allowed_by_default() { "" } else { rule.id() };
         Some(Exception { key: key(subject), rule, text })
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn matches(glob: &str, subject: &Subject) -> bool {
-    allow::is_match(&allow::compile("url", glob, true).unwrap(), subject, "")
+    allow::is_match(&allow::compile("url", glob, true).unwrap(), subject, None, "")
 }
 
 #[test]
