@@ -93,6 +93,11 @@ pub trait Tree {
         Ok(found)
     }
 
+    /// Returns the files that git neither tracks nor ignores, sorted: in a working tree only.
+    fn untracked(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// Returns the paths of all kustomization files, sorted.
     fn kustomizations(&self) -> Result<Vec<String>> {
         self.files_named(&FILE_NAMES)

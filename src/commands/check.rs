@@ -171,18 +171,12 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
     if checked.kustomizations == 0 {
         checked.unseen = opened.unseen(&paths);
     }
-    match opened.checking {
-        Checking::Index => {
-            let kustomizations = opened.tree.kustomizations()?.into_iter().collect();
-            checked.differing = here.unstaged_paths(&kustomizations)?.len();
-        }
-        Checking::WorkingTree => {
-            checked.untracked = here.untracked()?;
-            let is_read = |place: &String| [LOCK_NAME, FILE_NAME].contains(&&**place) || checked.read.contains(place);
-            checked.untracked.retain(is_read);
-        }
-        Checking::Commit { .. } => {}
+    if opened.checking == Checking::Index {
+        let kustomizations = opened.tree.kustomizations()?.into_iter().collect();
+        checked.differing = here.unstaged_paths(&kustomizations)?.len();
     }
+    checked.untracked = opened.tree.untracked()?;
+    checked.untracked.retain(|place| [LOCK_NAME, FILE_NAME].contains(&&**place) || checked.read.contains(place));
     match base {
         Base::Own => {}
         Base::Nothing => checked.judge(&[], "", config, &Lock::default(), &*opened.tree),

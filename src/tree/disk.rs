@@ -1,7 +1,7 @@
 //! Files on disk, as they are now: those of the working tree, of one directory, of the whole machine.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ struct Tracked {
     /// What is executable, where modes on disk mean nothing (`core.fileMode`): git adds any other file as one that is not.
     programs: Option<BTreeSet<String>>,
     /// What git lists, once it was asked: also what is odd.
-    files: OnceCell<Vec<String>>,
+    files: OnceCell<BTreeMap<String, bool>>,
     /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
     read: RefCell<HashMap<String, u64>>,
     hasher: RandomState,
@@ -107,8 +107,8 @@ impl DiskTree {
 }
 
 impl Tracked {
-    /// Returns the paths that git tracks, or neither tracks nor ignores.
-    fn files(&self) -> Result<&[String]> {
+    /// Returns the paths that git tracks, or neither tracks nor ignores, each with whether it does.
+    fn files(&self) -> Result<&BTreeMap<String, bool>> {
         if let Some(files) = self.files.get() {
             return Ok(files);
         }
@@ -196,18 +196,22 @@ impl Tree for DiskTree {
         };
         let is_below = |path: &&String| *path != directory && path::is_in(path, directory);
         let mut found = Vec::new();
-        for path in git.files()?.iter().filter(is_below) {
+        for path in git.files()?.keys().filter(is_below) {
             if self.entry(path)?.is_some() {
                 found.push(path.clone());
             }
         }
-        found.sort();
         Ok(found)
+    }
+
+    fn untracked(&self) -> Result<Vec<String>> {
+        let Some(git) = &self.git else { return Ok(Vec::new()) };
+        Ok(git.files()?.iter().filter(|(_, is_tracked)| !**is_tracked).map(|(path, _)| path.clone()).collect())
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
         if let Some(git) = &self.git {
-            let mut named = git.files()?.iter().filter(|path| names.contains(&path::name(path)));
+            let mut named = git.files()?.keys().filter(|path| names.contains(&path::name(path)));
             named.try_for_each(|path| path::refuse_odd("", path))?;
         }
         let mut found = self.below("")?;

@@ -1,6 +1,6 @@
 //! What git knows about files: those of the index, of the working tree, and objects that only git reaches.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{LocalRepo, done};
 use crate::git::run;
@@ -170,11 +170,13 @@ impl LocalRepo {
         Ok(Some(found.filter(|path| !path.is_empty()).map(path).collect()))
     }
 
-    /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from
-    /// the top, in any order, and also those that are no longer on disk.
-    pub fn working_files(&self) -> Result<Vec<String>> {
-        let which = ["--cached", "--others", "--exclude-standard", "--deduplicate"];
-        self.listed(&[&["ls-files", "-z", "--full-name"], &which[..], &["--", ":/"]].concat())
+    /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from the top, each with
+    /// whether it is tracked, and also those that are no longer on disk.
+    pub fn working_files(&self) -> Result<BTreeMap<String, bool>> {
+        let which = ["-t", "--cached", "--others", "--exclude-standard"];
+        let lines = self.listed(&[&["ls-files", "-z", "--full-name"], &which[..], &["--", ":/"]].concat())?;
+        let tagged = lines.iter().filter_map(|line| line.split_once(' '));
+        Ok(tagged.map(|(tag, path)| (path.to_owned(), tag != "?")).collect())
     }
 
     /// Returns what git lists with `-z`: what is not UTF-8 as it can be shown.
