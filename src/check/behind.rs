@@ -13,7 +13,7 @@ use super::remotes::RemoteUse;
 use crate::config::Config;
 use crate::graph::{self, way, ways};
 use crate::message::finding::Finding;
-use crate::record::{LOCK_NAME, Lock};
+use crate::record::LOCK_NAME;
 use crate::reference::Upstream;
 use crate::tree::LOCK_COMMAND;
 
@@ -24,7 +24,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };
-    let open = named(lock).filter(|one| !lock.holds(one) && covered(context.config, one).is_none());
+    let open = lock.named().filter(|one| !lock.holds(one) && covered(context.config, one).is_none());
     let open: BTreeSet<&Upstream> = open.collect();
     if open.is_empty() {
         return Vec::new();
@@ -46,15 +46,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     found
 }
 
-/// Returns what the entries of a lock name.
-fn named(lock: &Lock) -> impl Iterator<Item = &Upstream> {
-    lock.remotes.values().flat_map(|pinned| pinned.paths.values()).flatten()
-}
-
 /// Returns the entries of `allow` in `config` that are about what is behind locked references.
 pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
     let locks = context.locks.iter().map(|(_, lock)| lock);
-    let named = locks.flat_map(|lock| named(lock).chain(lock.left.keys()));
+    let named = locks.flat_map(|lock| lock.named().chain(lock.left.keys()));
     named.filter_map(|upstream| covered(config, upstream)).collect()
 }
 

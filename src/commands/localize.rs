@@ -170,7 +170,7 @@ impl NowRemote {
     /// Returns what `old` localizes and `new` leaves remote.
     pub(super) fn between(old: &Lock, new: &Lock, config: &Config) -> Vec<NowRemote> {
         let left = Lock::unlocked_between(old, new);
-        let now_remote = left.map(|(upstream, _)| {
+        let now_remote = left.map(|upstream| {
             let entry = config.allowed_by(graph::rule(upstream), &graph::subject(upstream), "");
             let line = entry.map(|entry| format!("{}:{}", config.file, config.allow[entry].span.line));
             NowRemote { url: upstream.clone(), allowed_by: line.unwrap_or_else(|| "a comment".to_owned()) }

@@ -211,11 +211,7 @@ fn leave_out(selected: &mut BTreeSet<Upstream>, out: Vec<(Upstream, Failure)>, k
 /// Returns the sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
 /// names them, and so who may be asked with which login.
 fn unanswered(fetcher: &mut Fetcher, before: &Lock, selected: &BTreeSet<Upstream>) -> Vec<(Upstream, Failure)> {
-    let behind: BTreeSet<Upstream> = before
-        .upstreams()
-        .flat_map(|one| before.names(&one).cloned().unwrap_or_default())
-        .map(|one| one.source())
-        .collect();
+    let behind: BTreeSet<Upstream> = before.named().map(Upstream::source).collect();
     let own = selected.iter().filter(|source| !behind.contains(source));
     let wanted = own.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
     let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();

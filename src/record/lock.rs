@@ -207,6 +207,11 @@ impl Lock {
         remotes.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path)))
     }
 
+    /// Returns what its entries name.
+    pub fn named(&self) -> impl Iterator<Item = &Upstream> {
+        self.remotes.values().flat_map(|pinned| pinned.paths.values()).flatten()
+    }
+
     /// Returns what names each thing that something in it names.
     pub fn named_by(&self) -> BTreeMap<&Upstream, Vec<Upstream>> {
         let mut named_by: BTreeMap<&Upstream, Vec<Upstream>> = BTreeMap::new();
@@ -238,9 +243,8 @@ impl Lock {
     }
 
     /// Returns what was localized by the old lock and is left remote by the new one.
-    pub fn unlocked_between<'a>(old: &'a Lock, new: &'a Lock) -> impl Iterator<Item = (&'a Upstream, &'a str)> {
-        let left = new.left.iter().filter(|(upstream, _)| old.holds(upstream));
-        left.map(|(upstream, reason)| (upstream, reason.as_str()))
+    pub fn unlocked_between<'a>(old: &'a Lock, new: &'a Lock) -> impl Iterator<Item = &'a Upstream> {
+        new.left.keys().filter(|upstream| old.holds(upstream))
     }
 
     /// Returns the remotes as the trailers name them, sorted.
