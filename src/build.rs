@@ -3,22 +3,25 @@
 //!
 //! Both are written into a private directory (`inputs`) and built side by side with the same flags (`runner`, `run`). The
 //! original sees the upstream as this run fetched it: where kustomize calls git, our own executable answers
-//! ([`fake_git`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed.
+//! ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed.
+//!
+//! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::ReachesOut`].
 
 pub(crate) mod alone;
 pub(crate) mod compare;
 pub(crate) mod disk;
 mod earlier;
-pub(crate) mod fake_git;
 mod inputs;
 mod program;
 mod proxy;
 mod run;
 mod runner;
+pub(crate) mod stand_in;
 pub(crate) mod subject;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
@@ -40,6 +43,8 @@ pub(crate) struct Options {
     pub arguments: Vec<String>,
     /// Where files of a kustomization may lie.
     pub load_restrictor: LoadRestrictor,
+    /// How long one build may take, if that is said.
+    pub timeout: Option<Duration>,
     /// Whether the network is closed for the original as well.
     pub offline: bool,
     /// Whether to show no progress.
@@ -114,6 +119,11 @@ impl BuildCheck {
     }
 }
 
+/// Says that a build asked for something that was refused.
+pub(crate) fn unread_reference(request: &str) -> String {
+    format!("kustomize asks for `{request}`, which no reference names")
+}
+
 fn program_of<S: Serializer>(by: &Option<Builder>, serializer: S) -> Result<S::Ok, S::Error> {
     by.as_ref().map(|by| &by.program).serialize(serializer)
 }
@@ -121,7 +131,7 @@ fn program_of<S: Serializer>(by: &Option<Builder>, serializer: S) -> Result<S::O
 impl TargetCheck {
     fn new(target: &str, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
-            Verdict::Identical | Verdict::VerifiedBefore | Verdict::Skipped { .. } => None,
+            Verdict::Identical | Verdict::VerifiedBefore | Verdict::Skipped { .. } | Verdict::ReachesOut { .. } => None,
             Verdict::Differs(_) | Verdict::Broken { .. } => Some("to accept the difference: --no-verify"),
             Verdict::Unsteady(_) => Some(
                 "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",

@@ -31,6 +31,7 @@ mod suppression;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unknown_target;
+mod unread_reference;
 mod unsafe_reference;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -52,6 +53,7 @@ use crate::tree::{Tree, path};
 
 use context::Context;
 pub(crate) use known::renamed;
+pub(crate) use unread_reference::{of_warning, unread_reference};
 
 /// How long a line is that people look at, in bytes.
 const LONGEST_LINE: usize = 10_000;
@@ -72,7 +74,12 @@ pub struct Input<'a> {
     pub absences: Option<&'a Absences>,
     /// Returns what is known of the repository, for what is deployed from it; without it nothing is looked at that is.
     pub identity: Option<&'a dyn Fn() -> Result<Identity>>,
+    /// Builds, and returns what is deployed as it came out; without it objects are looked at as they are written.
+    pub build: Option<Build<'a>>,
 }
+
+/// Builds.
+pub struct Build<'a>(pub(crate) &'a dyn Fn(Targets) -> Result<Targets>);
 
 /// Checks a tree.
 pub fn check(input: Input<'_>) -> Result<Checked> {
@@ -329,6 +336,24 @@ pub struct Known {
     pub left_out: usize,
 }
 
+/// What came of builds.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Builds {
+    /// How many there were that ended, and asked for nothing but what is locked.
+    pub built: usize,
+    pub not_built: Vec<NotBuilt>,
+    /// Whether nothing was built because of what the check found.
+    pub stopped: bool,
+}
+
+/// What could not be built.
+#[derive(Debug, Clone, Serialize)]
+pub struct NotBuilt {
+    /// What names the build: a kustomization or a target.
+    pub name: String,
+    pub reason: String,
+}
+
 /// The result of a check.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Checked {
@@ -354,6 +379,9 @@ pub struct Checked {
     pub read: BTreeSet<String>,
     /// What was found, by path and place; what is allowed too.
     pub findings: Vec<Finding>,
+    /// What came of builds; none where nothing was to be built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub builds: Option<Builds>,
     /// What is left out.
     #[serde(rename = "base")]
     pub known: Option<Known>,
@@ -382,6 +410,14 @@ impl Checked {
         self.findings.extend(new.into_iter().chain(unlocked));
         fill(tree, &mut self.findings);
         sort(&mut self.findings);
+    }
+
+    /// Adds findings.
+    pub(crate) fn add(&mut self, findings: Vec<Finding>, tree: &dyn Tree) {
+        self.findings.extend(findings);
+        fill(tree, &mut self.findings);
+        sort(&mut self.findings);
+        self.findings.dedup();
     }
 
     /// Returns how many findings of this severity count.

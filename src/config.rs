@@ -61,6 +61,7 @@ mod read;
 mod starts;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -110,6 +111,9 @@ pub struct Config {
     pub no_licenses: bool,
     /// Which files a kustomization root may load.
     pub load_restrictor: LoadRestrictor,
+    /// How long one build may take; none: the default.
+    #[serde(deserialize_with = "read::duration")]
+    pub build_timeout: Option<Duration>,
     /// Whether what only an upstream names may lie at an address that is not public.
     pub allow_private: bool,
     /// The largest file that is taken from elsewhere, in bytes; none: the default.

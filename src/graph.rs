@@ -34,10 +34,10 @@ use std::rc::Rc;
 
 use crate::config::{Comments, Config};
 use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, Reference, Refused, Runs};
-use crate::message::failure::{Failure, Failures, Result, listed};
+use crate::message::failure::{Failure, Failures, Location, Result, listed};
 use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
-use crate::os::limits::{FILE, FINDINGS, RUN};
+use crate::os::limits::{FILE, FINDINGS, LOADS, RUN};
 use crate::os::parallel::{processors, side_by_side};
 use crate::record::{LoadRestrictor, Lock, stored};
 use crate::tree::absence::{Absence, Absences};
@@ -139,12 +139,29 @@ pub(crate) fn explore(
     let (mut graph, mut troubles) = (mem::take(&mut walker.graph), mem::take(&mut walker.troubles));
     drop(walker);
     troubles.extend(cycle::find(&graph));
+    troubles.extend(overloaded(&graph));
     chain::tell(&graph, &mut troubles);
     // Remote references fail after local ones, but a file is read from its top.
     troubles.sort_by(|one, other| one.failure.location.cmp(&other.failure.location));
     let mut seen = HashSet::new();
     graph.warnings.retain(|warning| seen.insert(warning.clone()));
     Explored { graph, troubles, starts }
+}
+
+/// Returns a trouble for each root whose build would load too many, and that names none of which this is so.
+fn overloaded(graph: &Graph) -> Vec<Trouble> {
+    let loads = graph.loads();
+    let is_over = |root: &RootId| loads[*root] > LOADS.most as u64;
+    let first = (0..graph.roots.len()).filter(is_over).filter(|root| {
+        let mut named = graph.roots[*root].named();
+        !named.any(|(.., id)| is_over(&id))
+    });
+    let trouble = |root: RootId| {
+        let file = graph.roots[root].file;
+        let failure = LOADS.exceeded(&graph.label(file)).at(Location { line: 1, column: 1, ..graph.place(file) });
+        Trouble::of(TroubleKind::Refused, failure).at(graph, At::File(file))
+    };
+    first.map(trouble).collect()
 }
 
 #[derive(Default)]

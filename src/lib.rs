@@ -88,9 +88,9 @@ pub fn main() -> ExitCode {
     commands::run()
 }
 
-/// Runs the stand-in for git where a build calls this executable by that name.
+/// Runs the stand-in where a build calls this executable by the name of another program.
 pub fn as_git() -> Option<ExitCode> {
-    build::fake_git::run()
+    build::stand_in::run()
 }
 
 /// What tests, benches and fuzz targets call without starting the program. No interface for others.

@@ -369,9 +369,33 @@ pub(crate) struct Targets {
     /// Which builds the objects are taken from.
     #[serde(skip)]
     builds: built::Builds,
+    /// What was done of [`MOST_WORK`], and taken of [`MOST_BYTES`].
+    #[serde(skip)]
+    spent: [usize; 2],
 }
 
+/// How much all objects of a tree may make us do, in paths that are compared with a pattern.
+const MOST_WORK: usize = 10_000_000;
+
+/// How many paths a file weighs that is read.
+const FILE: usize = 1000;
+
+/// How much text they may make of templates, in bytes.
+const MOST_BYTES: usize = 30_000_000;
+
 impl Targets {
+    /// Adds to what was done, and returns whether that is not too much.
+    fn may_do(&mut self, work: usize) -> bool {
+        self.spent[0] = self.spent[0].saturating_add(work);
+        self.spent[0] <= MOST_WORK
+    }
+
+    /// Adds to what was made, and returns whether that is not too much.
+    fn has_room(&mut self, bytes: usize) -> bool {
+        self.spent[1] = self.spent[1].saturating_add(bytes);
+        self.spent[1] <= MOST_BYTES
+    }
+
     /// Returns the targets that lie in this repository, at a revision that can be the one that is looked at, as their
     /// objects are written.
     pub(crate) fn here(&self) -> impl Iterator<Item = (&Target, &Here)> {

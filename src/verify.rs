@@ -218,6 +218,7 @@ impl Verifier {
                 own: None,
                 absences: absences.as_ref(),
                 identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> _),
+                build: None,
             })?;
             self.failures.extend(checked.failures);
             let mut findings = checked.findings;

@@ -3,14 +3,15 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::disk;
-use super::inputs::{self, Fetched};
+use super::inputs::{self, Answers};
 use super::program::{self, Program};
-use super::run::{Building, Reach};
-use crate::graph::Graph;
+use super::run::Building;
+use crate::graph::{Graph, Source};
 use crate::kustomization::FILE_NAMES;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::tree::path;
 
@@ -18,7 +19,7 @@ use crate::tree::path;
 /// side by side.
 pub(super) struct Roots {
     scratch: Scratch,
-    fetched: Fetched,
+    answers: Answers,
     /// Where the tree lies that the graph starts in.
     top: PathBuf,
 }
@@ -36,23 +37,39 @@ impl Roots {
         let files = none.flat_map(|directory| FILE_NAMES.map(|name| path::join(directory, name)));
         fs::create_dir_all(&top).map_err(|error| unusable(&error))?;
         disk::write_temporary(&*graph.sources[0].tree, files, None, &top)?;
-        Ok(Roots { fetched: Fetched::of(graph, true, &input)?, top, scratch })
+        Ok(Roots { answers: Answers::of(graph, true, &input)?, top, scratch })
     }
 
     /// Builds the root in a directory, a path of the tree, and returns what kustomize wrote, to the byte; else why
     /// it failed, on one line without the temporary directory.
-    pub(super) fn build(&self, program: &Program, directory: &str, arguments: &[String]) -> Result<Vec<u8>> {
+    pub(super) fn build(&self, program: &Program, directory: &str, arguments: &[String]) -> Result<Vec<u8>, Failures> {
         let private = tempfile::tempdir_in(self.scratch.path()).map_err(|error| unusable(&error))?;
         let (input, target) = (self.scratch.path().join("input"), self.top.join(directory));
-        let reach = Reach::Fetched(&self.fetched);
-        let build = Building { program, target: &target, arguments, reach, input: &input };
+        let build = Building { program, target: &target, arguments, answers: &self.answers, input: &input };
         let built = build.run(private.path())?;
-        if built.success { Ok(built.stdout) } else { Err(Failure::new(built.reason(&self.top))) }
+        if !built.refused.is_empty() {
+            let unread = |request: &String| {
+                let failure = Failure::new(super::unread_reference(request)).because(FailureKind::UnreadReference);
+                failure.hint("git kustomize-localize explain unread-reference")
+            };
+            return Err(Failures(built.refused.iter().map(unread).collect()));
+        }
+        if built.success {
+            return Ok(built.stdout);
+        }
+        Err(Failure::new(built.reason(&self.top)).because(FailureKind::NotBuilt).into())
+    }
+
+    /// Writes everything else that is in the tree, too: what was read may not be all that kustomize reads.
+    pub(super) fn complete(&self, source: &Source, checks_out: bool) -> Result<()> {
+        inputs::whole(source, checks_out, &self.top)
     }
 }
 
-pub(super) fn program(named: Option<&Path>) -> Result<Program> {
-    program::find(named)?.map_err(|reason| {
+/// Finds the program, for builds that may take so long.
+pub(super) fn program(named: Option<&Path>, timeout: Option<Duration>) -> Result<Program> {
+    let found = program::find(named)?.map(|program| program.within(timeout));
+    found.map_err(|reason| {
         Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE")
     })
 }
@@ -86,7 +103,8 @@ mod tests {
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
         let roots = Roots::write(&graph, &all, false).unwrap();
         assert_eq!(String::from_utf8(roots.build(&program, "app", &[]).unwrap()).unwrap(), map);
-        let failure = roots.build(&program, "bad", &[]).unwrap_err();
+        let Failures(failures) = roots.build(&program, "bad", &[]).unwrap_err();
+        let failure = &failures[0];
         assert!(failure.message.contains("nothing.yaml") && !failure.message.contains("/input/"), "{failure}");
     }
 }

@@ -1,6 +1,6 @@
 //! What two outputs have in common, and where they differ.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -31,6 +31,11 @@ pub(crate) enum Verdict {
     NotBuilt {
         /// Why.
         reason: String,
+    },
+    /// A build asks for what no reference names: rule `unread-reference`.
+    ReachesOut {
+        /// The calls and URLs, without secrets.
+        requests: BTreeSet<String>,
     },
     /// It was not built: something that it needs stays remote, or may be missing.
     Skipped {

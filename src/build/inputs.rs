@@ -3,12 +3,14 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::disk;
-use super::fake_git::{self, Upstream};
-use super::proxy::{self, Proxy};
+use super::proxy::{self, Served};
+use super::stand_in::{Manifest, Upstream};
 use crate::graph::inputs::{Input, of_no_root};
 use crate::graph::{FileId, Graph, Origin, Place, RemoteFile, RootId, Source, SourceId, Target};
+use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::Result;
 use crate::plan::Plan;
 use crate::reference::RepoSpec;
@@ -16,46 +18,54 @@ use crate::tree::checkout::Conversion;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, SharedTree, path};
 
-/// What a graph has of remote repositories and files, to answer builds with.
-pub(super) struct Fetched {
-    /// The repositories, for the stand-in for git.
+/// What answers a build.
+pub(super) struct Answers {
+    /// The manifest of the [stand-in](super::stand_in).
     pub(super) manifest: PathBuf,
     pub(super) files: Files,
 }
 
 /// Where a build gets remote files.
 pub(super) enum Files {
-    /// From nowhere.
-    None,
-    /// From here.
-    Served(Proxy),
+    /// From here. With `is_closed` from nowhere else, whatever it asks.
+    Served { served: Arc<Served>, is_closed: bool },
     /// From upstream once more: nothing here can answer in its place.
     Upstream,
 }
 
-impl Fetched {
+impl Answers {
     /// Takes what a walk has fetched, of which the repositories were [written](of_graph) below `top`.
-    pub(super) fn of(graph: &Graph, offline: bool, top: &Path) -> Result<Fetched> {
+    pub(super) fn of(graph: &Graph, offline: bool, top: &Path) -> Result<Answers> {
         let sources = graph.sources.iter().enumerate();
-        let upstreams: Vec<Upstream> = sources
-            .filter_map(|(number, source)| Some(Upstream::new(source.repository.as_ref()?, place(graph, number, top))))
-            .collect();
+        let upstreams = sources
+            .filter_map(|(number, source)| Some(Upstream::new(source.repository.as_ref()?, place(graph, number, top))));
+        let images = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
+            NoteKind::Code { runs: Runs::Image { image, .. }, .. } => Some(image.clone()),
+            _ => None,
+        });
+        let manifest = Manifest { upstreams: upstreams.collect(), images: images.collect() }.write(top)?;
         let remote = graph.files.iter().filter_map(|file| match &file.origin {
             Origin::Remote(remote) => Some(&**remote),
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         });
         let remote: Vec<&RemoteFile> = remote.collect();
+        if !offline && !proxy::IS_TRUSTED && !remote.is_empty() {
+            return Ok(Answers { manifest, files: Files::Upstream });
+        }
+        let edges = graph.roots.iter().flat_map(|root| &root.edges);
+        let repositories = edges.filter(|edge| matches!(edge.target, Target::Root { remote: true, .. }));
         let is_direct = |file: &&RemoteFile| proxy::is_direct(file.url.exposed());
-        let files = if remote.is_empty() {
-            Files::None
-        } else if proxy::IS_TRUSTED && !(offline && remote.iter().any(is_direct)) {
-            Files::Served(Proxy::start(remote.iter().map(|file| (file.url.exposed(), &*file.bytes)), top)?)
-        } else if offline {
-            Files::None
-        } else {
-            Files::Upstream
-        };
-        Ok(Fetched { manifest: fake_git::write(&upstreams, top)?, files })
+        let is_closed = offline || !remote.iter().any(is_direct);
+        let remote = remote.iter().map(|file| (file.url.exposed(), &*file.bytes));
+        let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
+        Ok(Answers { manifest, files: Files::Served { served: Arc::new(served), is_closed } })
+    }
+
+    /// Returns what answers nothing.
+    pub(super) fn none(top: &Path) -> Result<Answers> {
+        let served = Arc::new(Served::new([], [], top)?);
+        let manifest = Manifest::default().write(top)?;
+        Ok(Answers { manifest, files: Files::Served { served, is_closed: true } })
     }
 }
 
@@ -118,6 +128,11 @@ pub(super) fn of_graph(
         disk::write_temporary(&part.tree, &part.places, conversion.as_ref(), &place(graph, number, top))?;
     }
     Ok(())
+}
+
+/// Writes everything that roots of a tree may reach.
+pub(super) fn whole(source: &Source, checks_out: bool, top: &Path) -> Result<()> {
+    disk::write_temporary(&*source.tree, source.tree.below(&source.scope)?, conversion(checks_out).as_ref(), top)
 }
 
 /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.

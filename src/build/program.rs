@@ -38,7 +38,7 @@ impl Kind {
 pub(crate) enum Network {
     /// It has a network of its own, with nothing in it (Linux).
     Namespace,
-    /// All that it sends goes to a proxy that is not there, and git answers nothing.
+    /// What it sends goes to a proxy of ours, if it keeps to that; programs that fetch are stood in for.
     Proxies,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Network::Namespace => "network closed",
-            Network::Proxies => "network closed by a dead proxy",
+            Network::Proxies => "network closed by a proxy",
         })
     }
 }
@@ -54,15 +54,6 @@ impl fmt::Display for Network {
 /// The variables that set a program's proxy.
 pub(super) const PROXIES: [&str; 6] =
     ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-
-impl Network {
-    /// Makes `command` see no network. In a [namespace](Network::Namespace) there is none.
-    pub(super) fn close(command: &mut Command) {
-        // Port 9 discards, and nothing has listened there for decades.
-        command.envs(PROXIES.map(|name| (name, "http://127.0.0.1:9")));
-        command.env_remove("NO_PROXY").env_remove("no_proxy").env("GIT_ALLOW_PROTOCOL", "none");
-    }
-}
 
 /// A program that builds kustomizations.
 #[derive(Debug, Clone)]
@@ -73,12 +64,19 @@ pub(super) struct Program {
     version: String,
     /// How the network can be closed for it.
     pub(super) network: Network,
+    /// How long a build may take, if that is said.
+    pub(super) timeout: Option<Duration>,
 }
 
 impl Program {
     /// Returns name and version, as `kustomize/v5.8.1`.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.kind.name(), self.version)
+    }
+
+    /// Returns it with how long a build may take.
+    pub(super) fn within(self, timeout: Option<Duration>) -> Program {
+        Program { timeout, ..self }
     }
 
     /// Returns the command that builds, without arguments.
@@ -160,7 +158,7 @@ fn examine(path: &Path, kind: Kind) -> Result<Program, String> {
     })?;
     match version(kind, &output.stdout) {
         Some(version) if output.status.success() => {
-            Ok(Program { path: path.to_owned(), kind, version: identified(version, path), network })
+            Ok(Program { path: path.to_owned(), kind, version: identified(version, path), network, timeout: None })
         }
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("does not say its version: {line}"),
@@ -177,7 +175,7 @@ fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
             Kind::Kustomize => &["version"] as &[&str],
             Kind::Kubectl => &["version", "--client", "--output=json"],
         });
-        process::isolate(&mut command, isolation)
+        let _network = process::isolate(&mut command, isolation)
             .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
         process::run(&mut command, None, Some(TIMEOUT), Terminal::Detached)
     };

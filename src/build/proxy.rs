@@ -1,21 +1,22 @@
-//! A proxy on this machine that answers a build of the original with the remote files that this run has fetched.
+//! A proxy on this machine, the only way out for a build. It answers with the remote files that this run has fetched, and
+//! writes down everything else that it is asked for.
 //!
-//! It ends TLS itself, with a certificate that lives as long as it does and that only the build trusts
-//! (through `SSL_CERT_FILE`, which Go reads where the platform has no trust store of its own). Anything that was not
-//! fetched is refused. Go asks no proxy for a host on this machine: such files are requested again.
+//! It ends TLS itself, as an authority that lives as long as it does and that only the build trusts (through
+//! `SSL_CERT_FILE`, which Go reads where the platform has no trust store of its own). Go asks no proxy for a host on this
+//! machine: such files are requested again.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -24,6 +25,8 @@ use url::{Position, Url};
 use super::program::PROXIES;
 use crate::fetch::http::is_loopback;
 use crate::message::failure::{Failure, Result};
+use crate::message::redact;
+use crate::os::closed::{self, Outside};
 use crate::os::interrupt::unusable;
 
 /// Whether programs written in Go believe what `SSL_CERT_FILE` holds: elsewhere the platform decides.
@@ -35,21 +38,17 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const HEAD: u64 = 64 << 10;
 /// How many connections are answered at the same time.
 const CONNECTIONS: usize = 64;
-/// A proxy that runs until it is dropped.
-pub(super) struct Proxy {
-    address: SocketAddr,
-    certificate: PathBuf,
-    shared: Arc<Shared>,
-    acceptor: Option<JoinHandle<()>>,
-}
 
-struct Shared {
+/// What builds may ask for.
+pub(super) struct Served {
     files: HashMap<String, Arc<[u8]>>,
-    /// The hosts that a file is at.
-    hosts: BTreeSet<String>,
-    /// How TLS begins as one of them.
-    tls: Arc<ServerConfig>,
-    stop: AtomicBool,
+    /// What is asked for in vain: kustomize takes the URL of a repository for that of a file first.
+    repositories: HashSet<String>,
+    authority: CertifiedIssuer<'static, KeyPair>,
+    /// Where its certificate is.
+    certificate: PathBuf,
+    /// How TLS begins as each host.
+    hosts: Mutex<HashMap<String, Arc<ServerConfig>>>,
 }
 
 /// Returns what identifies a file: its URL without userinfo and fragment, and with nothing encoded, as a client may encode
@@ -69,41 +68,119 @@ fn not_started(error: impl std::fmt::Display) -> Failure {
     Failure::new(format!("what was fetched cannot be served to the build: {error}"))
 }
 
-impl Proxy {
-    /// Starts a proxy that serves files by their URLs. The certificate to trust is put into `directory`; its key
+impl Served {
+    /// Takes files by their URLs, and the URLs of repositories. The certificate to trust is put into `directory`; its key
     /// stays in memory.
     ///
-    /// Fails when no port can be listened at, or the certificate cannot be made or written.
-    pub(super) fn start<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>, directory: &Path) -> Result<Proxy> {
+    /// Fails when the certificate cannot be made or written.
+    pub(super) fn new<'a>(
+        files: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+        repositories: impl IntoIterator<Item = &'a str>,
+        directory: &Path,
+    ) -> Result<Served> {
+        let key_of = |text: &str| Url::parse(text).ok().as_ref().and_then(key);
         let mut contents: HashMap<String, Option<Arc<[u8]>>> = HashMap::new();
-        let mut hosts = BTreeSet::new();
         for (text, bytes) in files {
-            let Ok(url) = Url::parse(text) else { continue };
-            let (Some(key), Some(host)) = (key(&url), url.host_str()) else {
-                continue;
-            };
-            hosts.insert(host.to_owned());
+            let Some(key) = key_of(text) else { continue };
             let known = contents.entry(key).or_insert_with(|| Some(bytes.into()));
             // They differ in something that a request does not contain, such as a password.
             known.take_if(|known| **known != *bytes);
         }
+        // What is served by none of several contents is no surprise.
+        let mut repositories: HashSet<String> = repositories.into_iter().filter_map(key_of).collect();
+        repositories.extend(contents.iter().filter(|(_, bytes)| bytes.is_none()).map(|(key, _)| key.clone()));
         let files = contents.into_iter().filter_map(|(key, bytes)| Some((key, bytes?))).collect();
+        let mut parameters = CertificateParams::default();
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = KeyPair::generate().and_then(|key| CertifiedIssuer::self_signed(parameters, key));
+        let authority = authority.map_err(not_started)?;
         let certificate = directory.join("certificate.pem");
-        let (pem, tls) = identity(&hosts).map_err(not_started)?;
-        std::fs::write(&certificate, pem).map_err(|error| unusable(&error))?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)?;
-        let address = listener.local_addr().map_err(not_started)?;
-        let shared = Arc::new(Shared { files, hosts, tls, stop: AtomicBool::new(false) });
+        std::fs::write(&certificate, authority.pem()).map_err(|error| unusable(&error))?;
+        Ok(Served { files, repositories, authority, certificate, hosts: Mutex::default() })
+    }
+
+    /// Returns whether builds may ask a host on this machine, for which Go uses no proxy.
+    pub(super) fn is_asked_directly(&self) -> bool {
+        self.files.keys().chain(&self.repositories).any(|key| is_direct(key))
+    }
+
+    /// Returns how TLS begins as a host.
+    fn tls(&self, host: &str) -> io::Result<Arc<ServerConfig>> {
+        let mut hosts = locked(&self.hosts);
+        if let Some(known) = hosts.get(host) {
+            return Ok(known.clone());
+        }
+        // An address is written in brackets in a URL, and without them in a certificate.
+        let name = host.trim_matches(['[', ']']).to_owned();
+        let mut parameters = CertificateParams::new([name.clone()]).map_err(io::Error::other)?;
+        parameters.distinguished_name.push(DnType::CommonName, name);
+        let key = self.authority.key();
+        let certificate = parameters.signed_by(key, &self.authority).map_err(io::Error::other)?;
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .map_err(io::Error::other)?;
+        Ok(hosts.entry(host.to_owned()).or_insert(Arc::new(tls)).clone())
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The proxy of one build, which runs until it is dropped.
+pub(super) struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    served: Arc<Served>,
+    refused: Mutex<BTreeSet<String>>,
+    /// What is listened at, once it is there.
+    listener: Mutex<Option<TcpListener>>,
+    stop: AtomicBool,
+}
+
+impl Proxy {
+    /// Starts a proxy that a build reaches in its own network, or else in ours.
+    ///
+    /// Fails when no port can be listened at.
+    pub(super) fn start(served: &Arc<Served>, network: Option<Outside>) -> Result<Proxy> {
+        let (address, ours) = match &network {
+            Some(_) => (closed::ADDRESS, None),
+            None => {
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)?;
+                (listener.local_addr().map_err(not_started)?, Some(listener))
+            }
+        };
+        let shared = Arc::new(Shared {
+            served: served.clone(),
+            refused: Mutex::default(),
+            listener: Mutex::default(),
+            stop: AtomicBool::new(false),
+        });
         let accepting = Arc::clone(&shared);
-        let acceptor = std::thread::Builder::new().spawn(move || accept(&listener, &accepting)).map_err(not_started)?;
-        Ok(Proxy { address, certificate, shared, acceptor: Some(acceptor) })
+        let listen = move || ours.or_else(|| network?.listener()).map_or((), |listener| accept(&listener, &accepting));
+        let acceptor = std::thread::Builder::new().spawn(listen).map_err(not_started)?;
+        Ok(Proxy { address, shared, acceptor: Some(acceptor) })
     }
 
     /// Sends everything that `command` is going to request over http and https here.
     pub(super) fn serve(&self, command: &mut Command) {
         let proxy = format!("http://{}", self.address);
         command.envs(PROXIES.map(|name| (name, &proxy)));
-        command.env("SSL_CERT_FILE", &self.certificate).env_remove("NO_PROXY").env_remove("no_proxy");
+        let certificate = &self.shared.served.certificate;
+        command.env("SSL_CERT_FILE", certificate).env_remove("NO_PROXY").env_remove("no_proxy");
+    }
+
+    /// Returns everything that was asked for and not answered, without secrets.
+    pub(super) fn refused(&self) -> BTreeSet<String> {
+        locked(&self.shared.refused).clone()
     }
 }
 
@@ -111,13 +188,29 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
         // The acceptor waits for a connection.
-        if TcpStream::connect_timeout(&self.address, PATIENCE).is_ok() {
-            self.acceptor.take().map(JoinHandle::join);
+        if let Some(listener) = &*locked(&self.shared.listener) {
+            wake(listener);
         }
+        self.acceptor.take().map(JoinHandle::join);
     }
 }
 
+/// Ends an `accept` on a listener, which may not be in our network.
+fn wake(listener: &TcpListener) {
+    #[cfg(target_os = "linux")]
+    rustix::net::shutdown(listener, rustix::net::Shutdown::Both).ok();
+    #[cfg(not(target_os = "linux"))]
+    listener.local_addr().and_then(|address| TcpStream::connect_timeout(&address, PATIENCE)).ok();
+}
+
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    {
+        let mut ours = locked(&shared.listener);
+        *ours = listener.try_clone().ok();
+        if shared.stop.load(Ordering::SeqCst) || ours.is_none() {
+            return;
+        }
+    }
     for stream in listener.incoming() {
         if shared.stop.load(Ordering::SeqCst) {
             return;
@@ -128,7 +221,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 // An error can only be reported to the client.
                 std::thread::Builder::new().spawn(move || worker.connection(stream).ok()).ok();
             }
-            Ok(_) => {}
+            Ok(_) => shared.note("more connections than are answered".to_owned()),
             // Out of descriptors, or gone before it was accepted: the next one may do better.
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
@@ -181,6 +274,7 @@ impl Shared {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let Some(request) = request(&mut stream)? else {
+            self.note("a connection that is not HTTP".to_owned());
             return answer(&mut stream, "400 Bad Request", b"", true);
         };
         if request.method != "CONNECT" {
@@ -189,19 +283,23 @@ impl Shared {
         }
         // Only its host and port are said here. What is asked there comes when TLS has begun.
         let url = Url::parse(&format!("https://{}/", request.target)).ok();
-        let is_known = |url: &Url| url.host_str().is_some_and(|host| self.hosts.contains(host));
-        let Some(url) = url.filter(is_known) else {
-            return refuse(&mut stream);
+        let Some((url, host)) = url.as_ref().and_then(|url| Some((url, url.host_str()?))).filter(|_| IS_TRUSTED) else {
+            return self.give(&mut stream, &request, url);
         };
+        let tls = self.served.tls(host)?;
         stream.write_all(b"HTTP/1.1 200 Connection Established\r\n\r\n")?;
-        let connection = ServerConnection::new(Arc::clone(&self.tls)).map_err(io::Error::other)?;
+        let connection = ServerConnection::new(tls).map_err(io::Error::other)?;
         let mut stream = StreamOwned::new(connection, stream);
-        if let Some(request) = self::request(&mut stream)? {
-            // `join` would take `//host` for another host.
-            let origin = url.as_str().trim_end_matches('/');
-            let is_path = request.target.starts_with('/');
-            let url = Url::parse(&format!("{origin}{}", request.target)).ok().filter(|_| is_path);
-            self.give(&mut stream, &request, url)?;
+        match self::request(&mut stream) {
+            Ok(Some(request)) => {
+                // `join` would take `//host` for another host.
+                let origin = url.as_str().trim_end_matches('/');
+                let is_path = request.target.starts_with('/');
+                let url = Url::parse(&format!("{origin}{}", request.target)).ok().filter(|_| is_path);
+                self.give(&mut stream, &request, url)?;
+            }
+            // It may not believe who we are, and cannot have asked for anything.
+            _ => self.note(url.to_string()),
         }
         stream.conn.send_close_notify();
         stream.flush()
@@ -209,31 +307,24 @@ impl Shared {
 
     /// Answers with a file that was fetched.
     fn give(&self, stream: &mut impl Write, request: &Request, url: Option<Url>) -> io::Result<()> {
-        let file = url.as_ref().and_then(key).and_then(|key| self.files.get(&key));
-        match (file, request.method.as_str()) {
-            (Some(file), "GET" | "HEAD") => answer(stream, "200 OK", file, request.method == "GET"),
-            _ => refuse(stream),
+        let key = url.as_ref().and_then(key).unwrap_or_default();
+        let is_read = matches!(request.method.as_str(), "GET" | "HEAD");
+        if let Some(file) = self.served.files.get(&key).filter(|_| is_read) {
+            return answer(stream, "200 OK", file, request.method == "GET");
         }
+        // Where TLS cannot begin, only the host is known.
+        let is_tunnel = request.method == "CONNECT" && !key.is_empty();
+        let mut known = self.served.repositories.iter();
+        if !known.any(|one| is_read && *one == key || is_tunnel && one.starts_with(&key)) {
+            self.note(url.map_or_else(|| request.target.clone(), |url| url.to_string()));
+        }
+        answer(stream, "403 Forbidden", b"this was not fetched\n", true)
     }
-}
 
-fn refuse(stream: &mut impl Write) -> io::Result<()> {
-    answer(stream, "403 Forbidden", b"this was not fetched\n", true)
-}
-
-/// Returns a certificate for all of these hosts, which signs itself, and how TLS begins with it.
-fn identity(hosts: &BTreeSet<String>) -> io::Result<(String, Arc<ServerConfig>)> {
-    // An address is written in brackets in a URL, and without them in a certificate.
-    let names: Vec<String> = hosts.iter().map(|host| host.trim_matches(['[', ']']).to_owned()).collect();
-    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).map_err(io::Error::other)?;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
-    let tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_no_client_auth()
-        .with_single_cert(vec![cert.der().clone()], key)
-        .map_err(io::Error::other)?;
-    Ok((cert.pem(), Arc::new(tls)))
+    /// Notes what is not answered.
+    fn note(&self, what: String) {
+        locked(&self.refused).insert(redact::text(&what));
+    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,28 @@
 //! Running one build.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
-use super::fake_git;
-use super::inputs::{Fetched, Files};
+use super::inputs::{Answers, Files};
 use super::program::{Network, PROXIES, Program};
+use super::proxy::Proxy;
+use super::stand_in;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::interrupt::unusable;
-use crate::os::process::{self, Isolation, Terminal};
+use crate::os::process::{self, Bounds, Isolation, Terminal};
 
-/// How long one build may take.
-const TIMEOUT: Duration = Duration::from_secs(300);
+/// How long one build may take, unless the configuration says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How many times as long all builds of a run may take.
+const BUILDS: u32 = 5;
+/// What a build may write, in bytes.
+const OUTPUT: u64 = 256 << 20;
+/// What of it may be resident, in bytes.
+const MEMORY: u64 = 2 << 30;
 
 /// What one build left.
 #[derive(Debug, Clone)]
@@ -25,6 +33,9 @@ pub(super) struct Build {
     pub(super) said: String,
     /// Whether it ended with status 0.
     pub(super) success: bool,
+    /// What it asked for and did not get, although nothing that was read names it: calls of programs and URLs, without
+    /// secrets.
+    pub(super) refused: BTreeSet<String>,
 }
 
 impl Build {
@@ -56,21 +67,13 @@ fn cause(text: &str) -> String {
     }
 }
 
-/// What a build reaches.
-#[derive(Clone, Copy)]
-pub(super) enum Reach<'a> {
-    /// What was fetched: repositories by our own git, files as it says.
-    Fetched(&'a Fetched),
-    Nothing,
-}
-
 /// One build.
 pub(super) struct Building<'a> {
     pub(super) program: &'a Program,
     /// A directory, or a URL.
     pub(super) target: &'a Path,
     pub(super) arguments: &'a [String],
-    pub(super) reach: Reach<'a>,
+    pub(super) answers: &'a Answers,
     /// What it builds from, which it may not change.
     pub(super) input: &'a Path,
 }
@@ -90,41 +93,66 @@ impl Building<'_> {
             std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
         }
         let mut command = self.program.command();
-        let nothing = private.join("nothing");
-        let (manifest, files) = match self.reach {
-            Reach::Fetched(fetched) => (fetched.manifest.as_path(), &fetched.files),
-            Reach::Nothing => (nothing.as_path(), &Files::None),
-        };
+        let Answers { manifest, files } = self.answers;
         see(&mut command, matches!(files, Files::Upstream));
-        fake_git::link(&bin).map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
-        command.env("HOME", &home).env("PATH", first_on_path(&bin)).env(fake_git::VARIABLE, manifest);
-        command
-            .args(self.arguments)
-            .arg("--")
-            .arg(self.target)
-            .current_dir(&home)
-            .env("TMPDIR", &temporary)
-            .env("GIT_TERMINAL_PROMPT", "0");
-        match files {
-            Files::Upstream => {}
-            Files::Served(proxy) => proxy.serve(&mut command),
-            Files::None => Network::close(&mut command),
-        }
+        stand_in::put(&mut command, manifest, &bin)
+            .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
+        command.args(self.arguments).arg("--").arg(self.target).current_dir(&home);
+        command.env("HOME", &home).env("TMPDIR", &temporary);
+        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
         let is_isolated = self.program.network == Network::Namespace;
         let isolation = Isolation {
-            network: is_isolated && matches!(files, Files::None),
+            network: is_isolated && matches!(files, Files::Served { is_closed: true, .. }),
             read_only: Some(self.input).filter(|_| is_isolated),
         };
-        process::isolate(&mut command, isolation)
+        let network = process::isolate(&mut command, isolation)
             .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;
-        match process::run(&mut command, None, Some(TIMEOUT), Terminal::Detached) {
-            Ok(output) => Ok(Build {
-                said: redact::text(&output.stderr),
-                success: output.status.success(),
-                stdout: output.stdout,
-            }),
-            Err(error) => Err(Failure::new(error.to_string())),
+        let proxy = match files {
+            Files::Upstream => None,
+            Files::Served { served, .. } => Some(Proxy::start(served, network)?),
+        };
+        proxy.iter().for_each(|proxy| proxy.serve(&mut command));
+        let bounds = Bounds { time: Some(self.program.time()?), output: OUTPUT, memory: MEMORY };
+        let output = process::run(&mut command, None, bounds, Terminal::Detached);
+        // It holds the other end of what the proxy waits for.
+        drop(command);
+        let output = output.map_err(|error| Failure::new(error.to_string()))?;
+        let said = redact::text(&output.stderr);
+        let mut refused: BTreeSet<String> = proxy.iter().flat_map(Proxy::refused).collect();
+        // What is no file is asked of git, too.
+        let mut calls = stand_in::refused(&bin);
+        calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
+        refused.extend(calls);
+        if let Files::Served { served, .. } = files
+            && !served.is_asked_directly()
+        {
+            refused.extend(direct(&said).filter(|_| refused.is_empty()));
         }
+        Ok(Build { success: output.status.success(), stdout: output.stdout, said, refused })
+    }
+}
+
+/// Returns the address that a build asked for without the proxy, as its messages name it: Go does so for what is on this
+/// machine.
+fn direct(said: &str) -> Option<String> {
+    let (_, rest) = said.split_once("dial tcp ")?;
+    Some(rest.split(": ").next().unwrap_or(rest).to_owned())
+}
+
+impl Program {
+    /// Returns how long a build that begins now may take.
+    fn time(&self) -> Result<Duration> {
+        static BEGUN: OnceLock<Instant> = OnceLock::new();
+
+        let one = self.timeout.unwrap_or(TIMEOUT);
+        let spent = BEGUN.get_or_init(Instant::now).elapsed();
+        let left = (one * BUILDS).checked_sub(spent).filter(|left| !left.is_zero());
+        let left = left.ok_or_else(|| {
+            let all = (one * BUILDS).as_secs();
+            Failure::new(format!("all builds did not finish within {all} s"))
+                .hint("look at a part of it, or raise `build-timeout` in `.kustomize-localize`")
+        })?;
+        Ok(left.min(one))
     }
 }
 
@@ -138,13 +166,6 @@ fn see(command: &mut Command, is_open: bool) {
     };
     let seen = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_seen));
     command.envs(seen);
-}
-
-/// Returns `PATH` with a directory before all others.
-fn first_on_path(directory: &Path) -> OsString {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
-    std::env::join_paths(all).unwrap_or_else(|_| directory.as_os_str().to_owned())
 }
 
 #[cfg(test)]

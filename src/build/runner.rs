@@ -1,16 +1,18 @@
 //! The two builds of each root, side by side.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::inputs::{self, Fetched};
+use super::inputs::{self, Answers};
 use super::program::{self, Kind, Program};
-use super::run::{Build, Building, Reach};
+use super::run::{Build, Building};
 use super::{BuildCheck, Job, Options, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
 use crate::graph::Graph;
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::{Scratch, unusable};
+use crate::os::limits::LOADS;
 use crate::os::parallel::processors;
 use crate::plan::{Affected, Plan, reached_left};
 use crate::record::{Builder, LoadRestrictor};
@@ -25,15 +27,17 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     refuse_arguments(&options.arguments)?;
     let affected = &job.plan.affected;
     // One build would reach out, and the other could not.
+    let loads = job.plan.before.loads();
     let skipped = |one: &Affected| {
-        let reason = reached_left(&job.plan.before, one.root);
-        reason.or_else(|| absolute(&job.plan.before, one)).map(|reason| Verdict::Skipped { reason })
+        let reason = reached_left(&job.plan.before, one.root).or_else(|| absolute(&job.plan.before, one));
+        let over = || (loads[one.root] > LOADS.most as u64).then(|| LOADS.exceeded(&one.name).message);
+        reason.or_else(over).map(|reason| Verdict::Skipped { reason })
     };
     let mut verdicts: Vec<Option<Verdict>> = affected.iter().map(skipped).collect();
     let mut checked = BuildCheck::default();
     if verdicts.iter().any(Option::is_none) {
         let program = match program::find(options.program.as_deref())? {
-            Ok(program) => program,
+            Ok(program) => program.within(options.timeout),
             Err(reason) => return Ok(BuildCheck::without(&reason)),
         };
         let mut arguments = options.arguments.clone();
@@ -56,7 +60,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
         let todo: Vec<&Affected> = todo.map(|(one, _)| one).collect();
         if !todo.is_empty() {
             checked.network = Some(program.network);
-            checked.targets = Runner::build(job, options, &program, arguments, &todo)?;
+            checked.targets = Runner::check(job, options, &program, arguments, &todo)?;
         }
     }
     let mut built = std::mem::take(&mut checked.targets).into_iter();
@@ -75,7 +79,8 @@ struct Runner<'a> {
     input: &'a Path,
     /// The top of what the originals lie in, and of the results.
     tops: [PathBuf; 2],
-    fetched: Fetched,
+    /// What answers the originals, and the results.
+    answers: [Answers; 2],
     /// Where the builds have their own files.
     private: PathBuf,
     arguments: Vec<String>,
@@ -84,8 +89,8 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Builds roots, in about as many processes as there are processors: each root is two.
-    fn build(
+    /// Builds roots and compares, in about as many processes as there are processors: each root is two.
+    fn check(
         job: &Job<'_>,
         options: &Options,
         program: &Program,
@@ -97,34 +102,63 @@ impl Runner<'_> {
         let kept = Scratch::for_user(&options.outputs).map_err(|error| unusable(&error))?;
         let (private, tops) = (scratch.path().join("builds"), tops(job.plan, &input));
         write(job, roots, &input)?;
-        let fetched = Fetched::of(&job.plan.before, options.offline, &input.join("original"))?;
-        let runner = Runner { program, input: &input, tops, fetched, private, arguments, kept };
+        let [original, localized] = ["original", "localized"].map(|name| input.join(name));
+        let answers = [Answers::of(&job.plan.before, options.offline, &original)?, Answers::none(&localized)?];
+        let runner = Runner { program, input: &input, tops, answers, private, arguments, kept };
         let most = processors().div_ceil(2);
         let name = |root: &&Affected| root.name.clone();
         let checked = Progress::new("building", options.quiet)
             .each(most, roots, name, |number, root| runner.one(&runner.private.join(number.to_string()), root));
-        let targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
+        let mut targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
+        runner.complete(job, roots, &mut targets)?;
         if targets.iter().any(|target| target.outputs.is_some()) {
             runner.kept.keep();
         }
         Ok(targets)
     }
 
+    /// Builds originals that fail once more, among all files of the tree: what was read may not be all that kustomize
+    /// reads. What they ask for there counts.
+    fn complete(&self, job: &Job<'_>, roots: &[&Affected], targets: &mut [TargetCheck]) -> Result<()> {
+        let failed = roots.iter().zip(targets);
+        let failed = failed.filter(|(_, target)| matches!(target.verdict, Verdict::NotBuilt { .. }));
+        let failed: Vec<(&&Affected, &mut TargetCheck)> = failed.collect();
+        let graph = &job.plan.before;
+        if failed.is_empty() || graph.sources[0].repository.is_some() {
+            return Ok(());
+        }
+        let top = inputs::place(graph, 0, &self.input.join("original"));
+        inputs::whole(&graph.sources[0], job.checkout.is_some(), &top)?;
+        for (number, (root, target)) in failed.into_iter().enumerate() {
+            let private = self.private.join(format!("whole-{number}"));
+            let requests =
+                self.build(&private, &root.name, 0, &self.tops[0].join(&root.original), &self.arguments)?.refused;
+            if !requests.is_empty() {
+                *target = TargetCheck::new(&root.name, Verdict::ReachesOut { requests });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one build: of an original (0) or a result (1).
+    fn build(&self, private: &Path, name: &str, side: usize, target: &Path, arguments: &[String]) -> Result<Build> {
+        let answers = &self.answers[side];
+        let building = Building { program: self.program, target, arguments, answers, input: self.input };
+        let built = building.run(private);
+        built.map_err(|failure| failure.context(name).hint("to do without the proof: --no-verify"))
+    }
+
     /// Builds one root.
     fn one(&self, private: &Path, root: &Affected) -> Result<TargetCheck> {
         let source = self.tops[0].join(&root.original);
         let result = self.tops[1].join(&root.localized);
-        let build = |what: &str, target: &Path, arguments: &[String], reach: Reach<'_>| {
-            let building = Building { program: self.program, target, arguments, reach, input: self.input };
-            let built = building.run(&private.join(what));
-            built.map_err(|failure| failure.context(&root.name).hint("to do without the proof: --no-verify"))
+        let build = |what: &str, side: usize, arguments: &[String]| {
+            self.build(&private.join(what), &root.name, side, [&source, &result][side], arguments)
         };
-        let fetched = Reach::Fetched(&self.fetched);
         let both = |what: &str, arguments: &[String]| {
             std::thread::scope(|threads| {
-                let localized =
-                    threads.spawn(|| build(&format!("localized{what}"), &result, arguments, Reach::Nothing));
-                let original = build(&format!("original{what}"), &source, arguments, fetched);
+                let localized = threads.spawn(|| build(&format!("localized{what}"), 1, arguments));
+                let original = build(&format!("original{what}"), 0, arguments);
                 let lost = |_| Err(Failure::new("a build was lost"));
                 Ok((original?, localized.join().unwrap_or_else(lost)?))
             })
@@ -135,9 +169,13 @@ impl Runner<'_> {
         if !original.success && original.said.contains(RESTRICTED) && !arguments.iter().any(|one| one == ANY_FILE) {
             arguments.push(ANY_FILE.to_owned());
             let unrestricted = both("-unrestricted", &arguments)?;
-            if unrestricted.0.success {
+            if unrestricted.0.success || !unrestricted.0.refused.is_empty() {
                 (original, localized) = unrestricted;
             }
+        }
+        let requests: BTreeSet<String> = original.refused.union(&localized.refused).cloned().collect();
+        if !requests.is_empty() {
+            return Ok(TargetCheck::new(&root.name, Verdict::ReachesOut { requests }));
         }
         let mut verdict = match (original.success, localized.success) {
             (false, _) => Verdict::NotBuilt { reason: original.reason(&self.tops[0]) },
@@ -145,7 +183,7 @@ impl Runner<'_> {
             (true, true) => compare::compare(&original.stdout, &localized.stdout),
         };
         if let Verdict::Differs(difference) = &verdict {
-            let again = build("again", &source, &arguments, fetched)?;
+            let again = build("again", 0, &arguments)?;
             if again.success && again.stdout != original.stdout {
                 verdict = Verdict::Unsteady(difference.clone());
             }

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::Roots;
 use super::program::Program;
 use super::runner::{refuse_arguments, unrunnable};
 use crate::graph::inputs::explore;
 use crate::graph::{Graph, Remotes, Source};
-use crate::message::failure::{Failure, Failures, Result, shown};
+use crate::message::failure::{Failure, FailureKind, Failures, Result, shown};
+use crate::os::limits::LOADS;
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
 use crate::record::LoadRestrictor;
@@ -30,11 +32,16 @@ pub(crate) struct Subject {
 impl Subject {
     /// Takes the root in a directory as it is.
     pub(crate) fn root(workspace: &Workspace, directory: &str) -> Subject {
+        Subject::root_of(workspace, &workspace.tree, directory)
+    }
+
+    /// Takes a root of another tree.
+    pub(crate) fn root_of(workspace: &Workspace, tree: &SharedTree, directory: &str) -> Subject {
         let arguments = match workspace.config.load_restrictor {
             LoadRestrictor::None => vec![ANY_FILE.to_owned()],
             LoadRestrictor::RootOnly => Vec::new(),
         };
-        Subject { tree: workspace.tree.clone(), directory: directory.to_owned(), arguments }
+        Subject { tree: tree.clone(), directory: directory.to_owned(), arguments }
     }
 
     /// Takes what the engine of a target builds.
@@ -107,11 +114,11 @@ impl Written {
                 None => Ok(graph),
             }
         };
-        Written::by(kustomize, more)?.with(&workspace.tree, checks_out, subjects, reach)
+        Written::by(kustomize, workspace.config.build_timeout, more)?.with(&workspace.tree, checks_out, subjects, reach)
     }
 
-    fn by(kustomize: Option<&Path>, more: &[String]) -> Result<Written> {
-        let program = super::alone::program(kustomize)?;
+    fn by(kustomize: Option<&Path>, timeout: Option<Duration>, more: &[String]) -> Result<Written> {
+        let program = super::alone::program(kustomize, timeout)?;
         Ok(Written { program, more: more.to_vec(), roots: Vec::new(), calls: Vec::new() })
     }
 
@@ -134,9 +141,10 @@ impl Written {
             roots.retain(|root| reach(&self.program, tree, std::slice::from_ref(root)).is_ok());
             shared = reach(&self.program, tree, &roots);
         }
-        match shared {
-            Ok(graph) if !roots.is_empty() => self.roots.push(Roots::write(&graph, &roots, checks_out)?),
-            _ => roots.clear(),
+        let refused = shared.as_ref().ok().map(refusal);
+        roots.retain(|root| refused.as_ref().is_some_and(|refused| refused(root).is_none()));
+        if let (Ok(graph), false) = (&shared, roots.is_empty()) {
+            self.roots.push(Roots::write(graph, &roots, checks_out)?);
         }
         for subject in subjects {
             let mut write = |subject: Subject| {
@@ -145,6 +153,7 @@ impl Written {
                 if !is_shared {
                     let alone = std::slice::from_ref(&directory);
                     let graph = reach(&self.program, &tree, alone)?;
+                    refusal(&graph)(&directory).map_or(Ok(()), Err)?;
                     self.roots.push(Roots::write(&graph, alone, checks_out)?);
                 }
                 let at = if is_shared { 0 } else { self.roots.len() - 1 };
@@ -156,22 +165,61 @@ impl Written {
         Ok(self)
     }
 
+    /// Writes subjects of a tree that need nothing else.
+    pub(crate) fn closed(
+        tree: &SharedTree,
+        subjects: Vec<Result<Option<Subject>, Failures>>,
+        kustomize: Option<&Path>,
+        timeout: Option<Duration>,
+        more: &[String],
+    ) -> Result<Written> {
+        refuse_arguments(more)?;
+        let reach = |program: &Program, tree: &SharedTree, directories: &[String]| {
+            let graph = explore(tree.clone(), directories).graph;
+            unrunnable(&graph, more, program).map_or(Ok(graph), |reason| Err(Failure::new(reason).into()))
+        };
+        Written::by(kustomize, timeout, more)?.with(tree, false, subjects, reach)
+    }
+
+    /// Writes everything else that is in the tree.
+    pub(crate) fn complete(&self, tree: &SharedTree) -> Result<()> {
+        let source = Source { tree: tree.clone(), scope: String::new(), repository: None };
+        self.roots.iter().try_for_each(|roots| roots.complete(&source, false))
+    }
+
     /// Builds one of the subjects, and returns what kustomize wrote, to the byte.
     pub(crate) fn build(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let call = self.calls[subject].as_ref().map_err(Failures::clone)?;
         let Some((at, directory, arguments)) = call else { return Ok(Vec::new()) };
-        Ok(self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?)
+        self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())
+    }
+}
+
+/// Returns what says why a root is not built, if it is not: something that it reaches stays remote, or it is too much.
+fn refusal(graph: &Graph) -> impl Fn(&str) -> Option<Failure> {
+    let loads = graph.loads();
+    move |directory| {
+        let root = graph.root_in(0, directory)?;
+        if loads[root] > LOADS.most as u64 {
+            return Some(LOADS.exceeded(&graph.label(graph.roots[root].file)));
+        }
+        let too_large = graph.reach([root], |_, _, _| true).into_iter().find_map(|root| graph.too_large(root));
+        let left = || plan::reached_left(graph, root).map(|reason| Failure::new(reason).because(FailureKind::Left));
+        too_large.or_else(left)
     }
 }
 
 /// Builds what engines make of a tree, side by side, without anything else.
-pub(crate) fn build_all(tree: &SharedTree, all: &[&Generated]) -> Vec<Result<Vec<u8>, Failures>> {
+pub(crate) fn build_all(
+    tree: &SharedTree,
+    all: &[&Generated],
+    timeout: Option<Duration>,
+) -> Vec<Result<Vec<u8>, Failures>> {
     if all.is_empty() {
         return Vec::new();
     }
     let subjects = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
-    let reach = |_: &Program, tree: &SharedTree, directories: &[String]| Ok(explore(tree.clone(), directories).graph);
-    match Written::by(None, &[]).and_then(|written| written.with(tree, false, subjects, reach)) {
+    match Written::closed(tree, subjects, None, timeout, &[]) {
         Ok(written) => side_by_side(all, processors(), |number, _| written.build(number)),
         Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
     }

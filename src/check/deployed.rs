@@ -41,6 +41,10 @@ pub(super) fn walk(
         targets::find_in(&*input.tree, input.config, &found, identity)
     });
     let targets = found.unwrap_or_else(|| Ok(Targets::default()));
+    let targets = targets.and_then(|targets| match &input.build {
+        Some(build) => (build.0)(targets),
+        None => Ok(targets),
+    });
     let mut targets = targets.unwrap_or_else(|failure| {
         failures.push(failure);
         Targets::default()

@@ -95,6 +95,7 @@ impl Scene {
             own: self.own.as_ref(),
             absences: None,
             identity: Some(&identity),
+            build: None,
         })
         .unwrap()
     }

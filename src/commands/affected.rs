@@ -18,8 +18,8 @@ use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{self, Affected, Cause, Status};
 use crate::targets::{Target, Unread};
 use crate::tree::git::{GitTree, object_id};
-use crate::tree::{Tree, path};
-use crate::workspace::{commit, merge_base, repository_offline};
+use crate::tree::{SharedTree, Tree, path};
+use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
 
 /// Arguments of `affected`.
 #[derive(Debug, Clone, Args)]
@@ -68,6 +68,20 @@ pub(super) fn of_commits(here: &Rc<LocalRepo>, old: &CommitId, new: &CommitId) -
     // A build sees the files as git checks them out.
     let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Tree> { Rc::new(tree.checked_out()) });
     Changes::of(old_tree, new_tree, differences.into_iter().collect())
+}
+
+/// Compares a commit with what a workspace holds.
+pub(super) fn changes(here: &Rc<LocalRepo>, workspace: &Workspace, base: &CommitId) -> Result<Changes> {
+    match &workspace.files {
+        Files::Commit { id, .. } => of_commits(here, base, id),
+        _ => since(here, &workspace.tree, base),
+    }
+}
+
+/// Compares a commit with the working tree.
+pub(super) fn since(here: &Rc<LocalRepo>, tree: &SharedTree, base: &CommitId) -> Result<Changes> {
+    let was = GitTree::of_here(here.clone(), object_id(&base.tree)?)?.checked_out();
+    Changes::among(Rc::new(was), tree.clone(), here.changed_since(&base.commit)?)
 }
 
 impl Outcome for Touched {

@@ -1,5 +1,6 @@
 //! `check`: opens the files to check, applies the rules to them, and reports what was found.
 
+mod build;
 mod github;
 mod gitlab;
 mod human;
@@ -12,6 +13,7 @@ use std::rc::Rc;
 
 use clap::{ArgGroup, Args, ValueHint};
 
+use super::localize::KustomizeArgs;
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
 use crate::check::{self, Checked, Checking, Input, merged_back, renamed};
@@ -30,6 +32,7 @@ use crate::tree::git::{GitTree, object_id};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Tree, path};
 use crate::workspace::{self, Files, Workspace, from_top, merge_base, repository_offline};
+use build::{Building, How};
 
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
@@ -52,6 +55,19 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "REV")]
     base: Option<String>,
 
+    /// Build what is checked as well, with --base what the change affects, and judge what comes out
+    ///
+    /// Fetches what the lock holds and nothing else. Needs kustomize.
+    #[arg(long, conflicts_with = "staged")]
+    build: bool,
+
+    /// With --build: use only what lock and cache hold
+    #[arg(long, requires = "build")]
+    offline: bool,
+
+    #[command(flatten)]
+    with: KustomizeArgs,
+
     /// Directories or kustomizations to begin at [default: all]
     ///
     /// Seen from here or, as `:/apps/web`, from the top of the repository. What they reference is followed. One that
@@ -64,7 +80,9 @@ impl CheckArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let what = if self.staged { Checking::Index } else { Checking::of(self.rev.as_deref()) };
         let base = self.base.clone().map_or(Base::Own, Base::Of);
-        let checked = repository_offline().map_err(Into::into).and_then(|here| check(&here, &what, &self.paths, &base));
+        let how = How { with: &self.with, offline: self.offline, quiet: output.quiet };
+        let checked = repository_offline().map_err(Into::into);
+        let checked = checked.and_then(|here| check(&here, &what, &self.paths, &base, self.build.then_some(&how)));
         let mut checked = checked.unwrap_or_else(|failures| Checked::failed(what, failures.0));
         if output.format == Format::Github {
             checked.failures.extend(summarize(&checked, output.verbose).err());
@@ -147,8 +165,15 @@ pub(super) enum Base {
     Nothing,
 }
 
-/// Checks `paths`, as given from the directory that we were started in; everything when there are none.
-pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], base: &Base) -> Result<Checked, Failures> {
+/// Checks `paths`, as given from the directory that we were started in; everything when there are none. Builds, if it is
+/// said how.
+pub(super) fn check(
+    here: &Rc<LocalRepo>,
+    what: &Checking,
+    paths: &[String],
+    base: &Base,
+    how: Option<&How<'_>>,
+) -> Result<Checked, Failures> {
     let opened = open(here, what)?;
     // A change that breaks it would stop every change after it.
     let own = Config::of(&*opened.tree, "")?;
@@ -164,7 +189,15 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
     let paths = paths.iter().map(|text| from_top(here, &*opened.tree, text)).collect::<Result<Vec<String>>>()?;
     let config = policy.as_ref().unwrap_or(&own);
     let own = policy.as_ref().map(|_| &own);
-    let mut checked = opened.check(&paths, config, own).map_err(|failure| match opened.unseen(&paths) {
+    let since = match (base, &opened.checking) {
+        (Base::Of(rev), Checking::Commit { commit, .. }) => Some(merge_base(here, rev, Some(commit))?),
+        (Base::Of(rev), _) => Some(merge_base(here, rev, None)?),
+        (Base::Own | Base::Nothing, _) => None,
+    };
+    let built = (&opened.checking, &opened.tree);
+    let building = how.map(|how| Building::open(here, built, &paths, since.as_ref(), how)).transpose()?;
+    let checked = opened.check(&paths, config, own, building.as_ref());
+    let mut checked = checked.map_err(|failure| match opened.unseen(&paths) {
         0 => failure,
         count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
     })?;
@@ -177,10 +210,13 @@ pub(super) fn check(here: &Rc<LocalRepo>, what: &Checking, paths: &[String], bas
     }
     checked.untracked = opened.tree.untracked()?;
     checked.untracked.retain(|place| [LOCK_NAME, FILE_NAME].contains(&&**place) || checked.read.contains(place));
-    match base {
-        Base::Own => {}
-        Base::Nothing => checked.judge(&[], "", config, &Lock::default(), &*opened.tree),
-        Base::Of(rev) => judge(&opened, &mut checked, rev, config)?,
+    match (base, &since) {
+        (Base::Of(rev), Some(since)) => judge(&opened, &mut checked, rev, &since.commit, config)?,
+        (Base::Nothing, _) => checked.judge(&[], "", config, &Lock::default(), &*opened.tree),
+        _ => {}
+    }
+    if let Some(building) = building {
+        building.add_to(&mut checked);
     }
     Ok(checked)
 }
@@ -202,7 +238,7 @@ pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Find
         config.include.clear();
         config.exclude.clear();
     }
-    let mut checked = opened.check(paths, &config, None)?;
+    let mut checked = opened.check(paths, &config, None, None)?;
     if !checked.failures.is_empty() {
         return Err(Failures(checked.failures));
     }
@@ -217,22 +253,21 @@ pub(super) fn once_written(workspace: &Workspace, changes: &Changes, config: &Co
     };
     let tree = Rc::new(changed(OverlayTree::new(tree.clone()), changes));
     let opened = Opened { here: repo.clone(), checking: Checking::WorkingTree, tree, lacks_some: true };
-    let checked = opened.check(&[], config, None)?;
+    let checked = opened.check(&[], config, None, None)?;
     if checked.failures.is_empty() { Ok(checked) } else { Err(Failures(checked.failures)) }
 }
 
 /// Leaves out what the commit has, too, from which the change to `base` begins, and finds what is new in its
 /// configuration and its locks.
-fn judge(opened: &Opened, checked: &mut Checked, base: &str, config: &Config) -> Result<(), Failures> {
+fn judge(opened: &Opened, checked: &mut Checked, base: &str, since: &str, config: &Config) -> Result<(), Failures> {
     let here = &opened.here;
     let (side, of) = match &opened.checking {
         Checking::Commit { commit, .. } => (Side::Commit(commit), Some(commit.as_str())),
         Checking::Index => (Side::Index, None),
         Checking::WorkingTree => (Side::WorkingTree, None),
     };
-    let since = merge_base(here, base, of)?.commit;
-    let before = open(here, &Checking::of(Some(&since)))?;
-    checked.new_config = here.changed_lines(&since, side, FILE_NAME)?;
+    let before = open(here, &Checking::of(Some(since)))?;
+    checked.new_config = here.changed_lines(since, side, FILE_NAME)?;
     for place in opened.tree.locks()? {
         // One that cannot be read is a failure of the check already.
         let new = added(&*opened.tree, &*before.tree, &place);
@@ -243,12 +278,12 @@ fn judge(opened: &Opened, checked: &mut Checked, base: &str, config: &Config) ->
     let merged = merged_back::find(here, trees, config, rev)?;
     if !checked.findings.is_empty() {
         // Whatever allows it there, it is not new.
-        let found = before.check(&[], config, Some(config))?;
+        let found = before.check(&[], config, Some(config), None)?;
         if let Some(failure) = found.failures.into_iter().next() {
             let what = format_args!("cannot tell what is new since {since}");
             return Err(failure.context(what).into());
         }
-        old = renamed(found.findings, &here.renames(&since, side)?);
+        old = renamed(found.findings, &here.renames(since, side)?);
     }
     checked.findings.extend(merged);
     // One that cannot be read holds nothing.
@@ -269,7 +304,14 @@ pub(super) struct Opened {
 
 impl Opened {
     /// Checks paths from the top, by a configuration. `own` is that of the change, where `config` is that of its base.
-    fn check(&self, paths: &[String], config: &Config, own: Option<&Config>) -> Result<Checked> {
+    fn check(
+        &self,
+        paths: &[String],
+        config: &Config,
+        own: Option<&Config>,
+        building: Option<&Building<'_>>,
+    ) -> Result<Checked> {
+        let build = building.map(|building| |targets| building.targets(targets));
         let identity = || Identity::of_any_clone(&self.here, config);
         let absences = Absences::new(self.here.clone(), self.tree.clone(), self.lacks_some);
         check::check(Input {
@@ -280,6 +322,7 @@ impl Opened {
             own,
             absences: Some(&absences),
             identity: Some(&identity),
+            build: build.as_ref().map(|build| check::Build(build)),
         })
     }
 

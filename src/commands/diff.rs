@@ -10,7 +10,7 @@ use clap::{Args, ValueHint};
 use console::Style;
 use serde::Serialize;
 
-use super::affected::{of_commits, unknown};
+use super::affected::{changes, unknown};
 use super::from_lock;
 use super::localize::{KustomizeArgs, NowRemote};
 use super::messages::{self, counted};
@@ -28,7 +28,6 @@ use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Cause, Status};
 use crate::targets::{Target, Unread};
-use crate::tree::git::{GitTree, object_id};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
 use choice::{Choice, Choices};
@@ -128,14 +127,8 @@ impl DiffArgs {
         let base = merge_base(&here, &base, Some(&head.commit))?;
         let at_base = |failures: Failures| failures.context(format!("at {}", short(&base.commit)));
         let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?;
-        let (changes, commit) = match &new.files {
-            Files::Commit { .. } => (of_commits(&here, &base, &head)?, Some(head.commit)),
-            _ => {
-                let was = GitTree::of_here(here.clone(), object_id(&base.tree)?)?.checked_out();
-                let files = here.changed_since(&base.commit)?;
-                (Changes::among(Rc::new(was), new.tree.clone(), files)?, None)
-            }
-        };
+        let changes = changes(&here, &new, &base)?;
+        let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
         let mut diff = Diff::between(&here, [&old, &new], &changes, only, &self.with, self.offline, output.quiet)?;
         (diff.since, diff.commit) = (base.commit, commit);
         (diff.is_short, diff.fails) = (self.stat, self.exit_code);
@@ -284,6 +277,11 @@ impl Compared {
         self.not_built.iter().any(|failures| !failures.is_empty())
     }
 
+    /// Returns whether it asks for something now that no reference names.
+    fn reaches_out(&self) -> bool {
+        self.not_built[1].iter().any(|failure| failure.kind == FailureKind::UnreadReference)
+    }
+
     /// Returns whether nothing but the lock of the base is missing.
     fn is_unlocked(&self) -> bool {
         let [before, after] = &self.not_built;
@@ -375,7 +373,8 @@ impl Outcome for Diff {
     }
 
     fn status(&self) -> u8 {
-        u8::from(self.fails && !(self.builds.is_empty() && self.uncompared.is_empty()))
+        let differs = !(self.builds.is_empty() && self.uncompared.is_empty());
+        u8::from(self.fails && differs || self.builds.iter().any(Compared::reaches_out))
     }
 
     fn pager(&self) -> Option<&str> {

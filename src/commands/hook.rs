@@ -113,7 +113,7 @@ impl HookCommand {
             Running::Framework => vec![judged::framework(&here)?],
         };
         let judge = |judged: Judged| {
-            let checked = check(&here, &judged.what, &[], &judged.base);
+            let checked = check(&here, &judged.what, &[], &judged.base, None);
             let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what, failures.0));
             checked.findings.retain(|one| one.rule != Rule::MergedBack || !judged.is_new);
             Judgement { refs: judged.refs, checked }

@@ -32,7 +32,7 @@ use crate::targets::Targets;
 use crate::tree::path;
 use crate::workspace::{Files, Workspace};
 
-pub(super) use deployed::deployed;
+pub(super) use deployed::{deployed, deployed_from};
 use target::Subject;
 
 /// Which kustomize builds, and how.
@@ -285,6 +285,7 @@ impl<'a> Run<'a> {
         if let Some(reason) = without.filter(|_| !how.no_verify) {
             plan.warnings.push(Warning::new(Rule::NotBuilt, Location::default(), format!("not verified: {reason}")));
         }
+        plan.warnings.extend(builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect::<Vec<_>>());
         if let Some(branch) = self.destination.branch() {
             plan.warnings.extend(branch.warning(self.workspace.lock.as_deref())?);
         }
@@ -361,6 +362,7 @@ impl<'a> Run<'a> {
             program: how.with.kustomize.clone(),
             arguments: how.with.build_arg.clone(),
             load_restrictor: self.workspace.config.load_restrictor,
+            timeout: self.workspace.config.build_timeout,
             offline: how.offline,
             quiet: self.request.quiet,
             outputs: self.outputs(),
@@ -440,6 +442,21 @@ impl Request<'_> {
             }
         }
     }
+}
+
+/// Returns what builds ask for and no reference names, at the roots that were built.
+fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterator<Item = Warning> {
+    plan.affected.iter().zip(&builds.targets).flat_map(|(affected, target)| {
+        let file = plan.before.label(plan.before.roots[affected.root].file);
+        let requests = match &target.verdict {
+            build::Verdict::ReachesOut { requests } => Some(requests),
+            _ => None,
+        };
+        requests.into_iter().flatten().map(move |request| {
+            let location = Location { file: file.clone(), ..Location::default() };
+            Warning::new(Rule::UnreadReference, location, build::unread_reference(request))
+        })
+    })
 }
 
 /// Returns why changes are not written; none if they are. What a branch changes only the branch tells.

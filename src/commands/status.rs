@@ -108,7 +108,7 @@ impl Status {
         let checking = if here.top.is_some() { Checking::WorkingTree } else { Checking::of(Some("HEAD")) };
         let mut checked = match (&here.top, &head) {
             (None, None) => Checked::failed(checking, Vec::new()),
-            _ => check::check(here, &checking, &[], &Base::Own)?,
+            _ => check::check(here, &checking, &[], &Base::Own, None)?,
         };
         let branch = if head.is_some() { Branch::of(here) } else { Branch::missing() };
         let read = std::mem::take(&mut checked.read);

@@ -187,22 +187,28 @@ pub(super) fn find(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explored,
     Ok(deployed(here, tree, &Config::of(&**tree, "")?)?)
 }
 
+/// Finds what is deployed as its objects are written, and walks all of the tree.
+pub(super) fn written(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Targets)> {
+    let found = targets::find(&**tree, config, &|| Identity::of(here, config))?;
+    Ok((explore_all(tree.clone())?, found))
+}
+
 /// Does what [`find`] does, with another configuration than that of the tree.
 pub(super) fn deployed(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Targets)> {
+    let (explored, found) = written(here, tree, config)?;
     let identity = || Identity::of(here, config);
-    let found = targets::find(&**tree, config, &identity)?;
-    let explored = explore_all(tree.clone())?;
     let mut left = MOST_BUILDS;
-    let found = found.built(&explored, config, &identity, |builders| outputs(tree, builders, &mut left))?;
+    let found =
+        found.built(&explored, config, &identity, &|_| false, |builders| outputs(tree, config, builders, &mut left))?;
     Ok((explored, found))
 }
 
 /// Builds what needs nothing but the tree, as long as some are `left`.
-fn outputs(tree: &SharedTree, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
+fn outputs(tree: &SharedTree, config: &Config, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
     let all: Vec<&Generated> =
         builders.iter().filter(|one| one.reaches.is_empty()).map(|one| &one.made).take(*left).collect();
     *left -= all.len();
-    let mut outputs = build_all(tree, &all).into_iter();
+    let mut outputs = build_all(tree, &all, config.build_timeout).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
         None => match outputs.next() {

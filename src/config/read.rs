@@ -1,6 +1,7 @@
 //! The configuration from text.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error as _, IntoDeserializer as _};
 
@@ -54,7 +55,10 @@ impl<'de> Deserialize<'de> for RuleKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RuleKey, D::Error> {
         match String::deserialize(deserializer)? {
             key if key == "*" => Ok(RuleKey(None)),
-            key => Rule::deserialize(key.into_deserializer()).map(|rule| RuleKey(Some(rule))),
+            key => match Rule::deserialize(key.into_deserializer())? {
+                Rule::UnreadReference => Err(D::Error::custom("`unread-reference` is always an error")),
+                rule => Ok(RuleKey(Some(rule))),
+            },
         }
     }
 }
@@ -152,6 +156,17 @@ pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
         D::Error::custom(format!(
             "`{text}` is not a size\nwrite a number of bytes, or one with k, m or g, for example `64m`"
         ))
+    })
+}
+
+/// Reads how long something takes: a number, and s or m.
+pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let seconds = |number: &str, unit: u64| number.parse::<u64>().ok()?.checked_mul(unit).filter(|found| *found > 0);
+    let found = text.strip_suffix('s').and_then(|number| seconds(number, 1));
+    let found = found.or_else(|| seconds(text.strip_suffix('m')?, 60));
+    found.map(|seconds| Some(Duration::from_secs(seconds))).ok_or_else(|| {
+        D::Error::custom(format!("`{}` is not a duration\nwrite seconds or minutes, for example `90s`", shown(&text)))
     })
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::chart::{Archive, Chart};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
-use crate::kustomization::{Kind, Note, Reference};
+use crate::kustomization::{self, Kind, Note, ProblemKind, Reference};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact::SafeUrl;
@@ -279,6 +279,14 @@ impl Graph {
         }
     }
 
+    /// Returns that the kustomization of a root is too much to be read, if it is.
+    pub(crate) fn too_large(&self, root: RootId) -> Option<Failure> {
+        let Root { kind: None, file, .. } = &self.roots[root] else { return None };
+        let refused = kustomization::read(&self.bytes(*file)).err()?;
+        let problem = refused.problems.into_iter().find(|problem| problem.kind == ProblemKind::TooLarge)?;
+        Some(Failure::new(format!("`{}`: {}", self.label(*file), problem.message)).hint(problem.hint))
+    }
+
     /// Returns whether a file lies in the tree where the walk starts.
     pub(crate) fn is_start(&self, file: FileId) -> bool {
         matches!(self.files[file].origin, Origin::Tree { source: 0, .. })
@@ -352,7 +360,7 @@ impl Graph {
     }
 
     /// Returns the root in a directory of a tree.
-    pub(super) fn root_in(&self, source: SourceId, directory: &str) -> Option<RootId> {
+    pub(crate) fn root_in(&self, source: SourceId, directory: &str) -> Option<RootId> {
         self.directories.get(&source)?.get(directory).copied()
     }
 

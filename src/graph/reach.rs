@@ -115,6 +115,26 @@ impl Graph {
         reach(roots, |root| users[*root].iter().copied())
     }
 
+    /// Returns how many roots a build of each root loads, each as often as it is named.
+    pub(crate) fn loads(&self) -> Vec<u64> {
+        let mut loads: Vec<Option<u64>> = vec![None; self.roots.len()];
+        for start in 0..self.roots.len() {
+            let mut todo = vec![(start, false)];
+            while let Some((root, is_known)) = todo.pop() {
+                if is_known {
+                    let below = self.roots[root].named().map(|(.., id)| loads[id].unwrap_or_default());
+                    loads[root] = Some(below.fold(1, u64::saturating_add));
+                } else if loads[root].is_none() {
+                    // One that leads back to itself is not built.
+                    loads[root] = Some(1);
+                    todo.push((root, true));
+                    todo.extend(self.roots[root].named().map(|(.., id)| (id, false)));
+                }
+            }
+        }
+        loads.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
     /// Returns a shortest chain of local references from a root to another one: each with the root that holds it, and its
     /// index there.
     pub(super) fn way(&self, from: RootId, to: RootId) -> Option<Vec<(RootId, usize)>> {

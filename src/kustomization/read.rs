@@ -11,6 +11,7 @@ use super::{
 };
 use crate::message::failure::nearest;
 use crate::message::redact;
+use crate::os::failpoint::is_blind_to;
 use crate::os::limits::PATH;
 
 /// What to do about a template.
@@ -148,6 +149,8 @@ impl Reader<'_> {
     /// Puts everything in the order of the text.
     fn finish(mut self) -> Result<Kustomization, Refused> {
         let mut read = self.read;
+        read.references.retain(|reference| !is_blind_to(&reference.field));
+        read.notes.retain(|note| !is_blind_to(&note.field));
         read.references.sort_by_key(|r| (r.line, r.column));
         read.notes.sort_by_key(|n| (n.line, n.column));
         if self.problems.is_empty() {

@@ -92,6 +92,12 @@ pub enum FailureKind {
     Unusable,
     /// The lock that decides does not hold it.
     NotLocked,
+    /// A build asks for something that no reference names.
+    UnreadReference,
+    /// Something stays remote by an exception, so that nothing is built.
+    Left,
+    /// kustomize says why it does not build something.
+    NotBuilt,
     /// Anything else.
     #[default]
     Other,

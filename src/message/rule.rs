@@ -68,6 +68,7 @@ rules! {
     NotBuilt "not-built" Warning Never;
     RewrittenBranch "rewritten-branch" Warning Never;
     StrippedExecutable "stripped-executable" Warning Never;
+    UnreadReference "unread-reference" Error Never;
 }
 
 impl Rule {

@@ -2,14 +2,26 @@
 //!
 //! Each of them is announced, in the order in which they happen, so that a test can count them and end the
 //! program at any one of them as SIGKILL does. Only builds with debug assertions listen.
+//!
+//! And the fields that this program is told not to see, so that a test learns what else finds what they name.
 
 use std::io::Write as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Where a debug build writes the names of the effects of a run, one a line.
 const LIST: &str = "KUSTOMIZE_LOCALIZE_FAILPOINTS";
 /// At which effect a debug build ends: 1 is the first.
 const STOP: &str = "KUSTOMIZE_LOCALIZE_STOP_AT";
+
+/// The field that a debug build does not see.
+const BLIND_TO: &str = "KUSTOMIZE_LOCALIZE_BLIND_TO";
+
+/// Returns whether a field, as `resources[0]`, is one that is not to be seen.
+pub(crate) fn is_blind_to(field: &str) -> bool {
+    static FIELD: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(BLIND_TO).ok());
+
+    cfg!(debug_assertions) && FIELD.as_ref().is_some_and(|hidden| field.starts_with(hidden))
+}
 
 /// Announces an effect, in the words of its name, right before it happens.
 pub(crate) fn before(name: &str) {

@@ -34,6 +34,9 @@ pub(crate) const FINDINGS: Limit = limit(100_000, "remote references and problem
 pub(crate) const FINDING_BYTES: Limit = limit(50_000_000, "bytes of findings", PART);
 const PART: &str = "look at a part of it: name a PATH";
 
+/// Of the build of one root, each as often as it is named.
+pub(crate) const LOADS: Limit = limit(100_000, "kustomizations to load in a build", "name fewer of them twice");
+
 /// Of a directory that a build needs as a whole.
 pub(crate) const CARRIED_FILES: Limit = limit(20_000, "files", "name a directory with only the files that are needed");
 /// Of all files of a chart: helm's own limit is the same.

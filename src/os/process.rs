@@ -7,6 +7,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use crate::os::closed;
+use crate::os::closed::Outside;
 use crate::os::interrupt::{self, signal_group};
 
 /// How long a process group may take to end by itself after it was asked to.
@@ -15,6 +18,9 @@ const GRACE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(20);
 /// The same once its pipes are closed, as most children do in the moment in which they end.
 const SOON: Duration = Duration::from_micros(500);
+
+/// How many pieces of what a child writes wait to be taken.
+const PIECES: usize = 64;
 
 /// Whether the child may talk to the person at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,14 +72,32 @@ pub(crate) enum Error {
     /// The deadline passed; the whole process group was ended.
     #[error("`{0}` did not finish within {1} s")]
     Deadline(String, u64),
+    /// It took more than it may; the whole process group was ended.
+    #[error("`{0}` took more than {1} MiB of {2}")]
+    Exceeded(String, u64, &'static str),
 }
 
-/// Runs `command` to its end, feeding it `input`, and collects what it writes. Without a `timeout` it may take as long as
-/// it likes.
+/// What a child may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) time: Option<Duration>,
+    /// Of what it writes, in bytes.
+    pub(crate) output: u64,
+    /// What of it is resident, in bytes, where that can be seen.
+    pub(crate) memory: u64,
+}
+
+impl From<Option<Duration>> for Bounds {
+    fn from(time: Option<Duration>) -> Bounds {
+        Bounds { time, output: u64::MAX, memory: u64::MAX }
+    }
+}
+
+/// Runs `command` to its end, feeding it `input`, and collects what it writes.
 pub(crate) fn run(
     command: &mut Command,
     input: Option<&[u8]>,
-    timeout: Option<Duration>,
+    bounds: impl Into<Bounds>,
     terminal: Terminal,
 ) -> Result<Output, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
@@ -89,10 +113,11 @@ pub(crate) fn run(
             let _ = pipe.write_all(&bytes);
         });
     }
-    let (written, reader) = mpsc::channel();
+    // So much waits to be taken, and no more.
+    let (written, reader) = mpsc::sync_channel(PIECES);
     drain(child.stdout.take(), 0, written.clone());
     drain(child.stderr.take(), 1, written);
-    wait(&mut child, name, timeout, &reader).inspect_err(|_| end(&mut child, own_group))
+    wait(&mut child, name, bounds.into(), &reader).inspect_err(|_| end(&mut child, own_group))
 }
 
 /// Starts a child, with `own_group` in a session and a group of its own.
@@ -126,16 +151,17 @@ pub(crate) const CAN_ISOLATE: bool = cfg!(target_os = "linux");
 /// What a child gets of its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Isolation<'a> {
-    /// A network with nothing in it.
+    /// A network with nothing in it but a listener of ours.
     pub network: bool,
     /// A view of the file system in which nothing in or below this directory can be changed.
     pub read_only: Option<&'a Path>,
 }
 
-/// Isolates the child. Where the machine forbids that, the child cannot be started.
+/// Isolates the child; with a network of its own, returns what receives the listener in it. Where the machine forbids that,
+/// the child cannot be started.
 #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 #[allow(unsafe_code)]
-pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::io::Result<()> {
+pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::io::Result<Option<Outside>> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::process::CommandExt;
@@ -145,9 +171,9 @@ pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::i
         let user = format!("{0} {0} 1", rustix::process::geteuid().as_raw());
         let group = format!("{0} {0} 1", rustix::process::getegid().as_raw());
         let read_only = isolation.read_only.map(read_only).transpose()?;
-        let network = isolation.network;
-        if !network && read_only.is_none() {
-            return Ok(());
+        let (inside, outside) = isolation.network.then(closed::pair).transpose()?.unzip();
+        if inside.is_none() && read_only.is_none() {
+            return Ok(None);
         }
         // SAFETY: these are plain system calls, which touch no memory of the parent; nothing allocates.
         unsafe {
@@ -160,7 +186,7 @@ pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::i
                     Ok(())
                 };
                 let mut own = UnshareFlags::NEWUSER;
-                own.set(UnshareFlags::NEWNET, network);
+                own.set(UnshareFlags::NEWNET, inside.is_some());
                 own.set(UnshareFlags::NEWNS, read_only.is_some());
                 unshare_unsafe(own)?;
                 write(c"/proc/self/setgroups", "deny")?;
@@ -171,11 +197,13 @@ pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::i
                     mount_bind(directory.as_c_str(), directory.as_c_str())?;
                     mount_remount(directory.as_c_str(), *flags, c"")?;
                 }
-                Ok(())
+                inside.as_ref().map_or(Ok(()), closed::Inside::listen)
             });
         }
+        Ok(outside)
     }
-    Ok(())
+    #[cfg(not(target_os = "linux"))]
+    Ok(None)
 }
 
 /// Returns how a directory is mounted over itself, read-only.
@@ -199,7 +227,7 @@ fn read_only(directory: &Path) -> std::io::Result<(std::ffi::CString, rustix::mo
 
 /// Sends on what comes through a pipe, with a number that tells which it is. The thread is never joined: a program that
 /// left the child's session (an ssh master connection) may hold the pipe for hours.
-fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::Sender<(usize, Vec<u8>)>) {
+fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::SyncSender<(usize, Vec<u8>)>) {
     let Some(mut pipe) = pipe else {
         return;
     };
@@ -219,10 +247,10 @@ fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::Send
 fn wait(
     child: &mut Child,
     name: String,
-    timeout: Option<Duration>,
+    bounds: Bounds,
     reader: &mpsc::Receiver<(usize, Vec<u8>)>,
 ) -> Result<Output, Error> {
-    let start = Instant::now();
+    let (start, mut looked) = (Instant::now(), Instant::now());
     let mut exited = None;
     let mut written = [Vec::new(), Vec::new()];
     loop {
@@ -247,10 +275,26 @@ fn wait(
                 }
             }
         }
-        if let Some(timeout) = timeout.filter(|timeout| start.elapsed() >= *timeout) {
+        if let Some(timeout) = bounds.time.filter(|timeout| start.elapsed() >= *timeout) {
             return Err(Error::Deadline(name, timeout.as_secs()));
         }
+        if written.iter().map(|written| written.len() as u64).sum::<u64>() > bounds.output {
+            return Err(Error::Exceeded(name, bounds.output >> 20, "output"));
+        }
+        if bounds.memory < u64::MAX && looked.elapsed() >= POLL {
+            looked = Instant::now();
+            if resident(child.id()).is_some_and(|resident| resident > bounds.memory) {
+                return Err(Error::Exceeded(name, bounds.memory >> 20, "memory"));
+            }
+        }
     }
+}
+
+/// Returns how much of a process is resident, in bytes, where the system tells.
+fn resident(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
 
 /// Ends the child, and with it its whole group if it has one of its own.
@@ -340,6 +384,20 @@ mod tests {
         assert!(!stdout.contains("new") && !stdout.contains("changed"), "{stdout}");
         assert!(stdout.starts_with("beside\n"), "{stdout}");
         assert_eq!(std::fs::read(input.join("below/file")).unwrap(), b"");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_child_that_takes_too_much_is_ended() {
+        let bounds = Bounds { time: Some(Duration::from_secs(20)), output: 1 << 20, memory: 100 << 20 };
+        for (script, what) in [
+            ("yes", "1 MiB of output"),
+            ("yes >&2", "1 MiB of output"),
+            ("x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 20", "100 MiB of memory"),
+        ] {
+            let error = run(&mut sh(script), None, bounds, Terminal::Detached).unwrap_err();
+            assert_eq!(error.to_string(), format!("`sh` took more than {what}"), "{script}");
+        }
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub(crate) struct Affected {
     pub unbuilt: Vec<Target>,
     /// What could not be read, so that what it deploys is not known.
     pub unread: Vec<Unread>,
+    /// The directories of all roots whose build can differ, and those in which something does that nothing may read.
+    #[serde(skip)]
+    pub directories: BTreeSet<String>,
 }
 
 /// A target whose build can differ.
@@ -109,6 +112,7 @@ pub(crate) fn affected(
         targets_total: targets.targets.len(),
         unbuilt: targets.targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
         unread: targets.unread.clone(),
+        directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()
     };
     for directory in unnamed(is, &directories) {
@@ -167,6 +171,12 @@ impl<'a> Causes<'a> {
             }
         }
         Ok(Causes { changes, graph, directories: graph.own_roots(), of_roots })
+    }
+
+    /// Returns the directories of the roots for which something differs.
+    fn directories(&self) -> impl Iterator<Item = String> {
+        let differing = self.directories.iter().filter(|(_, root)| self.of_roots[**root].is_some());
+        differing.map(|(directory, _)| (*directory).to_owned())
     }
 
     /// Returns one of the things that differ for what is built of a directory.

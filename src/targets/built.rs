@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::graph::{Explored, Graph, RootId, reach};
 use crate::kustomization::Kind;
 use crate::message::failure::Result;
-use crate::record::LoadRestrictor;
+use crate::record::{LoadRestrictor, sha256_hex};
 use crate::tree::{Tree, path};
 
 /// How often objects that builds make may deploy others that are to be built.
@@ -28,8 +28,14 @@ const MOST: usize = 100_000;
 pub(crate) struct Builder {
     /// Its name: the kustomization, or what deploys a changed one.
     pub by: String,
+    /// The same without what built that in turn.
+    name: String,
+    /// What deploys what it builds.
+    pub target: Target,
     /// What it builds.
     pub made: Generated,
+    /// What no other one has.
+    key: String,
     /// What it reaches that the tree does not hold.
     pub reaches: Vec<Reached>,
     /// Where an object stands of which no single one in the tree is the source.
@@ -54,25 +60,27 @@ pub(super) struct Builds {
 
 impl Targets {
     /// Returns these targets with objects as the builds that change them make them, and the objects that these deploy in
-    /// turn. `explored` is a walk over all of the tree; `run` builds.
+    /// turn. `explored` is a walk over all of the tree; `run` builds. What is `wanted` is built too, whether it changes an
+    /// object or not.
     pub(crate) fn built(
         mut self,
         explored: &Explored,
         config: &Config,
         identity: &dyn Fn() -> Result<Identity>,
+        wanted: &dyn Fn(&Target) -> bool,
         mut run: impl FnMut(&[&Builder]) -> Vec<Output>,
     ) -> Result<Targets> {
         self.settle(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
         for _ in 0..DEEPEST {
-            let builders = self.builders(explored, config.load_restrictor)?;
-            let new: Vec<&Builder> = builders.iter().filter(|one| !known.contains_key(&one.by)).collect();
+            let builders = self.builders(explored, config.load_restrictor, wanted)?;
+            let new: Vec<&Builder> = builders.iter().filter(|one| !known.contains_key(&one.key)).collect();
             if new.is_empty() {
                 break;
             }
             let outputs = run(&new);
-            known.extend(new.into_iter().map(|one| one.by.clone()).zip(outputs));
-            let built = builders.iter().filter_map(|one| Some((one, known.get(&one.by)?)));
+            known.extend(new.into_iter().map(|one| one.key.clone()).zip(outputs));
+            let built = builders.iter().filter_map(|one| Some((one, known.get(&one.key)?)));
             self = find_built(&*explored.graph.sources[0].tree, config, identity, &self, built)?;
             self.settle(&explored.graph);
         }
@@ -81,16 +89,23 @@ impl Targets {
 
     /// Returns the builds that show what becomes of the objects that something may change: for each file of those, the
     /// targets that deploy it, and the topmost roots that nothing here deploys. Those from which objects are taken
-    /// already are among them.
-    fn builders(&self, explored: &Explored, load_restrictor: LoadRestrictor) -> Result<Vec<Builder>> {
+    /// already are among them, and what is `wanted` besides.
+    fn builders(
+        &self,
+        explored: &Explored,
+        load_restrictor: LoadRestrictor,
+        wanted: &dyn Fn(&Target) -> bool,
+    ) -> Result<Vec<Builder>> {
         let graph = &explored.graph;
         let changed = self.targets.iter().filter(|one| one.changed_by.is_some());
-        let wanted: BTreeSet<&str> =
+        let changed: BTreeSet<&str> =
             changed.flat_map(Target::object_files).chain(self.builds.files.iter().map(String::as_str)).collect();
-        if wanted.is_empty() {
+        let all = self.buildable(graph, load_restrictor)?;
+        let wanted: Vec<usize> = (0..all.len()).filter(|index| wanted(&all[*index])).collect();
+        if changed.is_empty() && wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let (all, known) = (self.buildable(graph, load_restrictor)?, graph.own_roots());
+        let known = graph.own_roots();
         let tree = &*graph.sources[0].tree;
         let roots = |target: &Target, here: &Here| -> Vec<RootId> {
             target.roots(here).filter_map(|root| known.get(root).copied()).collect()
@@ -113,18 +128,26 @@ impl Targets {
         };
         let namer = Namer::of(explored)?;
         let mut builders = BTreeMap::new();
-        for index in reach(readers(&wanted), |index| readers(&files[*index])) {
+        let starts = readers(&changed).into_iter().chain(wanted);
+        for index in reach(starts, |index| readers(&files[*index])) {
             let target = &all[index];
             let Some(here) = target.here() else { continue };
             let Some(made) = generated(tree, target, here)? else { continue };
             let file = path::join(&made.directory, made.file_name);
-            let (by, place) = match &target.object {
-                object if made.is_changed => (target.builder(), (object.file.clone(), object.line)),
-                _ => (tree.label(&file), (file, 1)),
+            // Whoever built the object of a builder is not named by what that builds: objects may deploy themselves.
+            let (by, name, place) = match &target.object {
+                object if made.is_changed => {
+                    (target.builder(), target.written().by(), (object.file.clone(), object.line))
+                }
+                _ => (tree.label(&file), tree.label(&file), (file, 1)),
             };
             let files = files[index].iter().map(|file| (*file).to_owned()).collect();
             let reaches = namer.beyond(roots(target, here));
-            builders.entry(by.clone()).or_insert(Builder { by, made, reaches, place, files });
+            let Generated { directory, text, arguments, .. } = &made;
+            let key = format!("{by} {}", sha256_hex(format!("{directory} {text:?} {arguments:?}").as_bytes()));
+            let builder =
+                || Builder { by, name, target: target.clone(), made, key: key.clone(), reaches, place, files };
+            builders.entry(key.clone()).or_insert_with(builder);
         }
         Ok(builders.into_values().collect())
     }
@@ -195,6 +218,16 @@ fn find_built<'a>(
 }
 
 impl Builder {
+    /// Returns the roots that it builds.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &str> {
+        self.target.here().into_iter().flat_map(|here| self.target.roots(here))
+    }
+
+    /// Returns what it builds in another tree.
+    pub(crate) fn made_in(&self, tree: &dyn Tree) -> Result<Option<Generated>> {
+        self.target.here().map_or(Ok(None), |here| generated(tree, &self.target, here))
+    }
+
     /// Returns the objects in its output, each at the place of the one in the tree that it was made of.
     fn objects(&self, output: &str, tree: &Scan) -> Scan {
         let mut made = Scan::default();
@@ -220,7 +253,7 @@ impl Builder {
             let source = sources.max_by_key(|one| one.namespace == object.namespace);
             (object.file, object.line) =
                 source.map_or_else(|| self.place.clone(), |source| (source.file.clone(), source.line));
-            object.built_by = Some(self.by.clone());
+            object.built_by = Some(self.name.clone());
             found.home.clone_from(&self.made.directory);
             found.value.place_at((object.line, 1));
         }

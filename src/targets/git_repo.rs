@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::scan::Document;
-use super::{Engine, Found, Identity, Place, Targets, fleet, place, unfilled};
+use super::{Engine, FILE, Found, Identity, Place, Targets, Unread, Why, fleet, place, unfilled};
 use crate::kustomization::Value;
 use crate::message::failure::Result;
 use crate::message::redact;
@@ -23,8 +23,15 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
         if paths.is_empty() {
             paths.push(("", found.spot(Some(url))));
         }
-        let mut seen = HashSet::new();
+        let (mut seen, mut written_before) = (HashSet::new(), HashSet::new());
         for (written, spot) in paths {
+            if !written_before.insert(written) {
+                continue;
+            }
+            if !targets.may_do(FILE) {
+                targets.unread.push(Unread { why: Why::Limit, ..found.wrong(spot.0, "has too many paths") });
+                break;
+            }
             let place = if let Some(why) = unfilled([repository, revision, written]) {
                 Place::Templated(why)
             } else if let Some(base) = identity.directory_of(repository) {

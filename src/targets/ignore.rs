@@ -4,6 +4,8 @@
 //! Patterns look like those of `.gitignore` and are not: the last one that matches a path decides, and whatever is below
 //! a directory matches with it, so that a file can be taken in again out of a directory that is left out.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use globset::{GlobSet, GlobSetBuilder};
@@ -83,6 +85,8 @@ pub(super) struct Ignores {
     pub(super) sparse: Vec<String>,
     /// Those that an `ArtifactGenerator` copies.
     pub(super) copied: Vec<String>,
+    /// What the patterns say of files: many targets ask for the same.
+    known: Rc<RefCell<HashMap<String, Option<Ignored>>>>,
 }
 
 impl Ignores {
@@ -129,9 +133,15 @@ impl Ignores {
                 return Some(Ignored { pattern: directories.join(", "), place: place.to_owned(), is_pattern: false });
             }
         }
+        if let Some(known) = self.known.borrow().get(file) {
+            return known.clone();
+        }
         let mut patterns = self.given.iter().chain(&self.own).rev();
-        let last = patterns.find(|pattern| pattern.matches(file))?;
-        (!last.takes_in).then(|| Ignored { pattern: last.text.clone(), place: last.place.clone(), is_pattern: true })
+        let last = patterns.find(|pattern| pattern.matches(file)).filter(|last| !last.takes_in);
+        let ignored =
+            last.map(|last| Ignored { pattern: last.text.clone(), place: last.place.clone(), is_pattern: true });
+        self.known.borrow_mut().insert(file.to_owned(), ignored.clone());
+        ignored
     }
 }
 

@@ -257,7 +257,7 @@ spec:
             };
             builders.iter().map(output).collect()
         };
-        let found = found.built(&explored, &config, &|| Ok(identity(&config)), run).unwrap();
+        let found = found.built(&explored, &config, &|| Ok(identity(&config)), &|_| false, run).unwrap();
         let line = |target: &targets::Target| {
             let path = match &target.place {
                 Place::Here(here) => here.path.as_str(),
@@ -379,9 +379,27 @@ patches:
             [
                 "Kustomization flux-system/root (base/root.yaml:1, built by prod/kustomization.yaml) more None"
                     .to_owned(),
-                format!("Kustomization flux-system/web (more/web.yaml:1, built by {by}) x None"),
+                "Kustomization flux-system/web (more/web.yaml:1, built by Flux Kustomization root (base/root.yaml:1)) x None"
+                    .to_owned(),
             ]
         );
+    }
+
+    #[test]
+    fn what_deploys_itself_is_built_once_more_and_no_deeper() {
+        let patched = "resources: [root.yaml]\npatches: [{target: {kind: Kustomization}, path: x.yaml}]\n";
+        let files = [
+            ("all/kustomization.yaml", patched),
+            ("all/root.yaml", &patching("root", "all")),
+            ("all/x.yaml", "a: b\n"),
+        ];
+        let itself = "Flux Kustomization root (all/root.yaml:1)";
+        let first = "Flux Kustomization root (all/root.yaml:1, built by all/kustomization.yaml)";
+        let output = || Ok(patching("root", "all").into());
+        let (names, found) =
+            built(&files, &[("all/kustomization.yaml", output()), (first, output()), (itself, output())]);
+        assert_eq!(names, ["all/kustomization.yaml[]", &format!("{first}[]"), &format!("{itself}[]")]);
+        assert!(found.iter().all(|one| one.ends_with(" None")), "{found:?}");
     }
 
     #[test]

@@ -57,10 +57,15 @@ impl Target {
 
     /// Returns its name as one who builds: what deploys itself was no other one before.
     pub(super) fn builder(&self) -> String {
-        let mut before = self.clone();
-        let by = before.object.built_by.take();
-        let name = before.by();
-        if by.as_ref() == Some(&name) { name } else { self.by() }
+        let name = self.written().by();
+        if self.object.built_by.as_ref() == Some(&name) { name } else { self.by() }
+    }
+
+    /// Returns it as its file has it.
+    pub(super) fn written(&self) -> Target {
+        let mut written = self.clone();
+        written.object.built_by = None;
+        written
     }
 
     /// Returns the files of the objects that say what it is: its own, and that of its source.

@@ -1,6 +1,7 @@
 mod command;
 mod compared;
 mod engines;
+mod observed;
 mod proof;
 
 use crate::support::{Kustomize, Project, Repo, Sandbox};

@@ -2,13 +2,15 @@ use super::*;
 
 fn proxy(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Proxy) {
     let directory = tempfile::tempdir().unwrap();
-    let proxy = Proxy::start(files.iter().copied(), directory.path()).unwrap();
+    let repositories = ["https://files.example.com/o/r?ref=v1", "http://plain.example.com/o/r"];
+    let served = Served::new(files.iter().copied(), repositories, directory.path()).unwrap();
+    let proxy = Proxy::start(&Arc::new(served), None).unwrap();
     (directory, proxy)
 }
 
 /// Asks the proxy as a client does, and returns the status and the body.
 fn get(proxy: &Proxy, url: &str) -> Result<(u16, String), reqwest::Error> {
-    let pem = std::fs::read(&proxy.certificate).unwrap();
+    let pem = std::fs::read(&proxy.shared.served.certificate).unwrap();
     let address = format!("http://{}", proxy.address);
     let mut roots = rustls::RootCertStore::empty();
     let certificate = rustls::pki_types::pem::PemObject::from_pem_slice(&pem).unwrap();
@@ -72,13 +74,39 @@ fn everything_else_is_refused() {
     ] {
         let (status, body) = get(&proxy, url).unwrap();
         assert_eq!((status, body.as_str()), (403, "this was not fetched\n"), "{url}");
+        let shown = url.replace("hunter2", "REDACTED");
+        assert!(proxy.refused().contains(&shown), "{shown}: {:?}", proxy.refused());
     }
-    // No certificate is made for a host that nothing was fetched from.
-    assert!(get(&proxy, "https://elsewhere.example.com/map.yaml").is_err());
+    assert!(get(&proxy, "https://elsewhere.example.com/map.yaml").is_ok_and(|(s, _)| s == 403));
     assert!(get(&proxy, "https://files.example.com:8443/map.yaml").is_ok_and(|(s, _)| s == 403));
     // Asking is all that can be done.
     let said = raw(&proxy, b"POST http://files.example.com/map.yaml HTTP/1.1\r\n\r\n");
     assert!(said.starts_with("HTTP/1.1 403 "), "{said}");
+    raw(&proxy, b"SSH-2.0-OpenSSH_9.2\r\n");
+    raw(&proxy, b"CONNECT dark.example.com:443 HTTP/1.1\r\n\r\n");
+    let refused = proxy.refused();
+    for noted in [
+        "https://elsewhere.example.com/map.yaml",
+        "https://files.example.com:8443/map.yaml",
+        "http://files.example.com/map.yaml",
+        "a connection that is not HTTP",
+        "https://dark.example.com/",
+    ] {
+        assert!(refused.contains(noted), "{noted}: {refused:?}");
+    }
+}
+
+#[test]
+fn kustomize_may_ask_for_the_url_of_a_repository_in_vain() {
+    let (_directory, proxy) = proxy(&[("https://files.example.com/map.yaml", b"one")]);
+    for url in
+        ["https://files.example.com/map.yaml", "https://files.example.com/o/r?ref=v1", "http://plain.example.com/o/r"]
+    {
+        get(&proxy, url).unwrap();
+    }
+    assert_eq!(proxy.refused(), BTreeSet::new());
+    get(&proxy, "https://files.example.com/o/r?ref=v2").unwrap();
+    assert_eq!(proxy.refused().len(), 1);
 }
 
 #[test]
@@ -107,7 +135,7 @@ fn malformed_requests_do_no_harm() {
         b"CONNECT a b c HTTP/1.1\r\n\r\n",
         &[b'a'; 100_000],
     ] {
-        assert!(!raw(&proxy, text).contains("200"), "{text:?}");
+        assert!(!raw(&proxy, text).contains("one"), "{text:?}");
     }
     // More at the same time than are answered.
     let idle: Vec<_> = (0..2 * CONNECTIONS).map(|_| TcpStream::connect(proxy.address).unwrap()).collect();

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::check;
+use crate::git::LocalRepo;
 use crate::graph::{Explored, Graph, Warning};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
@@ -15,9 +16,18 @@ use crate::workspace::{Files, Workspace};
 /// Finds what is deployed from a repository, and adds to the warnings of a plan what an engine would do to files of ours
 /// in the result, and does not do now. What is copied on disk alone is judged by `check` once it is committed.
 pub(in crate::commands) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
-    let (Files::Commit { repo, .. } | Files::WorkingTree { repo, .. }) = &workspace.files else {
-        return Ok(Targets::default());
-    };
+    match &workspace.files {
+        Files::Commit { repo, .. } | Files::WorkingTree { repo, .. } => deployed_from(repo, workspace, plan),
+        Files::Disk { .. } | Files::Tree(_) => Ok(Targets::default()),
+    }
+}
+
+/// Does the same for any files, as those of a repository.
+pub(in crate::commands) fn deployed_from(
+    repo: &Rc<LocalRepo>,
+    workspace: &Workspace,
+    plan: &mut Plan,
+) -> Result<Targets> {
     let (tree, config) = (&workspace.tree, &workspace.config);
     let mut targets = targets::find(&**tree, config, &|| Identity::of_any_clone(repo, config))?;
     targets.settle(&plan.before);
@@ -49,6 +59,7 @@ fn engine(workspace: &Workspace, targets: &Targets, tree: SharedTree, graph: &mu
         own: None,
         absences: None,
         identity: None,
+        build: None,
     };
     let explored = Explored { graph: std::mem::take(graph), troubles: Vec::new(), starts: Vec::new() };
     let found = check::engine(&input, &explored, targets);

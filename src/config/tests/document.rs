@@ -49,11 +49,14 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
         }
     }
     let rules = &properties["rules"]["properties"];
-    let ids: BTreeSet<String> = Rule::ALL.iter().map(|rule| rule.id().to_owned()).collect();
-    assert_eq!(known("rules: {zzzzzzzzzz: off}"), ids);
+    // One is always an error.
+    let rules_of = || Rule::ALL.iter().filter(|rule| **rule != Rule::UnreadReference);
+    let all: BTreeSet<String> = Rule::ALL.iter().map(|rule| rule.id().to_owned()).collect();
+    assert_eq!(known("rules: {zzzzzzzzzz: off}"), all);
+    let ids: BTreeSet<String> = rules_of().map(|rule| rule.id().to_owned()).collect();
     let with_all = ids.iter().cloned().chain(["*".to_owned()]).collect::<BTreeSet<_>>();
     assert_eq!(keys(rules), with_all);
-    for rule in Rule::ALL {
+    for rule in rules_of() {
         let summary = rule.summary();
         let (first, rest) = summary.split_at(1);
         let severity = rule.default_level().name();

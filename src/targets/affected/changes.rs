@@ -10,7 +10,7 @@ use crate::message::failure::Result;
 use crate::record::{ChangeKind, LOCK_NAME, Lock};
 use crate::reference::Upstream;
 use crate::targets::IGNORE_NAME;
-use crate::tree::{Entry, Tree, path};
+use crate::tree::{Entry, Tree, kustomization_in, path};
 
 /// Two trees, and where they differ.
 pub(crate) struct Changes {
@@ -71,6 +71,13 @@ impl Changes {
             }
         }
         Changes::of(old, new, paths)
+    }
+
+    /// Returns for each path at which the trees differ the innermost directory with a kustomization.
+    pub(super) fn directories(&self) -> impl Iterator<Item = String> {
+        let is_root = |directory: &&str| kustomization_in(&*self.new, directory).is_ok_and(|found| found.is_some());
+        let innermost = move |place: &String| path::and_above(place).chain([""]).find(is_root).map(str::to_owned);
+        self.paths.iter().filter_map(innermost)
     }
 
     /// Returns the first of these inputs that is different.

@@ -24,7 +24,7 @@ pub(super) fn expand(
         return Ok(());
     };
     let is_go = spec("goTemplate").is_some_and(|go| go.data == Data::Flag(true));
-    let mut reader = Reader { argo, set, is_go, files: None, work: 0, targets };
+    let mut reader = Reader { argo, set, is_go, files: None, targets };
     let mut count = 0;
     let kinds = generators.iter().flat_map(|one| kinds(one).into_iter().map(move |kind| (one, kind)));
     for (generator, (kind, body)) in kinds {
@@ -32,10 +32,13 @@ pub(super) fn expand(
         let own = body.get("template");
         let template =
             own.map_or_else(|| template.clone(), |own| merge(template, &stated(own), (own.line, own.column), &[]));
+        let size = template.json().to_string().len();
         for parameters in given.all {
             count += 1;
-            if count > MOST {
-                let message = format!("makes more than {MOST} applications: the rest is not read");
+            let has_room = reader.targets.has_room(size);
+            if count > MOST || !has_room {
+                let much = if has_room { format!("more than {MOST} applications") } else { "too much".to_owned() };
+                let message = format!("makes {much}: the rest is not read");
                 let unread = set.wrong(set.object.line, &message);
                 reader.targets.unread.push(Unread { why: Why::Limit, ..unread });
                 return Ok(());

@@ -4,7 +4,7 @@ use globset::{GlobSet, GlobSetBuilder};
 
 use super::super::scan::Document;
 use super::super::unread::is_template;
-use super::super::{DirectorySet, Targets, Unread};
+use super::super::{DirectorySet, FILE, Targets, Unread};
 use super::Argo;
 use super::pattern::glob;
 use super::template::{self, Parameters, Style, fill};
@@ -15,14 +15,11 @@ use crate::tree::{Entry, path};
 /// How many applications are made of one set.
 pub(super) const MOST: usize = 10_000;
 
-/// How much the generators of one set may do: paths that are compared with patterns, rounds of a matrix.
-const MOST_WORK: usize = 10_000_000;
+/// How many paths a pattern weighs by itself.
+const PATTERN: usize = 2000;
 
-/// How many paths a pattern weighs by itself, and how many bytes of a generator that is filled in weigh as one.
-const WEIGHT: usize = 100;
-
-/// How many paths a file weighs that is read.
-const FILE: usize = 1000;
+/// How many bytes of a generator that is filled in weigh as one path.
+const BYTES: usize = 100;
 
 /// Why a generator is not read further.
 const TOO_MUCH: &str = "its generators take too much work";
@@ -53,8 +50,6 @@ pub(super) struct Reader<'a> {
     pub(super) is_go: bool,
     /// All files of the tree, as soon as a generator asks for them: a matrix does so again and again.
     pub(super) files: Option<Vec<String>>,
-    /// What was done of [`MOST_WORK`].
-    pub(super) work: usize,
     pub(super) targets: &'a mut Targets,
 }
 
@@ -89,10 +84,10 @@ impl Reader<'_> {
         let first = self.generate(one, one_kind, one_body)?;
         let is_read = ["git", "list"].contains(&two_kind);
         let (mut all, mut more) = (Vec::new(), first.more);
-        let size = two.json().to_string().len() / WEIGHT + 1;
+        let size = two.json().to_string().len() / BYTES + 1;
         for (round, outer) in first.all.into_iter().enumerate() {
             let mut is_known = true;
-            let second = if round == MOST || all.len() > MOST || !self.may_do(size) {
+            let second = if round == MOST || all.len() > MOST || !self.targets.may_do(size) {
                 Given::unknown(TOO_MUCH)
             } else {
                 let filled = two.map_texts(&mut |text| {
@@ -118,12 +113,6 @@ impl Reader<'_> {
             }
         }
         Ok(Given { all, more })
-    }
-
-    /// Adds to what was done, and returns whether that is not too much.
-    fn may_do(&mut self, work: usize) -> bool {
-        self.work = self.work.saturating_add(work);
-        self.work <= MOST_WORK
     }
 
     fn git(&mut self, git: &Value) -> Result<Given> {
@@ -154,7 +143,7 @@ impl Reader<'_> {
             None => argo.tree.below("")?,
         };
         let inside = || files.iter().filter_map(|file| path::below(file, base));
-        let given = if !self.may_do((files.len() + WEIGHT).saturating_mul(set.patterns.len())) {
+        let given = if !self.targets.may_do((files.len() + PATTERN).saturating_mul(set.patterns.len())) {
             Given::unknown(TOO_MUCH)
         } else if is_files {
             self.files(&set, inside(), style)?
@@ -188,7 +177,7 @@ impl Reader<'_> {
             if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
                 continue;
             }
-            if !self.may_do(FILE) {
+            if !self.targets.may_do(FILE) {
                 return Ok(Given::unknown(TOO_MUCH));
             }
             let bytes = tree.read(&file)?;

@@ -344,6 +344,16 @@ fn the_rounds_of_a_matrix_are_bounded() {
 }
 
 #[test]
+fn what_a_template_makes_is_bounded() {
+    let elements: String = (0..1000).map(|n| format!("{{a: '{n}'}}, ")).collect();
+    let large = "x".repeat(50_000);
+    let text = set(&format!("list: {{elements: [{elements}]}}"), &format!("apps/{{{{.a}}}}/{large}"));
+    let found = find_in(&[("set.yaml", &text)]);
+    assert!((100..1000).contains(&found.targets.len()), "{}", found.targets.len());
+    assert!(found.unread[0].message.ends_with("makes too much: the rest is not read"), "{:?}", found.unread);
+}
+
+#[test]
 fn a_directory_set_takes_what_go_would_match() {
     let text = set(&format!("git: {{repoURL: '{HERE}', directories: [{{path: 'apps/*/*'}}]}}"), "{{.path.path}}");
     let found = find_in(&[("set.yaml", &text)]);

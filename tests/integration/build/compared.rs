@@ -80,7 +80,9 @@ fn the_network_is_closed_for_the_result() {
     ] {
         altering(&project, &format!("{reach} >/dev/null || exit 1"));
         let output = project.overlay(&[]);
-        output.fails(1).stdout_has("the original builds, the result does not: fatal: `git ");
+        output.fails(1).stderr_has(&format!(
+            "error[unread-reference]: example/overlay/kustomization.yaml: kustomize asks for `{reach}`"
+        ));
     }
 }
 

@@ -74,6 +74,7 @@ impl Memory {
             paths: &[],
             absences: None,
             identity: Some(&identity),
+            build: None,
         })?)
     }
 

@@ -15,9 +15,9 @@ mod variant;
 
 use std::collections::BTreeMap;
 
-use crate::support::{Kustomize, World};
+use crate::support::{Kustomize, World, full};
 use crate::whole::old_against_new::{Setting, Stage, script};
-use build::{Judge, TOGETHER, Verdict};
+use build::{BUILT, Judge, TOGETHER, Verdict, WAYS};
 use variant::Variant;
 
 /// The whole table, for a comparison of programs.
@@ -82,6 +82,25 @@ fn assert_no_holes(verdicts: &[Verdict<'_>]) {
         verdicts.len(),
         shown.concat()
     );
+}
+
+/// What no reader sees, a build does: a program that is told to see no field finds everything that a build reaches out for.
+#[test]
+fn a_build_sees_what_no_reader_does() {
+    let Some(kustomize) = Kustomize::find() else {
+        return;
+    };
+    let step = if full() { 1 } else { 12 };
+    let variants: Vec<Variant> = table::variants().into_iter().step_by(step).collect();
+    let mut judge = Judge::new(&kustomize);
+    judge.sandbox.builds();
+    judge.sandbox.set("KUSTOMIZE_LOCALIZE_BLIND_TO", "");
+    // What is wrong with one keeps all from being built.
+    (judge.ways, judge.builds, judge.together) = (&WAYS[4..], BUILT, 1);
+    let verdicts = judge.judge(&variants, "");
+    assert_no_holes(&verdicts);
+    let reaching = verdicts.iter().filter(|one| !one.reached.is_empty()).count();
+    assert!(reaching > variants.len() / 4, "{reaching} of {}", variants.len());
 }
 
 /// A class of which no variant reaches out proves nothing.

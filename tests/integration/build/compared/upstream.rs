@@ -173,7 +173,7 @@ fn other_git_calls_are_refused() {
     let ask = "case \"$*\" in */original/*) git --exec-path >/dev/null || exit 1;; esac";
     stand_in(&project.sandbox, &format!("{ask}\nexec REAL \"$@\""));
     let output = project.overlay(&[]);
-    output.success().stdout_has("did not build before either").stdout_has("`git --exec-path`: not answered here");
+    output.fails(1).stderr_has("kustomize asks for `git --exec-path`, which no reference names");
 }
 
 #[test]
@@ -275,6 +275,7 @@ fn unfetched_files_are_refused() {
     let script = format!("case \"$*\" in */original/*) {build};; esac\nexec REAL \"$@\"");
     stand_in(&world.sandbox, &script);
     world.server.forget();
-    world.work.run(&["app"]).success().stdout_has("did not build before either").stdout_has("Forbidden");
+    let unread = format!("error[unread-reference]: app/kustomization.yaml: kustomize asks for `{other}`");
+    world.work.run(&["app"]).fails(1).stderr_has(&unread);
     assert!(!world.server.log().iter().any(|line| line.contains("other.yaml")));
 }

@@ -91,7 +91,7 @@ struct Worker {
 
 /// Checks and builds.
 pub(super) struct Judge {
-    sandbox: Sandbox,
+    pub(super) sandbox: Sandbox,
     kustomize: PathBuf,
     /// Those that build nothing at the moment.
     workers: Mutex<Vec<Worker>>,
@@ -100,6 +100,8 @@ pub(super) struct Judge {
     pub(super) refused: usize,
     pub(super) ways: &'static [Way],
     pub(super) together: usize,
+    /// How the check builds, if it does.
+    pub(super) builds: &'static [&'static str],
     /// Whether all files lie where a lock lists them that says nothing else, and `verify` judges them, too.
     pub(super) listed: bool,
 }
@@ -125,6 +127,7 @@ impl Judge {
             refused: 1,
             ways: if full() { &WAYS[..4] } else { &WAYS[3..] },
             together: TOGETHER,
+            builds: &[],
             listed: false,
         }
     }
@@ -163,8 +166,8 @@ impl Judge {
             repo.list_localized();
         }
         repo.commit("variants");
-        let judged = commands.iter();
-        let mut judged: Vec<_> = judged.map(|command| judged_by(&self.sandbox, &repo, command)).collect();
+        let judged = commands.iter().map(|command| [command, self.builds].concat());
+        let mut judged: Vec<_> = judged.map(|command| judged_by(&self.sandbox, &repo, &command)).collect();
         // As everybody gets it, with what `.gitattributes` does to it.
         let checkout = format!("checkout-{number}");
         let checkout = self.sandbox.clone_of(&repo, &checkout);
@@ -257,6 +260,16 @@ impl Judge {
 pub(super) fn directory(index: usize) -> String {
     format!("v{index:03}")
 }
+
+/// How `check` builds in the last of the [`WAYS`].
+pub(super) const BUILT: &[&str] = &[
+    "--build",
+    "--build-arg=--load-restrictor=LoadRestrictionsNone",
+    "--build-arg=--enable-helm",
+    "--build-arg=--enable-alpha-plugins",
+    "--build-arg=--enable-exec",
+    "--build-arg=--network",
+];
 
 /// Waits for a build, and ends it when it takes too long.
 fn run(mut command: Command) {

@@ -1,0 +1,300 @@
+//! Our own executable in the place of the programs that fetch for a build. For git it answers what kustomize asks from what
+//! this run has fetched. Whatever else git, helm and container engines are asked for is refused, and written down.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use serde::{Deserialize, Serialize};
+
+use super::disk;
+use crate::graph::Repository;
+use crate::message::failure::{Failure, Result};
+use crate::message::redact;
+use crate::os::interrupt::unusable;
+use crate::tree::Tree as _;
+use crate::tree::disk::DiskTree;
+
+/// Where the manifest is. Without this variable, a program of such a name is not this one.
+const MANIFEST: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
+/// Where what is refused is written down.
+const REFUSED: &str = "KUSTOMIZE_LOCALIZE_REFUSED";
+
+/// The programs that it stands in for: what kustomize starts to fetch something.
+const PROGRAMS: [&str; 4] = ["git", "helm", "docker", "podman"];
+
+/// What builds may ask for.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    pub(super) upstreams: Vec<Upstream>,
+    /// The images of the functions that the kustomizations name.
+    pub(super) images: Vec<String>,
+}
+
+/// What was fetched: one commit of a repository, checked out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Upstream {
+    /// The clone spec without secrets.
+    url: String,
+    /// The ref as written; none for HEAD.
+    reference: Option<String>,
+    /// Whether submodules are part of it.
+    submodules: bool,
+    /// The commit.
+    commit: String,
+    /// Where its files are.
+    directory: PathBuf,
+}
+
+impl Upstream {
+    pub(super) fn new(repository: &Repository, directory: PathBuf) -> Upstream {
+        let version = &repository.version;
+        Upstream {
+            url: version.url.shown(),
+            reference: version.reference.clone(),
+            submodules: version.submodules,
+            commit: repository.commit.clone(),
+            directory,
+        }
+    }
+}
+
+impl Manifest {
+    /// Writes it into a directory, and returns where it is.
+    pub(super) fn write(&self, directory: &Path) -> Result<PathBuf> {
+        let place = directory.join("fetched.json");
+        let text = serde_json::to_vec(self)
+            .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))?;
+        fs::write(&place, text).map_err(|error| unusable(&error))?;
+        Ok(place)
+    }
+}
+
+/// Puts our executable in the place of the programs that `command` finds first: in `directory`, where it also writes down
+/// what it [refuses](refused).
+pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path) -> io::Result<()> {
+    let program = std::env::current_exe()?;
+    for name in PROGRAMS {
+        let place = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&program, place)?;
+        #[cfg(not(unix))]
+        fs::hard_link(&program, &place).or_else(|_| fs::copy(&program, &place).map(drop))?;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
+    command.env("PATH", std::env::join_paths(all).unwrap_or_else(|_| directory.as_os_str().to_owned()));
+    command.env(MANIFEST, manifest).env(REFUSED, directory.join("refused"));
+    Ok(())
+}
+
+/// Returns the calls that were refused in a build for which programs were [put](put) into a directory, without secrets.
+pub(super) fn refused(directory: &Path) -> Vec<String> {
+    let text = fs::read(directory.join("refused")).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+}
+
+/// Stands in for another program, if that is what we were started for.
+pub(crate) fn run() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os();
+    let name = PathBuf::from(arguments.next()?);
+    let manifest = PathBuf::from(std::env::var_os(MANIFEST)?);
+    let name = PROGRAMS.into_iter().find(|program| name.file_stem().is_some_and(|name| name == *program))?;
+    let arguments: Vec<String> = arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match (name, words.as_slice()) {
+        ("git", _) => answer(&manifest, Path::new("."), &words),
+        // Without a helm kustomize would ask no further.
+        ("helm", ["version", ..]) => real(name, &words).or_else(|refusal| match refusal {
+            Refusal::Answer(_) => writeln!(io::stdout(), "v3.0.0").map_err(Refusal::because),
+            other => Err(other),
+        }),
+        ("helm", ["template", ..]) => real(name, &words),
+        ("docker" | "podman", ["run", .., image]) if Manifest::read(&manifest).is_ok_and(|one| one.names(image)) => {
+            real(name, &words)
+        }
+        _ => Err(Refusal::Request("builds have no network".to_owned())),
+    };
+    let Err(refusal) = done else { return Some(ExitCode::SUCCESS) };
+    let call = redact::text(&format!("{name} {}", arguments.join(" "))).replace(char::is_control, " ");
+    let reason = match refusal {
+        Refusal::Request(reason) => {
+            note(&call);
+            reason
+        }
+        Refusal::Answer(reason) => reason,
+        Refusal::Ended(code) => return Some(ExitCode::from(code)),
+    };
+    let _ = writeln!(io::stderr(), "fatal: `{call}`: {reason}");
+    Some(ExitCode::from(128))
+}
+
+/// Writes down a call.
+fn note(call: &str) {
+    let file = std::env::var_os(REFUSED);
+    let file = file.and_then(|file| fs::File::options().create(true).append(true).open(file).ok());
+    // One write: several programs may do so at once.
+    file.map(|mut file| file.write_all(format!("{call}\n").as_bytes()));
+}
+
+/// Runs the program that comes next on `PATH`.
+fn real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // We are the first.
+    let rest = std::env::join_paths(std::env::split_paths(&path).skip(1)).unwrap_or_default();
+    let found = std::env::split_paths(&rest).map(|directory| directory.join(name)).find(|place| place.is_file());
+    let Some(program) = found else {
+        return Err(Refusal::Answer("executable file not found in $PATH".to_owned()));
+    };
+    let ended = Command::new(program).args(arguments).env("PATH", &rest).status();
+    match ended.map_err(|error| Refusal::Answer(error.to_string()))?.code() {
+        Some(0) => Ok(()),
+        code => Err(Refusal::Ended(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
+    }
+}
+
+/// Why a call fails.
+#[derive(Debug, PartialEq, Eq)]
+enum Refusal {
+    /// It asks for something that was not fetched.
+    Request(String),
+    /// It asks for something that is known, in vain.
+    Answer(String),
+    /// The program that ran ended with this status.
+    Ended(u8),
+}
+
+impl Refusal {
+    fn because(reason: impl ToString) -> Refusal {
+        Refusal::Answer(reason.to_string())
+    }
+}
+
+/// Does what one call asks for, in the directory `clone`. These are all the calls that kustomize makes (4.0 to
+/// 5.8, `api/internal/git/cloner.go`). The clone remembers the URL of `origin`, and what was fetched from where.
+fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refusal> {
+    let git = clone.join(".git");
+    let store =
+        |name: &str, text: &str| fs::write(git.join(name), text).map_err(|_| Refusal::because("not a git repository"));
+    match arguments {
+        ["init"] => fs::create_dir_all(&git).map_err(Refusal::because),
+        ["remote", "add", "origin", url] => store("origin", url),
+        ["fetch", "--depth=1", url, reference] => {
+            let origin = fs::read_to_string(git.join("origin")).unwrap_or_default();
+            let url = if *url == "origin" { &origin } else { *url };
+            if found(manifest, url, reference)?.is_empty() {
+                return Err(Refusal::Request(format!("{} at {reference} was not fetched", redact::url(url))));
+            }
+            store("fetched", &format!("{url}\n{reference}"))
+        }
+        ["checkout", "FETCH_HEAD"] | ["submodule", "update", "--init", "--recursive"] => {
+            let fetched = fs::read_to_string(git.join("fetched")).unwrap_or_default();
+            let (url, reference) = fetched.split_once('\n').ok_or_else(|| Refusal::because("nothing was fetched"))?;
+            // A commit without submodules also serves requests with them.
+            let is_asked = |upstream: &Upstream| !upstream.submodules || arguments[0] == "submodule";
+            let mut found = found(manifest, url, reference)?.into_iter().filter(is_asked);
+            found.try_for_each(|upstream| copy(&upstream.directory, clone).map_err(Refusal::because))
+        }
+        _ => Err(Refusal::Request("not answered here".to_owned())),
+    }
+}
+
+impl Manifest {
+    fn read(place: &Path) -> Result<Manifest, Refusal> {
+        let text = fs::read(place).map_err(Refusal::because)?;
+        serde_json::from_slice(&text).map_err(|error| Refusal::because(format!("no manifest: {error}")))
+    }
+
+    fn names(&self, image: &str) -> bool {
+        self.images.iter().any(|one| one == image)
+    }
+}
+
+/// Returns what was fetched of a repository: with submodules, without them, or both. kustomize asks for `HEAD` where
+/// no ref is named, and where that one is.
+fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Upstream>, Refusal> {
+    let mut found = Manifest::read(manifest)?.upstreams;
+    let url = redact::url(url);
+    found.retain(|one| one.url == url && one.reference.as_deref().unwrap_or("HEAD") == reference);
+    // Logins are not in the manifest: of two of them the call does not say which is meant.
+    if found.iter().any(|one| one.commit != found[0].commit) {
+        return Err(Refusal::because(format!("{url} at {reference} was fetched as two commits")));
+    }
+    Ok(found)
+}
+
+/// Copies a directory with the links in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let tree = DiskTree::of_directory(from, false)?;
+    disk::write_temporary(&tree, tree.below("")?, None, to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory with what was fetched from one repository, once and from two logins.
+    fn fetched() -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        let upstream = |commit: &str| Upstream {
+            url: "https://h/o/r".to_owned(),
+            reference: Some("v1".to_owned()),
+            submodules: false,
+            commit: commit.to_owned(),
+            directory: top.path().join(commit),
+        };
+        for (name, commits) in [("manifest.json", &["1"][..]), ("two.json", &["1", "2"])] {
+            let upstreams: Vec<Upstream> = commits.iter().map(|commit| upstream(commit)).collect();
+            let written = Manifest { upstreams, images: Vec::new() }.write(top.path()).unwrap();
+            fs::rename(written, top.path().join(name)).unwrap();
+        }
+        top
+    }
+
+    /// Makes calls. Returns why the last one fails, and whether that is written down.
+    fn refused(top: &Path, manifest: &str, calls: &[&str]) -> (String, bool) {
+        let clone = top.join("clone");
+        fs::remove_dir_all(&clone).ok();
+        fs::create_dir(&clone).unwrap();
+        let refusal = calls.iter().try_for_each(|call| {
+            let words: Vec<&str> = call.split(' ').collect();
+            answer(&top.join(manifest), &clone, &words)
+        });
+        match refusal.unwrap_err() {
+            Refusal::Request(reason) => (reason, true),
+            Refusal::Answer(reason) => (reason, false),
+            Refusal::Ended(code) => panic!("{code}"),
+        }
+    }
+
+    #[test]
+    fn requests_for_unfetched_repositories_fail() {
+        let top = fetched();
+        let begin = ["init", "remote add origin https://h/o/r"];
+        for (call, reason, noted) in [
+            ("fetch --depth=1 https://h/o/r v2", "at v2 was not fetched", true),
+            ("fetch --depth=1 https://h/o/r HEAD", "at HEAD was not fetched", true),
+            ("fetch --depth=1 https://u:secret@h/o/x v1", "https://h/o/x at v1", true),
+            ("fetch https://h/o/r v1", "not answered here", true),
+            ("checkout FETCH_HEAD", "nothing was fetched", false),
+            ("clone https://h/o/r", "not answered here", true),
+            ("-c core.x=y fetch", "not answered here", true),
+        ] {
+            let calls = [&begin[..], &[call]].concat();
+            let (error, is_noted) = refused(top.path(), "manifest.json", &calls);
+            assert!(error.contains(reason), "{call}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+            assert_eq!(is_noted, noted, "{call}");
+        }
+        let (error, _) = refused(top.path(), "manifest.json", &["remote add origin https://h/o/r"]);
+        assert_eq!(error, "not a git repository");
+        // Two logins saw two commits: which one is meant is unknown.
+        let fetch = [&begin[..], &["fetch --depth=1 https://h/o/r v1"]].concat();
+        let (error, is_noted) = refused(top.path(), "two.json", &fetch);
+        assert!(error.contains("as two commits") && !is_noted, "{error}");
+        refused(top.path(), "nowhere.json", &fetch);
+    }
+}

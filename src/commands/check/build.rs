@@ -1,0 +1,238 @@
+//! `check --build`: localizes what is checked in memory, as `branch` does, builds the result without a network, and judges
+//! what comes out.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::build::subject::{Subject, Written};
+use crate::check::{Builds, Checked, Checking, NotBuilt, of_warning, unread_reference};
+use crate::commands::affected::{of_commits, since};
+use crate::commands::from_lock;
+use crate::commands::localize::{KustomizeArgs, deployed_from};
+use crate::commands::targets::written;
+use crate::fetch::Fetcher;
+use crate::git::{CommitId, LocalRepo};
+use crate::graph::Warning;
+use crate::graph::inputs::explore_all;
+use crate::message::failure::{Failure, FailureKind, Failures, Result};
+use crate::message::finding::Finding;
+use crate::os::parallel::{processors, side_by_side};
+use crate::plan::{Options, Plan, changed, in_place, reached_left};
+use crate::targets::affected::{Affected, affected};
+use crate::targets::built::{Builder, Output};
+use crate::targets::{Identity, Target, Targets};
+use crate::tree::overlay::OverlayTree;
+use crate::tree::{SharedTree, path};
+use crate::workspace::{Workspace, commit};
+
+/// How to build.
+pub(in crate::commands) struct How<'a> {
+    pub with: &'a KustomizeArgs,
+    pub offline: bool,
+    pub quiet: bool,
+}
+
+/// The builds of one check.
+pub(super) struct Building<'a> {
+    here: Rc<LocalRepo>,
+    workspace: Workspace,
+    how: &'a How<'a>,
+    paths: &'a [String],
+    /// What alone is built; none for everything.
+    affected: Option<Affected>,
+    fetcher: RefCell<Fetcher>,
+    came: RefCell<Came>,
+}
+
+/// What came of them.
+#[derive(Default)]
+struct Came {
+    builds: Builds,
+    findings: Vec<Finding>,
+    /// Why nothing could be localized, or built.
+    failures: Vec<Failure>,
+}
+
+type Outputs = Vec<Result<Vec<u8>, Failures>>;
+
+impl<'a> Building<'a> {
+    /// Prepares to build what a tree holds; with `base` what a change since then affects.
+    pub(super) fn open(
+        here: &Rc<LocalRepo>,
+        (what, tree): (&Checking, &SharedTree),
+        paths: &'a [String],
+        base: Option<&CommitId>,
+        how: &'a How<'a>,
+    ) -> Result<Building<'a>, Failures> {
+        let workspace = Workspace::of_tree(tree.clone())?;
+        let config = &workspace.config;
+        let affected = base.map(|base| -> Result<Affected> {
+            let changes = match what {
+                Checking::Commit { commit: id, .. } => of_commits(here, base, &commit(here, id)?)?,
+                Checking::Index | Checking::WorkingTree => since(here, tree, base)?,
+            };
+            let [was, is] = [&changes.old, &changes.new].map(|tree| written(here, tree, config));
+            affected(&changes, config, &was?, &is?)
+        });
+        let (affected, fetcher) = (affected.transpose()?, from_lock(Some(here), &workspace, how.offline, how.quiet)?);
+        let (here, fetcher) = (here.clone(), RefCell::new(fetcher));
+        Ok(Building { here, workspace, how, paths, affected, fetcher, came: RefCell::default() })
+    }
+
+    /// Builds, and returns what is deployed as it came out.
+    pub(super) fn targets(&self, found: Targets) -> Result<Targets> {
+        let config = &self.workspace.config;
+        let explored = explore_all(self.workspace.tree.clone())?;
+        let identity = || Identity::of_any_clone(&self.here, config);
+        found.built(&explored, config, &identity, &|target| self.wants(target), |builders| self.build(builders))
+    }
+
+    /// Adds to a check what was found. What the check finds wrong is not localized, and said once.
+    pub(super) fn add_to(self, checked: &mut Checked) {
+        let Came { mut builds, findings, failures } = self.came.into_inner();
+        builds.stopped = !failures.is_empty();
+        checked.builds = Some(builds);
+        if checked.status() == 0 {
+            checked.failures.extend(failures);
+        }
+        checked.add(findings, &*self.workspace.tree);
+    }
+
+    fn wants(&self, target: &Target) -> bool {
+        let Some(here) = target.here() else { return false };
+        let is_in = |place: &str| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path));
+        if !is_in(&here.path) && !is_in(&target.object.file) {
+            return false;
+        }
+        let Some(affected) = &self.affected else { return true };
+        let mut targets = affected.targets.iter();
+        targets.any(|one| one.target.object == target.object && one.target.spot == target.spot)
+            || target.roots(here).any(|root| affected.directories.contains(root))
+    }
+
+    fn build(&self, builders: &[&Builder]) -> Vec<Output> {
+        match self.localized(builders).and_then(|plan| self.outputs(builders, &plan)) {
+            Ok(outputs) => outputs.into_iter().map(|output| output.map_err(|failures| reason(&failures))).collect(),
+            // The base may have that, too. The others are built all the same.
+            Err(failures) if self.affected.is_some() && failures.0.iter().all(is_unlocked) => match builders {
+                [builder] => {
+                    self.not_built(builder, &failures);
+                    vec![Err(reason(&failures))]
+                }
+                all => all.iter().flat_map(|one| self.build(&[one])).collect(),
+            },
+            Err(failures) => {
+                let output = Err(reason(&failures));
+                self.came.borrow_mut().failures.extend(failures.0);
+                vec![output; builders.len()]
+            }
+        }
+    }
+
+    fn not_built(&self, builder: &Builder, failures: &Failures) {
+        let not_built = NotBuilt { name: builder.by.clone(), reason: reason(failures) };
+        self.came.borrow_mut().builds.not_built.push(not_built);
+    }
+
+    /// Localizes the roots of builds in memory. What stands in the way of `branch` does so here.
+    fn localized(&self, builders: &[&Builder]) -> Result<Plan, Failures> {
+        let roots: BTreeSet<&str> = builders.iter().flat_map(|builder| builder.roots()).collect();
+        let request = in_place::Request { targets: roots.into_iter().map(str::to_owned).collect(), again: None };
+        let options = Options { overwrite: false, trailers: true };
+        let mut plan = in_place::plan(&self.workspace, request, &options, &mut *self.fetcher.borrow_mut())?;
+        deployed_from(&self.here, &self.workspace, &mut plan)?;
+        Warning::judge(&mut plan.warnings, &self.workspace.config);
+        let errors = plan.warnings.iter().filter(|warning| warning.fails());
+        self.came.borrow_mut().findings.extend(errors.map(of_warning));
+        Ok(plan)
+    }
+
+    /// Builds what comes of a plan.
+    fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Outputs, Failures> {
+        let tree: SharedTree = Rc::new(changed(OverlayTree::new(self.workspace.tree.clone()), &plan.changes));
+        let known = plan.before.own_roots();
+        let left = |builder: &Builder| {
+            let mut roots = builder.roots().filter_map(|root| known.get(root));
+            roots.find_map(|root| reached_left(&plan.before, *root))
+        };
+        let subject = |builder: &&Builder| match left(builder) {
+            Some(reason) => Err(Failure::new(reason).because(FailureKind::Left).into()),
+            None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made))),
+        };
+        let outputs = self.run(&tree, builders.iter().map(subject).collect(), false)?;
+        let mut failed = BTreeSet::new();
+        for (builder, output) in builders.iter().zip(&outputs) {
+            match output {
+                Ok(_) => self.came.borrow_mut().builds.built += 1,
+                Err(failures) if self.note(builder, failures) => {}
+                Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::Left) => {
+                    self.not_built(builder, failures);
+                }
+                Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::NotBuilt) => {
+                    failed.insert(builder.made.directory.as_str());
+                    self.not_built(builder, failures);
+                }
+                Err(failures) => {
+                    let failures = failures.clone().context(&builder.by);
+                    self.came.borrow_mut().failures.extend(failures.0);
+                }
+            }
+        }
+        self.build_whole(&tree, builders, &failed)?;
+        Ok(outputs)
+    }
+
+    /// Builds what fails once more, among all files of the tree: what was read may not be all that kustomize reads. What it
+    /// asks for there counts.
+    fn build_whole(&self, tree: &SharedTree, builders: &[&Builder], failed: &BTreeSet<&str>) -> Result<(), Failures> {
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let subjects = failed.iter().map(|directory| Ok(Some(Subject::root_of(&self.workspace, tree, directory))));
+        let outputs = self.run(tree, subjects.collect(), true)?;
+        for (directory, output) in failed.iter().zip(outputs) {
+            let builder = builders.iter().find(|one| one.made.directory == **directory);
+            if let (Some(builder), Err(failures)) = (builder, output) {
+                self.note(builder, &failures);
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds side by side; what is `whole` among all files of the tree.
+    fn run(
+        &self,
+        tree: &SharedTree,
+        subjects: Vec<Result<Option<Subject>, Failures>>,
+        whole: bool,
+    ) -> Result<Outputs, Failures> {
+        let numbers: Vec<usize> = (0..subjects.len()).collect();
+        let KustomizeArgs { kustomize, build_arg } = self.how.with;
+        let timeout = self.workspace.config.build_timeout;
+        let written = Written::closed(tree, subjects, kustomize.as_deref(), timeout, build_arg)?;
+        if whole {
+            written.complete(tree)?;
+        }
+        Ok(side_by_side(&numbers, processors(), |_, number| written.build(*number)))
+    }
+
+    /// Notes what a build asks for. Returns whether it asks for anything.
+    fn note(&self, builder: &Builder, failures: &Failures) -> bool {
+        let requests = failures.0.iter().filter(|one| one.kind == FailureKind::UnreadReference);
+        let file = path::join(&builder.made.directory, builder.made.file_name);
+        let findings: Vec<Finding> =
+            requests.map(|one| unread_reference(&file, one.message.clone(), &builder.by)).collect();
+        let is_any = !findings.is_empty();
+        self.came.borrow_mut().findings.extend(findings);
+        is_any
+    }
+}
+
+fn is_unlocked(failure: &Failure) -> bool {
+    failure.kind == FailureKind::NotLocked
+}
+
+fn reason(failures: &Failures) -> String {
+    failures.0.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,175 @@
+//! What a build asks for and nobody foresaw, in every command that builds. The reader is made blind for one field.
+
+use super::{Project, stand_in};
+use crate::support::{World, config_map};
+
+const RULE: &str = "unread-reference";
+
+/// Something of a commit that is locked, and something else: the second is refused wherever it is asked for.
+const COMPONENTS: [&str; 2] = ["https://github.com/acme/lib//part?ref=v1", "https://github.com/acme/deep//app?ref=v1"];
+
+/// A repository whose `app` names something that is locked, and a component that a blind reader does not see.
+fn hidden(component: &str) -> Option<World> {
+    let world = World::acme();
+    world.sandbox.builds()?;
+    let app = "resources:\n- https://github.com/acme/lib//other?ref=v1\n";
+    world.commit(&[("app/kustomization.yaml", app)]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("locked");
+    world.commit(&[("app/kustomization.yaml", &format!("{app}components:\n- {component}\n"))]);
+    world.work.run(&["check"]).fails(1);
+    world.sandbox.set("KUSTOMIZE_LOCALIZE_BLIND_TO", "components");
+    Some(world)
+}
+
+#[test]
+fn every_command_that_builds_sees_what_the_reader_does_not() {
+    let gates: &[(&[&str], i32)] = &[
+        (&["check", "--build"], 1),
+        (&["check", "--build", "--base", "HEAD~1"], 1),
+        (&["check", "--build", "--rev", "HEAD", "app"], 1),
+        (&["branch"], 1),
+        (&["vendor"], 1),
+        (&["app", "out"], 1),
+    ];
+    // What is locked is there for these.
+    let others: &[(&[&str], i32)] = &[(&["build", "app"], 2), (&["diff", "HEAD~1"], 1)];
+    for (component, all) in COMPONENTS.into_iter().zip([gates, &[gates, others].concat()]) {
+        let Some(world) = hidden(component) else { return };
+        let work = &world.work;
+        work.run(&["check"]).success();
+        let before = work.state();
+        let repository = &component[..component.rfind("//").unwrap()];
+        for (args, status) in all {
+            let output = work.run(args);
+            assert_eq!(output.status, *status, "{args:?}: {output:?}");
+            let said = format!("{}{}", output.stdout, output.stderr);
+            let call = format!("git fetch --depth=1 {repository} v1");
+            assert!(said.contains(RULE) && said.contains(&call), "{args:?}: {said}");
+            before.assert_same(&work.state());
+        }
+    }
+}
+
+#[test]
+fn neither_an_exception_nor_a_severity_changes_it() {
+    let Some(world) = hidden(COMPONENTS[0]) else { return };
+    let work = &world.work;
+    let app = work.read("app/kustomization.yaml");
+    let entry = "allow: [{url: github.com/acme/lib, refs: any, reason: x}]\nrules: {'*': off, remote-reference: off}\n";
+    work.decide(entry);
+    work.write("app/kustomization.yaml", format!("# kustomize-localize: allow[remote-reference] x\n{app}"));
+    work.run(&["check", "--build"]).fails(1).stdout_has(RULE);
+    for (text, said) in [
+        ("rules: {unread-reference: warning}\n", "`unread-reference` is always an error"),
+        ("allow: [{path: app, rules: [unread-reference], reason: x}]\n", "`unread-reference` cannot be allowed"),
+    ] {
+        work.decide(text);
+        work.run(&["check", "--build"]).fails(2).stderr_has(said);
+    }
+}
+
+#[test]
+fn what_only_the_whole_tree_holds_is_built_too() {
+    let Some(world) = hidden(COMPONENTS[0]) else { return };
+    let work = &world.work;
+    // A blind reader does not see the directory, and it is no root of its own.
+    work.decide("exclude: [hidden]\n");
+    work.write("hidden/kustomization.yaml", "kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\nresources: ['https://files.example.com/v1/app.yaml']\n");
+    let resources = "resources:\n- https://github.com/acme/lib//other?ref=v1\n";
+    work.write("app/kustomization.yaml", format!("{resources}components: [../hidden]\n"));
+    work.commit("hidden");
+    work.run(&["check"]).success();
+    for args in [&["check", "--build"] as &[&str], &["branch"]] {
+        let output = work.run(args);
+        let said = format!("{}{}", output.fails(1).stdout, output.stderr);
+        assert!(said.contains(RULE) && said.contains("`https://files.example.com/v1/app.yaml`"), "{said}");
+    }
+}
+
+#[test]
+fn a_build_that_is_as_it_was_read_asks_for_nothing_more() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "resources:\n- https://github.com/acme/lib//web?ref=v1\n- https://files.example.com/v1/app.yaml\n",
+        ),
+        (
+            "left/kustomization.yaml",
+            "resources:\n- https://files.example.com/v1/left.yaml # kustomize-localize: allow[remote-reference] x\n",
+        ),
+        (
+            "bad/kustomization.yaml",
+            "resources: [cm.yaml]\npatches: [{patch: '{a: b}', target: {kind: X}}]\nnamePrefix: 5\n",
+        ),
+        ("bad/cm.yaml", &config_map("cm")),
+    ]);
+    work.run(&["check", "--build"]).fails(1).stdout_has("and built nothing: 2 errors").lacks(RULE);
+    work.run(&["lock"]).success();
+    work.commit("locked");
+    let output = work.run(&["check", "--build", "-v"]);
+    output.success().stdout_has("1 build, 2 not built (-v shows why)").lacks(RULE);
+    output.stdout_has("not built: left/kustomization.yaml: https://files.example.com/v1/left.yaml stays remote");
+    output.stdout_has("not built: bad/kustomization.yaml: ");
+    // What the lock holds is fetched.
+    std::fs::remove_dir_all(world.sandbox.path("cache")).ok();
+    work.run(&["check", "--build", "--offline"]).fails(2).stderr_has("not in the cache");
+    work.run(&["check", "--build"]).success().stdout_has("1 build");
+    work.run(&["check", "--build", "--staged"]).fails(2);
+}
+
+#[test]
+fn without_a_kustomize_it_is_a_failure() {
+    let project = Project::new();
+    project.work.run(&["lock"]).success();
+    project.sandbox.set("KUSTOMIZE", "/nowhere/kustomize");
+    project.work.run(&["check", "--build"]).fails(2).stderr_has("`/nowhere/kustomize` (KUSTOMIZE)");
+}
+
+#[test]
+fn a_build_is_bounded() {
+    let Some(project) = super::project() else { return };
+    let work = &project.work;
+    work.run(&["lock"]).success();
+    work.decide("build-timeout: 1s\n");
+    for (body, said) in [("exec yes", "took more than 256 MiB of output"), ("sleep 60", "did not finish within 1 s")] {
+        stand_in(&project.sandbox, &format!("[ $1 = version ] && exec REAL version\n{body}\n"));
+        for args in [&["build", "example/base"] as &[&str], &["check", "--build"], &["vendor"]] {
+            let output = work.run(args);
+            let shown = format!("{}{}", output.stdout, output.stderr);
+            assert!(output.status == 2 && shown.contains(said), "{args:?}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn what_would_be_loaded_too_often_is_never_built() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    const LEVELS: usize = 20;
+    for level in 0..LEVELS {
+        let next = level + 1;
+        work.write(&format!("l{level}/kustomization.yaml"), format!("resources: [../l{next}, ../m{next}]\n"));
+        work.write(&format!("m{level}/kustomization.yaml"), format!("resources: [../l{next}, ../m{next}]\n"));
+    }
+    for last in ["l", "m"] {
+        work.write(&format!("{last}{LEVELS}/kustomization.yaml"), "resources: [cm.yaml]\n");
+        work.write(&format!("{last}{LEVELS}/cm.yaml"), config_map(last));
+    }
+    work.commit("doubling");
+    let said = "has more than 100000 kustomizations to load in a build";
+    work.run(&["check"]).fails(1).stdout_has(&format!("error[invalid-kustomization]: `l4/kustomization.yaml` {said}"));
+    work.run(&["build", "l0"]).fails(2).stderr_has(said);
+    work.run(&["branch"]).fails(1).stderr_has(said);
+    work.write("l20/cm.yaml", config_map("other"));
+    work.run(&["diff", "HEAD"]).success().stdout_has(said);
+    work.run(&["affected", "HEAD"]).success();
+}
