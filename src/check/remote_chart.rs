@@ -56,14 +56,10 @@ fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
         let rule = if locked { Rule::LockedReference } else { Rule::RemoteChart };
         let help = if locked { vec![bring_in(context, chart.root)] } else { help(context, chart) };
         let finding = context.at_note(rule, &graph.notes[chart.note], message, help);
-        let finding = Finding {
+        Some(Finding {
             reference: [&repo, name, &wanted.version].map(|part| part.trim()).join(" ").trim_end().to_owned(),
             subject: wanted.subject(),
             ..finding
-        };
-        Some(match chart.place {
-            Place::Submodule(_) => Context::warning(finding),
-            _ => finding,
         })
     });
     charts.collect()

@@ -213,7 +213,9 @@ impl Walker<'_> {
 
     /// Returns where a chart is looked for, which is `below` this home.
     fn chart_place(&self, root: RootId, home: &str, below: &str) -> WalkResult<Place> {
-        let Some(place) = self.graph.local_path(root, home).and_then(|home| path::resolve(&home, below)) else {
+        // What is absolute is somewhere else on another machine.
+        let home = self.graph.local_path(root, home).filter(|_| !path::is_absolute(home));
+        let Some(place) = home.and_then(|home| path::resolve(&home, below)) else {
             return Ok(Place::Outside);
         };
         let tree = &self.graph.sources[self.graph.roots[root].source].tree;

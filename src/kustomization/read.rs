@@ -13,6 +13,7 @@ use crate::message::failure::nearest;
 use crate::message::redact;
 use crate::os::failpoint::is_blind_to;
 use crate::os::limits::PATH;
+use crate::reference::{RepoSpec, is_remote_file};
 
 /// What to do about a template.
 pub(crate) const TEMPLATE: &str = "if it is a template, add its directory to `exclude` in `.kustomize-localize`";
@@ -318,6 +319,11 @@ impl Reader<'_> {
     fn inline<'v>(&mut self, value: &'v Value) -> Option<Stream<'v>> {
         let stream = yaml::read_within(self.text, value);
         let why = match stream.as_ref().map(plugin::objects) {
+            Ok(Ok(_)) if value.text().is_some_and(is_url) => {
+                let hint = "write the configuration so that no URL begins it, or put it into a file";
+                self.problem(value.place(), "kustomize takes this inline configuration for a URL", hint);
+                return None;
+            }
             Ok(Ok(_)) => return stream.ok(),
             Ok(Err((_, why))) => why,
             Err(error) => error.message.clone(),
@@ -437,6 +443,11 @@ fn leads(tree: &Tree, value: &Value) -> bool {
 
 pub(super) fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> String {
     nearest(name, known).map_or_else(String::new, |name| format!("did you mean `{name}`?"))
+}
+
+/// Returns whether kustomize takes a text for a URL.
+fn is_url(text: &str) -> bool {
+    RepoSpec::parse(text).is_ok() || is_remote_file(text)
 }
 
 /// Returns whether kustomize may take a text for YAML, not for a path: every text that can be a mapping. It goes on to the

@@ -1,6 +1,7 @@
 //! What a body is that may be no kustomization at all.
 
-use super::{plugin, yaml};
+use super::plugin;
+use super::yaml::{self, Value};
 
 /// Checks that a downloaded body holds Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
 /// that is not empty a mapping with `kind` and `metadata.name` (or a list of such), and at least one of them.
@@ -25,14 +26,19 @@ pub(crate) fn looks_like_html(bytes: &[u8]) -> bool {
 }
 
 /// Returns whether a file that is named like a kustomization holds an object of Flux, whose kind has the same name: its
-/// first document has `apiVersion: kustomize.toolkit.fluxcd.io/…`.
+/// first document has `apiVersion: kustomize.toolkit.fluxcd.io/…`, and nothing that kustomize, which reads its keys in any
+/// case, takes for a field.
 pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains(GROUP));
     let stream = text.and_then(|text| yaml::read(text, 1).ok());
-    let root = stream.as_ref().and_then(|stream| stream.documents.first());
-    let version = root.and_then(|root| root.get("apiVersion")?.text());
-    version.is_some_and(|version| version.starts_with(GROUP))
+    let Some(root) = stream.as_ref().and_then(|stream| stream.documents.first()) else { return false };
+    let is_text = |key: &str, is_it: &dyn Fn(&str) -> bool| root.get(key).and_then(Value::text).is_some_and(is_it);
+    let mut keys = root.mapping().unwrap_or_default().iter().map(|(key, _)| key.as_str());
+    root.tag.is_none()
+        && is_text("apiVersion", &|version| version.starts_with(GROUP))
+        && is_text("kind", &|kind| kind == "Kustomization")
+        && keys.all(|key| ["apiVersion", "kind", "metadata", "spec", "status"].contains(&key))
 }
 
 #[cfg(test)]
@@ -43,7 +49,14 @@ mod tests {
     fn flux_objects_are_recognized_by_their_version() {
         let flux = "# to the cluster\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n";
         assert!(is_flux_object(flux.as_bytes()));
+        assert!(is_flux_object(format!("{flux}metadata: {{name: a}}\nspec: {{}}\nstatus: {{}}\n").as_bytes()));
         for text in [
+            &format!("{flux}resources: [a]\n"),
+            &format!("{flux}apiversion: kustomize.config.k8s.io/v1beta1\n"),
+            &format!("{flux}<<: {{resources: [a]}}\n"),
+            &format!("{flux}kind: Kustomization\n"),
+            &format!("--- !!map\n{flux}"),
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nspec: {}\n",
             "apiVersion: kustomize.config.k8s.io/v1beta1\nresources: [kustomize.toolkit.fluxcd.io/v1]\n",
             "resources: [a]\n# apiVersion: kustomize.toolkit.fluxcd.io/v1\n",
             "resources: [a]\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\n",

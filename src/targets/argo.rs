@@ -6,7 +6,6 @@ mod pattern;
 mod template;
 
 use super::scan::Document;
-use super::unread::is_template;
 use super::{Build, Component, Directory, Engine, Found, Identity, Place, Target, Targets, Unread, place, unfilled};
 use crate::kustomization::{Data, Value, is_same_key, read_object};
 use crate::message::failure::Result;
@@ -229,7 +228,7 @@ fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<V
             Err(Unread::invalid(file, change.line, message, false))
         }
         Ok(change) => Ok(change),
-        Err((line, message)) => Err(Unread::invalid(file, line, message, is_template(text))),
+        Err((line, message)) => Err(Unread::invalid(file, line, message, false)),
     }
 }
 

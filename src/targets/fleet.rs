@@ -1,6 +1,5 @@
 //! Fleet: each `fleet.yaml` makes a bundle of its directory, built with kustomize where there is a kustomization.
 
-use super::unread::is_template;
 use super::{Build, Engine, Object, Place, Revision, Target, Targets, Unread, place};
 use crate::config::Config;
 use crate::kustomization::{Value, read_object};
@@ -34,7 +33,7 @@ pub(super) fn find(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> R
             Ok(Some(value)) if is_fleet(&value) => bundle(tree, &file, &value, targets)?,
             // An empty one is one of Fleet, too, but says no more than a directory does.
             Ok(_) => {}
-            Err((line, message)) => targets.unread.push(Unread::invalid(&file, line, message, is_template(&text))),
+            Err((line, message)) => targets.unread.push(Unread::invalid(&file, line, message, false)),
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use crate::message::failure::Result;
 use crate::os::limits::{FILE, OBJECTS};
 use crate::tree::{Entry, Tree, path};
 
-use super::unread::{self, Why, is_of_chart};
+use super::unread::{Why, is_of_chart};
 use super::{Build, Engine, Object, Place, Target, Text, Unread, place};
 
 /// The kinds that say what is deployed, by what their `apiVersion` begins with. What follows a kind must be a text where it
@@ -239,7 +239,6 @@ impl Scan {
                 let message = format!("the file holds more than {most} objects: the rest is not read");
                 return self.pass(file, before + 1, message, Why::Limit);
             }
-            let is_template = is_template || unread::is_template(document);
             match read_object(document, before) {
                 Ok(Some(value)) => self.object(file, value, is_template),
                 Ok(None) => {}
@@ -251,9 +250,9 @@ impl Scan {
 
     /// Adds an object, or those in a list.
     fn object(&mut self, file: &str, value: Value, is_template: bool) {
-        let kind = value.get("kind").and_then(Value::text);
+        // kustomize takes any kind for one.
         if let Some(items) = value.get("items").and_then(Value::list)
-            && kind.is_some_and(|kind| kind.ends_with("List"))
+            && value.get("kind").is_some()
         {
             if items.len() > OBJECTS.most {
                 return self.pass(file, value.line, OBJECTS.more(), Why::Limit);
@@ -261,7 +260,6 @@ impl Scan {
             for item in items {
                 self.object(file, item.clone(), is_template);
             }
-            return;
         }
         if let Some((object, texts)) = identify(file, &value) {
             let home = path::parent(file).to_owned();

@@ -1,17 +1,14 @@
 //! What could not be read, and whether that keeps something from being deployed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::Targets;
+use super::{Found, Targets};
 use crate::graph::Graph;
 use crate::kustomization::Accepts;
 use crate::message::failure::Result;
 use crate::tree::{Tree, path};
-
-/// What begins an action in the languages of Helm, Jinja and ERB.
-const ACTIONS: [&str; 3] = ["{{", "{%", "<%"];
 
 /// Something that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -59,16 +56,6 @@ impl Unread {
     }
 }
 
-/// Returns whether a document is a template: it holds an action outside of comments. In an ApplicationSet these are Argo
-/// CD's own.
-pub(super) fn is_template(document: &str) -> bool {
-    let has_action = |line: &str| {
-        let line = line.find(" #").map_or(line, |at| &line[..at]);
-        !line.trim_start().starts_with('#') && ACTIONS.iter().any(|action| line.contains(action))
-    };
-    !document.contains("ApplicationSet") && document.lines().any(has_action)
-}
-
 /// Returns whether a file is a template of a Helm chart.
 pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
     for directory in path::and_above(path::parent(file)) {
@@ -84,7 +71,8 @@ pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
 
 impl Targets {
     /// Returns what could not be read, but is deployed as it is, for all that `graph` tells: what a root reads as a
-    /// resource, and what no root reads but for templates. A root may read a file for something else, as a patch.
+    /// resource, and what no root reads but for templates of charts that nothing deploys. A root may read a file for something
+    /// else, as a patch.
     pub(crate) fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
         let mut read: HashMap<&str, bool> = HashMap::new();
         if !self.unread.is_empty() {
@@ -94,9 +82,15 @@ impl Targets {
                 }
             }
         }
+        let charts = self.here().filter_map(|(_, here)| match &here.found {
+            Found::Chart(directory) => Some(directory.as_str()),
+            _ => None,
+        });
+        let charts: HashSet<&str> = charts.collect();
+        let is_deployed = move |file: &str| path::and_above(file).chain([""]).any(|above| charts.contains(above));
         self.unread.iter().filter(move |unread| {
             let read = read.get(unread.file.as_str());
-            read.copied().unwrap_or(unread.why != Why::Template)
+            read.copied().unwrap_or_else(|| unread.why != Why::Template || is_deployed(&unread.file))
         })
     }
 }

@@ -3,7 +3,6 @@
 use globset::{GlobSet, GlobSetBuilder};
 
 use super::super::scan::Document;
-use super::super::unread::is_template;
 use super::super::{DirectorySet, FILE, Targets, Unread};
 use super::Argo;
 use super::pattern::glob;
@@ -187,7 +186,7 @@ impl Reader<'_> {
                 // An empty file makes an application, too.
                 Ok(value) => value.unwrap_or_else(|| Value::new((1, 1), Data::Null)),
                 Err((line, message)) => {
-                    self.targets.unread.push(Unread::invalid(&file, line, message, text.is_ok_and(is_template)));
+                    self.targets.unread.push(Unread::invalid(&file, line, message, false));
                     return Ok(Given::unknown(format!("its generator cannot read `{file}`")));
                 }
             };

@@ -450,7 +450,10 @@ fn bad_input_is_named_and_the_rest_is_found() {
     assert!(only.starts_with("a.yaml:3: not YAML: "), "{only}");
     assert_eq!(lines(&[("a.yaml", &broken)]).len(), 1);
     let template = APPS.replace("name: apps", "name: {{ .x }}-a");
-    assert_eq!(unread(&[("a.yaml", &template)]), ["a.yaml:4: a template, which is filled in elsewhere"]);
+    let [only] = &unread(&[("a.yaml", &template)])[..] else { panic!() };
+    assert!(only.starts_with("a.yaml:4: not YAML: "), "{only}");
+    let chart = [("c/Chart.yaml", "name: c\n"), ("c/templates/a.yaml", &*template)];
+    assert_eq!(unread(&chart), ["c/templates/a.yaml:4: a template, which is filled in elsewhere"]);
     // Helm's templates are none of ours.
     assert_eq!(unread(&[("templates/a.yaml", "{{ if .x }}\na: [ # kustomize.toolkit.fluxcd.io/v1\n")]), [""; 0]);
 }

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod charts;
+mod dressed;
 mod functions;
 mod keys;
 mod links;
@@ -24,6 +25,7 @@ pub(super) fn variants() -> Vec<Variant> {
     all.extend(functions::variants());
     all.extend(charts::variants());
     all.extend(attributes::variants());
+    all.extend(dressed::variants());
     all.extend(links::variants());
     all.extend(odd::variants());
     all
