@@ -80,6 +80,14 @@ if [[ -n $KL_SARIF ]]; then
   git-kustomize-localize "${args[@]}" --format sarif -- ${paths[@]+"${paths[@]}"} >"$KL_SARIF" || true
   { printf 'sarif<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$KL_SARIF"; } >>"$GITHUB_OUTPUT"
 fi
+
+# What kustomize reads and nothing else does, only a build shows.
+case $KL_BUILD in
+  false) ;;
+  true) args+=(--build) ;;
+  auto | '') ! command -v kustomize >/dev/null || args+=(--build) ;;
+  *) fail 'build is true, false or auto' ;;
+esac
 status=0
 git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"} || status=$?
 

@@ -42,6 +42,14 @@ impl NewDirectory {
             (Some(top), Some(rest)) => place(top, rest)?,
             _ => place(cwd, shown)?,
         };
+        let is_inside = |directory: &PathBuf| directory.canonicalize().is_ok_and(|inside| place.starts_with(inside));
+        if repo.as_ref().is_some_and(|repo| is_inside(&repo.git_dir)) {
+            return Err(Failure::new(format!("`{shown}` lies in the git directory")).hint("choose another NEW_DIR"));
+        }
+        if let Some(link) = top.and_then(|top| link_in(top, cwd, shown)) {
+            return Err(Failure::new(format!("`{shown}` leads through the link `{}`", link.display()))
+                .hint("name the directory that it leads to"));
+        }
         let staging = match (repo, top) {
             (Some(repo), Some(top)) if place.starts_with(top) => {
                 history::refuse_checked_out(repo)?;
@@ -87,6 +95,18 @@ impl NewDirectory {
         failpoint::before("move NEW_DIR to its place");
         fs::rename(&fresh, &self.place).map_err(said)
     }
+}
+
+/// Returns the link of a repository on the way to NEW_DIR, if there is one.
+fn link_in(top: &Path, cwd: &Path, shown: &str) -> Option<PathBuf> {
+    let mut place = shown.strip_prefix(":/").map_or(cwd, |_| top).to_owned();
+    for name in Path::new(shown.strip_prefix(":/").unwrap_or(shown)).parent()?.components() {
+        place.push(name);
+        if place.starts_with(top) && place.is_symlink() {
+            return Some(place);
+        }
+    }
+    None
 }
 
 /// Returns where NEW_DIR goes.

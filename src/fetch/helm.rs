@@ -23,6 +23,14 @@ use crate::record::sha256_hex;
 /// the user's files name.
 pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     network.reach.refuse(chart.repo.exposed())?;
+    // Arguments are seen by everybody on this machine.
+    if chart.repo.has_secret() {
+        return Err(Failure::new(format!(
+            "{}: the URL holds a secret, which helm takes as an argument",
+            chart.upstream()
+        ))
+        .hint("take it out of the URL, and let helm know the login: `helm repo add`, `helm registry login`"));
+    }
     let no_room = |error: std::io::Error| unusable(&error);
     let scratch = Scratch::new().map_err(no_room)?;
     let directory = |name: &str| scratch.path().join(name);

@@ -90,6 +90,27 @@ fn no_repository_is_needed() {
 }
 
 #[test]
+fn neither_the_git_directory_nor_a_link_is_written_through() {
+    let project = Project::new();
+    let work = &project.work;
+    std::os::unix::fs::symlink("../elsewhere", work.path().join("link")).unwrap();
+    fs::create_dir(project.sandbox.path("elsewhere")).unwrap();
+    work.commit("link");
+    let before = work.state();
+    for (into, said) in [
+        (".git/out", "`.git/out` lies in the git directory"),
+        (":/.git/refs/heads/out", "lies in the git directory"),
+        ("link/out", "`link/out` leads through the link"),
+        (":/link/out", "leads through the link"),
+    ] {
+        let output = work.run(&["other", into, "--no-commit"]);
+        output.fails(2).stderr_has(said);
+        before.assert_same(&work.state());
+    }
+    assert_eq!(fs::read_dir(project.sandbox.path("elsewhere")).unwrap().count(), 0);
+}
+
+#[test]
 fn modes_are_those_that_git_keeps() {
     let project = Project::new();
     let work = &project.work;

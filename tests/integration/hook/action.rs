@@ -173,6 +173,24 @@ fn a_pull_request_that_needs_the_network_fails() {
 }
 
 #[test]
+fn a_build_sees_what_the_reader_does_not() {
+    let Some(kustomize) = Kustomize::find() else { return };
+    let hidden = format!("{LOCAL}components:\n  - https://github.com/acme/hidden?ref=v1\n");
+    let (mut runner, _) = Runner::pulled(&[(ROOT, &hidden)]);
+    runner.run().fails(1).stdout_has("remote-reference");
+    runner.sandbox.set("KUSTOMIZE_LOCALIZE_BLIND_TO", "components");
+    runner.set("inputs.build", "false");
+    runner.run().success();
+    runner.sandbox.script("kustomize", &format!("exec '{}' \"$@\"", kustomize.program().display()));
+    for build in ["true", "auto"] {
+        runner.set("inputs.build", build);
+        runner.run().fails(1).stdout_has("::error file=app/kustomization.yaml").stdout_has("unread-reference");
+    }
+    runner.set("inputs.build", "yes");
+    runner.run().fails(2).stdout_has("build is true, false or auto");
+}
+
+#[test]
 fn a_pull_request_is_judged_by_its_base() {
     let on_one_line = "::error file=.kustomize-localize,line=1,";
     let loosened = "new in the configuration: +  remote-reference: off\n";

@@ -84,15 +84,13 @@ fn texts_like_helm_options_never_reach_helm() {
 
 #[test]
 fn a_failing_helm_is_reported_with_its_output() {
-    let login = "https://user:secret@charts.example/stable";
-    let stage = Stage::of(&chart(login, "absent", "1.2.3")).with_helm();
+    let stage = Stage::of(&chart("https://charts.example/stable", "absent", "1.2.3")).with_helm();
     let work = &stage.work;
     let output = work.run(&ARGS);
     output
         .fails(2)
         .stderr_has("error: app/kustomization.yaml:3:9: helmCharts[0]: https://charts.example/stable#absent@1.2.3: helm could not pull it: chart \"absent\" version \"1.2.3\" not found in https://charts.example/stable repository")
         .stderr_has("hint: to see what helm does: helm pull --version=1.2.3 --repo=https://charts.example/stable -- absent");
-    assert!(!output.stderr.contains("secret"), "{output:?}");
     assert!(!stage.sandbox.path("copy").exists());
     assert_eq!(stage.sandbox.leftovers(), [""; 0]);
 }
