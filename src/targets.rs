@@ -575,6 +575,9 @@ fn of_scan(
             identity.add_told_by(&all.targets);
         }
         engines(&identity, &mut targets)?;
+        // Nothing in the tree says how Argo CD builds.
+        let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
+        unsaid.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
         place::on_localized(&identity, &mut targets)?;
     }
     fleet::find(tree, config, &mut targets)?;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_yaml::Value;
+use serde_yaml::{Mapping, Value};
 use similar::TextDiff;
 
-use crate::message::redact::visible;
+use crate::message::redact::concealed;
 use crate::record::sha256_hex;
 
 /// What comparing says.
@@ -167,7 +167,13 @@ fn diff(before: &str, after: &str) -> String {
     }
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let text = diff.unified_diff().context_radius(3).missing_newline_hint(false).to_string();
-    text.lines().map(|line| visible(line) + "\n").collect()
+    let removed: Vec<String> = text.lines().filter_map(|line| line.strip_prefix('-')).map(concealed).collect();
+    let shown = |line: &str| {
+        let text = concealed(line);
+        let is_same = line.starts_with('+') && text.contains('…') && removed.iter().any(|one| *one == text[1..]);
+        text + if is_same { "  (differs in what is hidden)\n" } else { "\n" }
+    };
+    text.lines().map(shown).collect()
 }
 
 /// Returns the beginning of a text, with lines that are not too long.
@@ -268,7 +274,7 @@ fn hide(value: &mut Value) {
     match value {
         Value::Sequence(items) => items.iter_mut().for_each(hide),
         Value::Tagged(tagged) => hide(&mut tagged.value),
-        Value::Mapping(object) if object.get("kind").and_then(Value::as_str) == Some("Secret") => {
+        Value::Mapping(object) if is_secret(object) => {
             for (key, value) in object.iter_mut() {
                 match key.as_str() {
                     Some("apiVersion" | "kind" | "type" | "immutable") => {}
@@ -296,13 +302,18 @@ fn mask(value: &mut Value) {
     *value = Value::String(format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4]));
 }
 
+/// Returns whether a mapping is a Secret, and not what names one.
+fn is_secret(object: &Mapping) -> bool {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    let has_more = || ["data", "stringData", "metadata"].iter().any(|key| object.contains_key(*key));
+    text("kind") == Some("Secret") && (text("apiVersion") == Some("v1") || has_more())
+}
+
 /// Returns whether something is a Secret, or holds one at any depth, as a list may.
 fn holds_secret(value: &Value) -> bool {
     match value {
         Value::Sequence(items) => items.iter().any(holds_secret),
-        Value::Mapping(object) => {
-            object.get("kind").and_then(Value::as_str) == Some("Secret") || object.values().any(holds_secret)
-        }
+        Value::Mapping(object) => is_secret(object) || object.values().any(holds_secret),
         Value::Tagged(tagged) => holds_secret(&tagged.value),
         _ => false,
     }

@@ -6,7 +6,6 @@ use super::localize::KustomizeArgs;
 use super::output::{Done, OutputArgs, Page, print};
 use super::{from_lock, targets};
 use crate::build::subject::{Subject, Written};
-use crate::fetch;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
 use crate::targets::{Place, Target, Targets};
@@ -25,6 +24,10 @@ pub(super) struct BuildArgs {
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
+    /// Use only what lock and cache hold
+    #[arg(long)]
+    offline: bool,
+
     #[command(flatten)]
     with: KustomizeArgs,
 }
@@ -36,7 +39,7 @@ impl BuildArgs {
             None => Workspace::of_working_tree(false)?,
         };
         let subject = self.subject(&workspace)?;
-        let mut fetcher = from_lock(workspace.repo(), &workspace, true, output.quiet)?;
+        let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
         let written = Written::of(
             &workspace,
             vec![Ok(Some(subject))],
@@ -44,7 +47,7 @@ impl BuildArgs {
             self.with.kustomize.as_deref(),
             &self.with.build_arg,
         )?;
-        print(&written.build(0).map_err(lacks)?);
+        print(&written.build(0)?);
         Page::of(String::new())
     }
 
@@ -65,15 +68,6 @@ impl BuildArgs {
             (root, all) => Err(ambiguous(text, root.is_some(), all).into()),
         }
     }
-}
-
-/// Says how to get what a build without the network lacks.
-pub(super) fn lacks(mut failures: Failures) -> Failures {
-    for failure in &mut failures.0 {
-        let hints = failure.hints.iter_mut().filter(|hint| hint.starts_with(fetch::ONLINE));
-        hints.for_each(|hint| *hint = "bring it into the cache: git kustomize-localize lock".to_owned());
-    }
-    failures
 }
 
 /// Returns the directory of the kustomization at a path: that itself, or the directory that holds it.

@@ -89,6 +89,24 @@ pub(crate) fn message(text: &str) -> Cow<'_, str> {
     if !(text.contains(['@', '?', '#']) || text.contains(ENCODED_AT) || is_known_token(text)) {
         return Cow::Borrowed(text);
     }
+    Cow::Owned(worded(text, |_, hidden| hidden))
+}
+
+/// Returns a line of somebody else's text as [`visible`], with a mark where a secret was.
+pub(crate) fn concealed(text: &str) -> String {
+    if message(text) == text {
+        return visible(text);
+    }
+    let marked = |bare: &str, hidden: String| {
+        let first = bare.bytes().zip(hidden.bytes()).take_while(|(one, other)| one == other).count();
+        let first = (0..=first).rev().find(|at| hidden.is_char_boundary(*at)).unwrap_or_default();
+        if hidden.contains(HIDDEN) { hidden } else { format!("{}…{}", &hidden[..first], &hidden[first..]) }
+    };
+    visible(&worded(text, marked))
+}
+
+/// Returns a text with each word that holds a secret as `show` makes it of what may be shown.
+fn worded(text: &str, show: impl Fn(&str, String) -> String) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
@@ -100,10 +118,10 @@ pub(crate) fn message(text: &str) -> Cow<'_, str> {
         let bare = bare.trim_end_matches(closing);
         shown.push_str(before);
         let hidden = Shown::of(bare);
-        shown.push_str(if hidden.secret { &hidden.text } else { bare });
+        shown.push_str(&if hidden.secret { show(bare, hidden.text) } else { bare.to_owned() });
         shown.push_str(&piece[before.len() + bare.len()..]);
     }
-    Cow::Owned(shown)
+    shown
 }
 
 /// What may be shown of a text, and whether a secret was left out.

@@ -121,7 +121,9 @@ pub(crate) fn affected(
         let status = before.get(&directory).map_or(Status::Added, |_| Status::Changed);
         affected.roots.extend(cause.map(|cause| AffectedRoot { directory, status, cause }));
     }
-    for directory in unnamed(was, &(&before - &directories)) {
+    let deployed = was.1.roots();
+    let is_gone = |directory: &String| !directories.contains(directory) && !deployed.contains(directory);
+    for directory in unnamed(was, &before).into_iter().filter(is_gone) {
         let (status, cause) = (Status::Removed, Cause::Path(directory.clone()));
         affected.roots.push(AffectedRoot { directory, status, cause });
     }

@@ -38,10 +38,10 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
         let made = objects.iter().filter_map(|found| target(tree, sources, found).transpose());
         made.collect()
     };
-    let sources = Sources::of(objects, identity, &ignores, false);
+    let sources = Sources::of(tree, objects, identity, &ignores, false);
     let mut all = made(&sources)?;
     if !sources.has_bootstrapped() {
-        let assumed = made(&Sources::of(objects, identity, &ignores, true))?;
+        let assumed = made(&Sources::of(tree, objects, identity, &ignores, true))?;
         let is_here = |(one, other): (&Target, &Target)| {
             one.place != other.place
                 && matches!(&one.place, Place::Here(here) if !matches!(here.found, Found::Nothing(_)))

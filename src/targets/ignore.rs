@@ -125,7 +125,11 @@ impl Ignores {
 
     /// Returns the pattern that leaves a file out, if one does.
     pub(super) fn rule(&self, file: &str) -> Option<Ignored> {
-        let is_in = |directory: &String| file.starts_with(directory.as_str());
+        // A file is copied alone.
+        let is_in = |place: &String| match file.strip_prefix(place.as_str()) {
+            Some(rest) => rest.is_empty() || place.ends_with('/') || !self.copied.contains(place),
+            None => false,
+        };
         for (directories, place) in
             [(&self.sparse, "`spec.sparseCheckout`"), (&self.copied, "`copy` of its ArtifactGenerator")]
         {

@@ -23,7 +23,13 @@ const KINDS: [(&str, &[(&str, &str)]); 6] = [
     ),
     (
         "source.toolkit.fluxcd.io/v",
-        &[("GitRepository", ""), ("OCIRepository", ""), ("Bucket", ""), ("ExternalArtifact", "")],
+        &[
+            ("GitRepository", ""),
+            ("OCIRepository", ""),
+            ("Bucket", ""),
+            ("ExternalArtifact", ""),
+            ("ArtifactGenerator", ""),
+        ],
     ),
     ("source.extensions.fluxcd.io/v", &[("ArtifactGenerator", "")]),
     (

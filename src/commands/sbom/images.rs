@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_yaml::{Deserializer, Value};
 
 use crate::build::subject::Written;
-use crate::commands::build::lacks;
 use crate::commands::diff::choice::{Choice, Choices};
 use crate::commands::from_lock;
 use crate::commands::localize::KustomizeArgs;
@@ -38,11 +37,11 @@ pub(super) fn run_by(
     chosen.retain(|choice| !choice.is_elsewhere());
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
     let subjects = chosen.iter().map(|choice| choice.subject(1, &workspace));
-    let mut fetcher = from_lock(workspace.repo(), &workspace, true, quiet)?;
+    let mut fetcher = from_lock(workspace.repo(), &workspace, false, quiet)?;
     let written =
         Written::of(&workspace, subjects.collect(), &mut fetcher, with.kustomize.as_deref(), &with.build_arg)?;
     let built = Progress::new("building", quiet)
-        .each(processors(), &names, String::clone, |number, _| Ok(images(&written.build(number).map_err(lacks)?)?));
+        .each(processors(), &names, String::clone, |number, _| Ok(images(&written.build(number)?)?));
     let unread = unread.iter().map(|one| Failure::new(format!("{}: {}", one.place(), one.message)));
     let (mut run_by, mut not_built) = (RunBy::new(), unread.collect::<Vec<_>>());
     for (name, built) in names.iter().zip(built) {

@@ -484,3 +484,46 @@ fn random_worlds_are_compared_exactly() {
     assert!(different > 80 && same > 80, "{different} {same}");
     assert!(too_many * 20 < same, "{too_many} of {same} are named for nothing");
 }
+
+#[test]
+fn what_is_gone_counts_where_something_deployed_it_alone() {
+    let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: flux-system}\nspec: {url: https://github.com/acme/fleet}\n";
+    let object = |path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: web, namespace: flux-system}}\nspec: {{path: {path}, sourceRef: {{kind: GitRepository, name: fleet}}}}\n"
+        )
+    };
+    let root = "resources: [map.yaml]\n";
+    let at = |place: &str, rest: &[(&str, &str)]| {
+        let object = object(place);
+        let own = [
+            ("clusters/source.yaml", source),
+            ("clusters/web.yaml", object.as_str()),
+            (&*format!("{place}/kustomization.yaml"), root),
+            (&*format!("{place}/map.yaml"), MAP),
+        ];
+        world(&[&own[..], rest].concat())
+    };
+    // The target follows: it is what differs.
+    let moved = compared(&at("apps/web", &[]), &at("apps/web2", &[]));
+    assert_eq!(told(&moved), ["Added apps/web2 apps/web2"]);
+    assert_eq!(moved.targets.len(), 1);
+    // A base that is inlined into its only overlay.
+    let base = [
+        ("base/kustomization.yaml", root),
+        ("base/map.yaml", MAP),
+        ("over/kustomization.yaml", "resources: [../base]\n"),
+    ];
+    let inlined = [("over/kustomization.yaml", root), ("over/map.yaml", MAP)];
+    let told_of = |old: &[(&str, &str)], new: &[(&str, &str)]| told(&compared(&world(old), &world(new)));
+    let [only] = &told_of(&base, &inlined)[..] else { panic!() };
+    assert!(only.starts_with("Changed over "), "{only}");
+    // What stood for itself is gone.
+    let [gone, _] = &told_of(
+        &[("a/kustomization.yaml", root), ("b/kustomization.yaml", root)],
+        &[("b/kustomization.yaml", "")],
+    )[..] else {
+        panic!()
+    };
+    assert_eq!(gone, "Removed a a");
+}

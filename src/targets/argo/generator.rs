@@ -5,7 +5,7 @@ use globset::{GlobSet, GlobSetBuilder};
 use super::super::scan::Document;
 use super::super::{DirectorySet, FILE, Targets, Unread};
 use super::Argo;
-use super::pattern::glob;
+use super::pattern::of_git;
 use super::template::{self, Parameters, Style, fill};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
@@ -102,11 +102,15 @@ impl Reader<'_> {
             };
             let is_too_much = second.more.as_deref() == Some(TOO_MUCH);
             more = more.or(second.more);
-            all.extend(second.all.into_iter().map(|inner| {
-                let mut both = outer.clone();
-                both.extend(inner);
-                both
-            }));
+            for mut both in second.all {
+                let is_other = |(key, value): &(&String, &String)| both.get(*key).is_some_and(|own| own != *value);
+                if let Some((key, _)) = outer.iter().find(is_other).filter(|_| !self.is_go) {
+                    return Ok(Given::unknown(format!("both generators of its matrix give `{key}`")));
+                }
+                // In Go the first one wins.
+                both.extend(outer.clone());
+                all.push(both);
+            }
             if is_too_much {
                 break;
             }
@@ -216,7 +220,9 @@ impl Reader<'_> {
 fn globs(patterns: &[(String, bool)], exclude: bool) -> Option<GlobSet> {
     let mut globs = GlobSetBuilder::new();
     for (text, _) in patterns.iter().filter(|(_, excludes)| *excludes == exclude) {
-        globs.add(glob(text)?);
+        for glob in of_git(text)? {
+            globs.add(glob);
+        }
     }
     globs.build().ok()
 }

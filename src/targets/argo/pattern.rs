@@ -21,9 +21,48 @@ pub(super) fn matcher(pattern: &str) -> Option<GlobMatcher> {
     Some(glob(&in_go(pattern))?.compile_matcher())
 }
 
+/// Reads a pattern of files as `git ls-files` does, which is what Argo CD asks: `*` goes over any number of directories, and
+/// a directory stands for all that is in it. None where it is broken.
+pub(super) fn of_git(pattern: &str) -> Option<Vec<Glob>> {
+    let text = in_go(pattern);
+    let read = |text: &str| GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build().ok();
+    let mut globs = vec![read(&text)?];
+    if !pattern.contains(['*', '?', '[', '\\']) {
+        globs.push(read(&format!("{}/*", text.trim_end_matches('/')))?);
+    }
+    Some(globs)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::matcher;
+    use super::{matcher, of_git};
+
+    #[test]
+    fn patterns_of_files_match_as_in_git() {
+        for (pattern, name, expected) in [
+            ("p1/*.json", "p1/a/config.json", true),
+            ("p1/*.json", "p2/config.json", false),
+            ("p1/**/config.json", "p1/config.json", false),
+            ("p1/**/config.json", "p1/a/b/config.json", true),
+            ("p1/*/config.json", "p1/a/b/config.json", true),
+            ("**/config.json", "config.json", false),
+            ("*config.json", "a/config.json", true),
+            ("p1", "p1/a/config.json", true),
+            ("p1/", "p1/a/config.json", true),
+            ("p1", "p10/config.json", false),
+            ("p?/a", "p1/a", true),
+            ("a?b", "a/b", true),
+            ("{a,b}/x", "a/x", false),
+            ("[ab]/x", "b/x", true),
+            ("a\\*", "a*", true),
+            ("a\\*", "ab", false),
+        ] {
+            let globs = of_git(pattern).unwrap();
+            let found = globs.iter().any(|glob| glob.compile_matcher().is_match(name));
+            assert_eq!(found, expected, "{pattern} {name}");
+        }
+        assert!(of_git("[").is_none());
+    }
 
     #[test]
     fn patterns_match_as_in_go() {

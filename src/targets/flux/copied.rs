@@ -1,11 +1,11 @@
-//! What an `ArtifactGenerator` copies out of its sources, where that is directories as they lie in this repository.
+//! What an `ArtifactGenerator` copies out of its sources, where that lies in the artifact as it lies in this repository.
 
 use std::rc::Rc;
 
 use super::super::scan::Document;
 use super::source::{Bound, Sources};
 use crate::kustomization::Value;
-use crate::tree::path;
+use crate::tree::{Entry, path};
 
 /// Returns what an artifact of a generator holds.
 pub(super) fn bound(sources: &Sources<'_>, generator: &Document, artifact: &Value) -> Bound {
@@ -14,7 +14,7 @@ pub(super) fn bound(sources: &Sources<'_>, generator: &Document, artifact: &Valu
         Ok(Some(bound)) => bound,
         // An artifact has one set of patterns here.
         Ok(None) => Bound::Templated(why("copies from several sources")),
-        Err(reason) => Bound::Elsewhere(why(reason)),
+        Err(reason) => Bound::Templated(why(reason)),
     }
 }
 
@@ -22,7 +22,7 @@ pub(super) fn bound(sources: &Sources<'_>, generator: &Document, artifact: &Valu
 fn made(sources: &Sources<'_>, generator: &Document, artifact: &Value) -> Result<Option<Bound>, &'static str> {
     let mut copies = Vec::new();
     for entry in artifact.get("copy").and_then(Value::list).unwrap_or_default() {
-        let (alias, from, to) = directory(entry).ok_or("copies more than whole directories")?;
+        let Copied { alias, from, to } = step(entry).ok_or("copies more than files and directories")?;
         let mut known = generator.value.at(&["spec", "sources"]).and_then(Value::list).unwrap_or_default().iter();
         let source = known.find(|one| one.get("alias").and_then(Value::text) == Some(alias));
         let source = source.ok_or("names a source that it does not have")?;
@@ -43,7 +43,8 @@ fn made(sources: &Sources<'_>, generator: &Document, artifact: &Value) -> Result
             return Err("arranges its files anew");
         }
         base = Some(above);
-        artifact.ignores.copied.push(format!("{from}/"));
+        let is_file = matches!(sources.tree.entry(&from), Ok(Some(Entry::File { .. })));
+        artifact.ignores.copied.push(if is_file { from } else { format!("{from}/") });
     }
     if artifact.ignores.copied.iter().any(|directory| directory == "/") {
         artifact.ignores.copied.clear();
@@ -52,17 +53,28 @@ fn made(sources: &Sources<'_>, generator: &Document, artifact: &Value) -> Result
     Ok(Some(Bound::Here { base, revision: revision.clone(), artifact: Some(Rc::new(artifact)) }))
 }
 
-/// Returns the source of an entry of `copy`, and the directories that it copies from and to with all that is in them; none
-/// where it copies anything else, for example a file or a pattern.
-fn directory(entry: &Value) -> Option<(&str, String, String)> {
+/// A step of `copy`: what it copies out of a source, and where that is in the artifact.
+struct Copied<'a> {
+    alias: &'a str,
+    from: String,
+    to: String,
+}
+
+/// Reads a step that copies a file or a directory with all that is in it; none where it copies anything else, for example
+/// what a pattern matches (source-watcher, `internal/builder/builder.go`).
+fn step(entry: &Value) -> Option<Copied<'_>> {
     let text = |key: &str| entry.get(key).and_then(Value::text);
     let (alias, from) = text("from")?.strip_prefix('@')?.split_once('/')?;
-    let from = if from == "**" { "" } else { from.strip_suffix("/**")? };
     let to = text("to")?.strip_prefix("@artifact/")?;
-    let to = if to.is_empty() { "" } else { to.strip_suffix('/')? };
     let is_plain = |text: &str| !text.contains(['*', '?', '[', '{', '\\', '$']);
-    if entry.get("exclude").is_some() || !is_plain(from) || !is_plain(to) {
+    let contents = if from == "**" { Some("") } else { from.strip_suffix("/**") };
+    let (from, name) = match contents {
+        Some(directory) => (directory, ""),
+        None => (from, path::name(from.trim_end_matches('/'))),
+    };
+    let is_odd = entry.get("exclude").is_some() || text("strategy").is_some_and(|strategy| strategy != "Overwrite");
+    if is_odd || !is_plain(from) || !is_plain(to) {
         return None;
     }
-    Some((alias, path::resolve("", from)?, path::resolve("", to)?))
+    Some(Copied { alias, from: path::resolve("", from)?, to: path::join(&path::resolve("", to)?, name) })
 }

@@ -7,7 +7,7 @@ use super::super::{Artifact, Identity, Ignores, Object, Revision, unfilled};
 use super::copied;
 use crate::kustomization::Value;
 use crate::message::redact;
-use crate::tree::path;
+use crate::tree::{Tree, path};
 
 /// What a `sourceRef` leads to.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,9 +35,12 @@ struct Source {
 
 /// The sources of a tree.
 pub(super) struct Sources<'a> {
+    pub(super) tree: &'a dyn Tree,
     identity: &'a Identity,
     ignores: &'a Ignores,
     all: Vec<Source>,
+    /// Whether directories make artifacts.
+    has_patterns: bool,
 }
 
 /// The kind and the name of the source that bootstrapping makes of the repository of a cluster.
@@ -50,12 +53,13 @@ impl<'a> Sources<'a> {
     /// Finds what the objects say. With `is_bootstrapped`, what bootstrapping made is this repository: the command line of
     /// Flux made it elsewhere, or the chart of a `FluxInstance` did.
     pub(super) fn of(
+        tree: &'a dyn Tree,
         objects: &[Document],
         identity: &'a Identity,
         ignores: &'a Ignores,
         is_bootstrapped: bool,
     ) -> Self {
-        let mut sources = Sources { identity, ignores, all: Vec::new() };
+        let mut sources = Sources { tree, identity, ignores, all: Vec::new(), has_patterns: false };
         for found in objects {
             let Object { kind, name, .. } = &found.object;
             match kind.as_str() {
@@ -148,6 +152,7 @@ impl<'a> Sources<'a> {
     fn add_copied(&mut self, objects: &[Document]) {
         let mut made = Vec::new();
         for found in objects.iter().filter(|found| found.object.kind == "ArtifactGenerator") {
+            self.has_patterns |= found.value.at(&["spec", "pathPattern"]).is_some();
             let artifacts = found.value.at(&["spec", "artifacts"]).and_then(Value::list);
             for artifact in artifacts.unwrap_or_default() {
                 if let Some(name) = artifact.get("name").and_then(Value::text) {
@@ -187,6 +192,9 @@ impl<'a> Sources<'a> {
         let nearest = candidates.iter().map(|source| near(source)).max();
         let mut nearest = candidates.iter().filter(|source| Some(near(source)) == nearest);
         let Some(first) = nearest.next() else {
+            if kind == "ExternalArtifact" && self.has_patterns {
+                return Bound::Templated(format!("a `pathPattern` may make the {kind} `{name}`"));
+            }
             return Bound::Elsewhere(match kind {
                 "ExternalArtifact" => format!("its source is the {kind} `{name}`, which is made in the cluster"),
                 _ => format!("no {kind} `{name}` in this repository says what it is"),

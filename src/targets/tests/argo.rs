@@ -77,7 +77,8 @@ fn the_options_come_from_the_tree() {
     let text = app("path: apps/web, kustomize: {namePrefix: a-, components: [../c], version: v5}");
     let found = find_in(&[("a.yaml", &text)]);
     let build = &found.targets[0].build;
-    assert_eq!(build.load_restrictor, None);
+    // Nothing says otherwise: the configuration does.
+    assert_eq!(build.load_restrictor, Some(LoadRestrictor::RootOnly));
     assert_eq!(Json::Object(build.overrides.clone()), serde_json::json!({"namePrefix": "a-"}));
     assert_eq!(build.components[0].text.text, "../c");
     let map = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: argocd-cm}\ndata:\n  kustomize.buildOptions: --enable-helm --load-restrictor LoadRestrictionsNone\n";

@@ -125,7 +125,7 @@ fn what_is_not_bound_says_why() {
 
 #[test]
 fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
-    let made = "external: the ArtifactGenerator `flux-system/made`";
+    let made = "templated: the ArtifactGenerator `flux-system/made`";
     let unlike = "templated: the ArtifactGenerator `flux-system/made` copies from several sources";
     let ours = |name: &str, spec: &str| {
         let named = SOURCE.replace("name: flux-system", &format!("name: {name}"));
@@ -176,11 +176,43 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
             "./prod",
             format!("{made} arranges its files anew"),
         ),
-        ("{from: '@repo/apps/*.yaml', to: '@artifact/'}", "./", format!("{made} copies more than whole directories")),
+        (
+            "{from: '@repo/apps/*.yaml', to: '@artifact/'}",
+            "./",
+            format!("{made} copies more than files and directories"),
+        ),
         (
             "{from: '@repo/apps/**', to: '@artifact/', exclude: ['*.md']}",
             "./prod",
-            format!("{made} copies more than whole directories"),
+            format!("{made} copies more than files and directories"),
+        ),
+        // A directory by its name, with or without a slash; a file; what a pattern matches.
+        (
+            "{from: '@repo/apps/prod', to: '@artifact/'}",
+            "prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
+        (
+            "{from: '@repo/apps/prod/', to: '@artifact'}",
+            "prod",
+            format!("{made} copies more than files and directories"),
+        ),
+        (
+            "{from: '@repo/apps/prod/', to: '@artifact/apps'}",
+            "apps/prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
+        ("{from: '@repo/', to: '@artifact/'}", "apps/prod", "apps/prod@Some(\"main\")true kustomization".to_owned()),
+        (
+            "{from: '@repo/apps/prod/kustomization.yaml', to: '@artifact/prod/'}",
+            "prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
+        ("{from: '@repo/apps/prod', to: '@artifact/x/'}", "x/prod", format!("{made} arranges its files anew")),
+        (
+            "{from: '@repo/apps/prod', to: '@artifact/', strategy: Extract}",
+            "prod",
+            format!("{made} copies more than files and directories"),
         ),
         ("{from: '@none/apps/**', to: '@artifact/'}", "./", format!("{made} names a source that it does not have")),
         ("", "./", format!("{made} copies nothing")),
@@ -197,7 +229,7 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
         (
             "{from: '@repo/apps/../../apps/**', to: '@artifact/'}",
             "prod",
-            format!("{made} copies more than whole directories"),
+            format!("{made} copies more than files and directories"),
         ),
         (
             "{from: '@repo/base/**', to: '@artifact/base/'}, {from: '@twin/apps/**', to: '@artifact/apps/'}",
@@ -248,6 +280,19 @@ spec: {{url: 'https://github.com/acme/other'}}
         ]);
         let expected = format!("Kustomization flux-system/apps (a.yml:1) {expected}");
         assert_eq!(found, [expected], "{copy}");
+    }
+}
+
+#[test]
+fn a_path_pattern_may_make_any_artifact() {
+    for group in ["source.extensions.fluxcd.io/v1beta1", "source.toolkit.fluxcd.io/v1"] {
+        let generator = format!(
+            "apiVersion: {group}\nkind: ArtifactGenerator\nmetadata: {{name: made, namespace: flux-system}}\nspec:\n  pathPattern: '@repo/apps/{{app}}'\n  sources: [{{alias: repo, kind: GitRepository, name: flux-system}}]\n  artifacts: [{{name: 'x-{{app}}', copy: [{{from: '@repo/apps/{{app}}/**', to: '@artifact/'}}]}}]\n"
+        );
+        let text = apps("path: ./, sourceRef: {kind: ExternalArtifact, name: x-prod}");
+        let found = lines(&[("s.yaml", SOURCE), ("g.yaml", &generator), ("a.yml", &text)]);
+        let [only] = &found[..] else { panic!() };
+        assert!(only.ends_with("templated: a `pathPattern` may make the ExternalArtifact `x-prod`"), "{only}");
     }
 }
 
