@@ -64,6 +64,13 @@ fn file(place: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
     set_executable(place, fs::metadata(place)?.permissions(), executable)
 }
 
+/// Writes a program.
+#[cfg(unix)]
+pub(super) fn program(place: &Path, text: &str) -> io::Result<()> {
+    fs::write(place, text)?;
+    set_executable(place, fs::metadata(place)?.permissions(), true)
+}
+
 /// Gives a file permissions, with which whoever may read it may run it, as git checks out 100755, or nobody.
 pub(crate) fn set_executable(place: &Path, mut permissions: fs::Permissions, executable: bool) -> io::Result<()> {
     #[cfg(unix)]

@@ -24,6 +24,17 @@ const REFUSED: &str = "KUSTOMIZE_LOCALIZE_REFUSED";
 /// The programs that it stands in for: what kustomize starts to fetch something.
 const PROGRAMS: [&str; 4] = ["git", "helm", "docker", "podman"];
 
+/// Answers the calls of git that have nothing to find out: kustomize makes five for each reference, and a shell starts faster
+/// than this program.
+const SCRIPT: &str = "#!/bin/sh
+case \"$1\" in
+init | checkout) exit 0 ;;
+remote) [ \"$#\" = 4 ] && printf %s \"$4\" >.git-origin && exit ;;
+submodule) [ -e .git-submodules ] || exit 0 ;;
+esac
+exec \"${0%/*}/program/git\" \"$@\"
+";
+
 /// What builds may ask for.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,12 +74,17 @@ impl Upstream {
 }
 
 impl Manifest {
-    /// Writes it into a directory, and returns where it is.
+    /// Writes it into a directory, with the script for git beside it, and returns where it is.
     pub(super) fn write(&self, directory: &Path) -> Result<PathBuf> {
         let place = directory.join("fetched.json");
         let text = serde_json::to_vec(self)
             .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))?;
         fs::write(&place, text).map_err(|error| unusable(&error))?;
+        // Before any build begins: a program cannot be run while some process still holds it for writing.
+        #[cfg(unix)]
+        if !is_noexec(directory) {
+            disk::program(&directory.join("git"), SCRIPT).map_err(|error| unusable(&error))?;
+        }
         Ok(place)
     }
 }
@@ -84,11 +100,25 @@ pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path) -> i
         #[cfg(not(unix))]
         fs::hard_link(&program, &place).or_else(|_| fs::copy(&program, &place).map(drop))?;
     }
+    #[cfg(unix)]
+    if let Some(script) = manifest.parent().map(|beside| beside.join("git")).filter(|script| script.is_file()) {
+        let inner = directory.join("program");
+        fs::create_dir(&inner)?;
+        fs::rename(directory.join("git"), inner.join("git"))?;
+        std::os::unix::fs::symlink(script, directory.join("git"))?;
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
     command.env("PATH", std::env::join_paths(all).unwrap_or_else(|_| directory.as_os_str().to_owned()));
     command.env(MANIFEST, manifest).env(REFUSED, directory.join("refused"));
     Ok(())
+}
+
+/// Returns whether programs in a directory cannot be run.
+#[cfg(unix)]
+fn is_noexec(directory: &Path) -> bool {
+    use rustix::fs::{StatVfsMountFlags, statvfs};
+    !statvfs(directory).is_ok_and(|found| !found.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
 /// Returns the calls that were refused in a build for which programs were [put](put) into a directory, without secrets.
@@ -174,30 +204,31 @@ impl Refusal {
 }
 
 /// Does what one call asks for, in the directory `clone`. These are all the calls that kustomize makes (4.0 to
-/// 5.8, `api/internal/git/cloner.go`). The clone remembers the URL of `origin`, and what was fetched from where.
+/// 5.8, `api/internal/git/cloner.go`). A fetch checks out at once; the clone remembers the URL of `origin`, and what was
+/// fetched with submodules, if those are other files.
 fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refusal> {
-    let git = clone.join(".git");
-    let store =
-        |name: &str, text: &str| fs::write(git.join(name), text).map_err(|_| Refusal::because("not a git repository"));
+    let [origin, more] = [".git-origin", ".git-submodules"].map(|name| clone.join(name));
     match arguments {
-        ["init"] => fs::create_dir_all(&git).map_err(Refusal::because),
-        ["remote", "add", "origin", url] => store("origin", url),
+        ["init"] | ["checkout", "FETCH_HEAD"] => Ok(()),
+        ["remote", "add", "origin", url] => fs::write(origin, url).map_err(Refusal::because),
         ["fetch", "--depth=1", url, reference] => {
-            let origin = fs::read_to_string(git.join("origin")).unwrap_or_default();
+            let origin = fs::read_to_string(origin).unwrap_or_default();
             let url = if *url == "origin" { &origin } else { *url };
-            if found(manifest, url, reference)?.is_empty() {
-                return Err(Refusal::Request(format!("{} at {reference} was not fetched", redact::url(url))));
-            }
-            store("fetched", &format!("{url}\n{reference}"))
-        }
-        ["checkout", "FETCH_HEAD"] | ["submodule", "update", "--init", "--recursive"] => {
-            let fetched = fs::read_to_string(git.join("fetched")).unwrap_or_default();
-            let (url, reference) = fetched.split_once('\n').ok_or_else(|| Refusal::because("nothing was fetched"))?;
+            let mut found = found(manifest, url, reference)?;
             // A commit without submodules also serves requests with them.
-            let is_asked = |upstream: &Upstream| !upstream.submodules || arguments[0] == "submodule";
-            let mut found = found(manifest, url, reference)?.into_iter().filter(is_asked);
-            found.try_for_each(|upstream| copy(&upstream.directory, clone).map_err(Refusal::because))
+            found.sort_by_key(|upstream| upstream.submodules);
+            let Some(first) = found.first() else {
+                return Err(Refusal::Request(format!("{} at {reference} was not fetched", redact::url(url))));
+            };
+            if let Some(other) = found.get(1) {
+                fs::write(more, other.directory.as_os_str().as_encoded_bytes()).map_err(Refusal::because)?;
+            }
+            copy(&first.directory, clone).map_err(Refusal::because)
         }
+        ["submodule", "update", "--init", "--recursive"] => match fs::read_to_string(more) {
+            Ok(directory) => copy(Path::new(&directory), clone).map_err(Refusal::because),
+            Err(_) => Ok(()),
+        },
         _ => Err(Refusal::Request("not answered here".to_owned())),
     }
 }
@@ -279,7 +310,6 @@ mod tests {
             ("fetch --depth=1 https://h/o/r HEAD", "at HEAD was not fetched", true),
             ("fetch --depth=1 https://u:secret@h/o/x v1", "https://h/o/x at v1", true),
             ("fetch https://h/o/r v1", "not answered here", true),
-            ("checkout FETCH_HEAD", "nothing was fetched", false),
             ("clone https://h/o/r", "not answered here", true),
             ("-c core.x=y fetch", "not answered here", true),
         ] {
@@ -289,8 +319,6 @@ mod tests {
             assert!(!error.contains("secret"), "{error}");
             assert_eq!(is_noted, noted, "{call}");
         }
-        let (error, _) = refused(top.path(), "manifest.json", &["remote add origin https://h/o/r"]);
-        assert_eq!(error, "not a git repository");
         // Two logins saw two commits: which one is meant is unknown.
         let fetch = [&begin[..], &["fetch --depth=1 https://h/o/r v1"]].concat();
         let (error, is_noted) = refused(top.path(), "two.json", &fetch);

@@ -204,10 +204,6 @@ pub(super) fn check(
     if checked.kustomizations == 0 {
         checked.unseen = opened.unseen(&paths);
     }
-    if opened.checking == Checking::Index {
-        let kustomizations = opened.tree.kustomizations()?.into_iter().collect();
-        checked.differing = here.unstaged_paths(&kustomizations)?.len();
-    }
     checked.untracked = opened.tree.untracked()?;
     checked.untracked.retain(|place| [LOCK_NAME, FILE_NAME].contains(&&**place) || checked.read.contains(place));
     match (base, &since) {
@@ -217,6 +213,11 @@ pub(super) fn check(
     }
     if let Some(building) = building {
         building.add_to(&mut checked);
+    }
+    // A fix that is not staged yet.
+    if opened.checking == Checking::Index && checked.status() != 0 {
+        let kustomizations = opened.tree.kustomizations()?.into_iter().collect();
+        checked.differing = here.unstaged_paths(&kustomizations)?.len();
     }
     Ok(checked)
 }

@@ -71,11 +71,11 @@ pub(crate) fn rule(rule: Rule) -> String {
         }
         _ => "",
     };
-    format!(
-        "# {id}: {about}\n\n{}\n\nSeverity: `{severity}`. `rules: {{{id}: …}}` in the \
-         [configuration](../manual/configuration.md) changes that{allow}.\n\n",
-        rule.explanation().trim()
-    )
+    let changes = match rule {
+        Rule::UnreadReference => ", always".to_owned(),
+        _ => format!(". `rules: {{{id}: …}}` in the [configuration](../manual/configuration.md) changes that{allow}"),
+    };
+    format!("# {id}: {about}\n\n{}\n\nSeverity: `{severity}`{changes}.\n\n", rule.explanation().trim())
 }
 
 /// Returns the list of rules, as Markdown.

@@ -7,8 +7,8 @@ mod worktrees;
 
 pub(crate) use files::{Side, Staged};
 
-use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -55,6 +55,8 @@ pub struct LocalRepo {
     may_fetch: bool,
     /// The whole configuration: it takes git longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
+    /// The commits that were asked for, by their ids.
+    commits: RefCell<HashMap<String, CommitId>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +106,7 @@ impl LocalRepo {
             index: absolute(index)?,
             may_fetch: true,
             settings: OnceCell::new(),
+            commits: RefCell::default(),
         }))
     }
 
@@ -125,6 +128,9 @@ impl LocalRepo {
         if rev.starts_with('-') {
             return Err(Failure::new(format!("`{rev}` is not a revision: it begins with a dash")));
         }
+        if let Some(known) = self.commits.borrow().get(rev) {
+            return Ok(Some((known.clone(), None)));
+        }
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
         // Nothing here can be taken for another option.
@@ -139,6 +145,7 @@ impl LocalRepo {
             return Ok(None);
         }
         let id = CommitId { commit: (*commit).to_owned(), tree: (*tree).to_owned() };
+        self.commits.borrow_mut().insert(id.commit.clone(), id.clone());
         // `HEAD` where that is detached.
         let name = name.first().filter(|name| name.starts_with("refs/"));
         Ok(Some((id, name.map(|name| (*name).to_owned()))))

@@ -4,14 +4,14 @@
 mod objects;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use gix::ObjectId;
 
 use self::objects::{Directory, Item, Objects};
 use super::checkout::Conversion;
-use super::{Entry, LOCK_COMMAND, LOCK_NAME, Tree, path, search};
+use super::{Entry, LOCK_COMMAND, LOCK_NAME, Tree, path};
 use crate::git::{LocalRepo, Staged};
 use crate::message::failure::{Failure, Result, command, pathspec, shown};
 use crate::os::limits::{PATH, PATH_BYTES, PATHS};
@@ -26,6 +26,7 @@ pub struct GitTree {
     /// The paths of an index that are not merged yet: they are there, but cannot be read. None of a commit.
     unmerged: Option<Rc<BTreeSet<String>>>,
     followed: RefCell<BTreeSet<String>>,
+    all: RefCell<Option<Rc<Vec<(String, Item)>>>>,
     /// The files as they are stored, where these are as a checkout gives them.
     stored: Option<(Rc<GitTree>, Conversion)>,
 }
@@ -73,7 +74,7 @@ impl GitTree {
     }
 
     fn at(objects: Rc<Objects>, root: ObjectId) -> Self {
-        GitTree { objects, root, unmerged: None, followed: RefCell::default(), stored: None }
+        GitTree { objects, root, unmerged: None, followed: RefCell::default(), all: RefCell::default(), stored: None }
     }
 
     /// Returns the tree object `root` of the same repository. What the two have in common is held once.
@@ -124,9 +125,8 @@ impl GitTree {
         self.followed.borrow().clone()
     }
 
-    /// Returns what is wanted, by its name, of everything at or below a directory that is not a directory itself: the
-    /// paths, sorted.
-    fn walk(&self, top: &str, is_wanted: &dyn Fn(&str, Entry) -> bool) -> Result<Vec<String>> {
+    /// Returns everything at or below a directory that is not a directory itself, sorted by path.
+    fn list(&self, top: &str) -> Result<Vec<(String, Item)>> {
         let mut all = Vec::new();
         let mut todo: Vec<_> = match self.item(top)? {
             Some(Item { entry: Entry::Directory, id }) => vec![(top.to_owned(), id)],
@@ -141,16 +141,26 @@ impl GitTree {
                 let length = directory.len() + 1 + name.len();
                 PATH.check(length, || shown(&path::join(&directory, name)))?;
                 (paths, bytes) = (paths + 1, bytes + length);
+                let place = path::join(&directory, name);
                 match item.entry {
-                    Entry::Directory => todo.push((path::join(&directory, name), item.id)),
-                    entry if is_wanted(name, entry) => all.push(path::join(&directory, name)),
-                    _ => {}
+                    Entry::Directory => todo.push((place, item.id)),
+                    _ => all.push((place, *item)),
                 }
             }
             PATHS.check(paths, here)?;
             PATH_BYTES.check(bytes, here)?;
         }
-        all.sort();
+        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(all)
+    }
+
+    /// Returns everything in the tree, which is listed once.
+    fn all(&self) -> Result<Rc<Vec<(String, Item)>>> {
+        if let Some(all) = &*self.all.borrow() {
+            return Ok(all.clone());
+        }
+        let all = Rc::new(self.list("")?);
+        *self.all.borrow_mut() = Some(all.clone());
         Ok(all)
     }
 
@@ -225,32 +235,40 @@ impl Tree for GitTree {
     }
 
     fn below(&self, directory: &str) -> Result<Vec<String>> {
-        let mut found = self.walk(directory, &|_, _| true)?;
-        found.retain(|path| !path::is_odd(path));
-        Ok(found)
+        let paths: Vec<String> = match directory {
+            "" => self.all()?.iter().map(|(path, _)| path.clone()).collect(),
+            _ => self.list(directory)?.into_iter().map(|(path, _)| path).collect(),
+        };
+        Ok(paths.into_iter().filter(|path| !path::is_odd(path)).collect())
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
-        let found = self.walk("", &|name, entry| names.contains(&name) && entry != Entry::Submodule)?;
-        found.into_iter().map(|path| path::refuse_odd("", &path).map(|()| path)).collect()
+        let all = self.all()?;
+        let is_named =
+            |(path, item): &&(String, Item)| item.entry != Entry::Submodule && names.contains(&path::name(path));
+        all.iter().filter(is_named).map(|(path, _)| path::refuse_odd("", path).map(|()| path.clone())).collect()
     }
 
     fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
-        let within = match &self.unmerged {
-            Some(_) => "--cached",
-            None => &*self.root.to_string(),
+        let all = self.all()?;
+        let is_wanted = |(path, item): &&(String, Item)| {
+            matches!(item.entry, Entry::File { .. }) && endings.iter().any(|ending| path.ends_with(ending))
         };
-        // git would go through any number of paths.
-        self.walk("", &|_, _| false)?;
-        let found = self.objects.here.as_ref().map(|here| here.grep(within, endings, marks)).transpose()?;
-        // Where git cannot read all of them, each is tried.
-        let Some(mut found) = found.flatten() else {
-            return search(self, endings, marks);
-        };
-        let unmerged = self.unmerged.iter().flat_map(|unmerged| unmerged.iter());
-        found.extend(unmerged.filter(|path| endings.iter().any(|ending| path.ends_with(ending))).cloned());
-        found.sort();
-        Ok(found)
+        // Files are alike: each object is read once.
+        let mut numbers: HashMap<ObjectId, usize> = HashMap::new();
+        let mut blobs = Vec::new();
+        let mut of_paths = Vec::new();
+        for (path, item) in all.iter().filter(is_wanted) {
+            let number = *numbers.entry(item.id).or_insert_with(|| {
+                blobs.push(item.id);
+                blobs.len() - 1
+            });
+            of_paths.push((path, number));
+        }
+        let holds = self.objects.hold(&blobs, marks);
+        let is_unmerged = |path: &str| self.unmerged.as_ref().is_some_and(|unmerged| unmerged.contains(path));
+        let found = of_paths.into_iter().filter(|(path, number)| holds[*number] || is_unmerged(path));
+        Ok(found.map(|(path, _)| path.clone()).collect())
     }
 }
 

@@ -9,9 +9,11 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::objs::Find as _;
 use gix::objs::tree::EntryKind;
+use memchr::memmem::Finder;
 
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command, shown};
+use crate::os::parallel::{processors, side_by_side};
 use crate::tree::{Entry, path};
 
 /// One entry of a directory.
@@ -39,6 +41,9 @@ pub(super) struct Objects {
 /// How much of what other objects of a pack are made from is kept at hand. Kustomizations are alike, so
 /// that most of them are stored as what differs from some other.
 const DELTA_BASES: usize = 16 << 20;
+
+/// How many objects are searched at once by a thread.
+const SHARE: usize = 4096;
 
 /// How many packs may be added to a repository that is not the user's while it is open: gix makes room for them at
 /// once. Each batch of files is one.
@@ -69,11 +74,16 @@ fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository
     let options = options.with(gix::sec::Trust::Full).cli_overrides(["core.useReplaceRefs=false"]);
     let mut repository = gix::open_opts(git_dir, options)
         .map_err(|error| Failure::new(format!("could not open the repository at `{}`: {error}", git_dir.display())))?;
+    keep_bases(&mut repository);
+    Ok(repository)
+}
+
+/// Keeps at hand what objects of a pack are made from.
+fn keep_bases(repository: &mut gix::Repository) {
     let cache = || -> Box<gix::odb::cache::PackCache> {
         Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES))
     };
     repository.objects.set_pack_cache(cache);
-    Ok(repository)
 }
 
 /// Returns the bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says:
@@ -129,6 +139,24 @@ impl Objects {
         let directory = Rc::new(directory);
         self.directories.borrow_mut().insert(id, directory.clone());
         Ok(directory)
+    }
+
+    /// Returns for each blob whether it holds one of these marks; also of one that gix does not find here.
+    pub(super) fn hold(&self, blobs: &[ObjectId], marks: &[&[u8]]) -> Vec<bool> {
+        let shares: Vec<&[ObjectId]> = blobs.chunks(SHARE).collect();
+        let shared = self.repository.clone().into_sync();
+        let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
+        let held = side_by_side(&shares, processors(), |_, share| {
+            let mut repository = shared.to_thread_local();
+            keep_bases(&mut repository);
+            let mut bytes = Vec::new();
+            let mut holds = |id: &ObjectId| match repository.objects.try_find(id, &mut bytes) {
+                Ok(Some(blob)) => finders.iter().any(|finder| finder.find(blob.data).is_some()),
+                _ => true,
+            };
+            share.iter().map(&mut holds).collect::<Vec<bool>>()
+        });
+        held.concat()
     }
 
     /// Returns the raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
