@@ -250,8 +250,8 @@ impl Workspace {
         if repo.top.is_none() {
             return Ok(Vec::new());
         }
-        let mut found = repo.uncommitted(&kustomization::FILE_NAMES)?;
-        found.retain(|place| path::is_in(place, directory) && self.config.starts(path::parent(place)));
+        let mut found = repo.uncommitted(directory, &kustomization::FILE_NAMES)?;
+        found.retain(|place| self.config.starts(path::parent(place)));
         Ok(found)
     }
 

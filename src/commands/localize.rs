@@ -279,7 +279,11 @@ impl<'a> Run<'a> {
         let said: HashSet<_> = found.iter().map(|one| (one.rule, &one.location)).collect();
         plan.warnings.retain(|one| !said.contains(&(one.rule, &one.location)));
         plan.warnings.extend(found);
-        let deployed = deployed(&self.workspace, &mut plan)?;
+        // Nobody deploys a copy yet: `check` judges it where it is committed.
+        let deployed = match self.subject {
+            Subject::InPlace(_) => deployed(&self.workspace, &mut plan)?,
+            Subject::Local { .. } | Subject::Remote { .. } => Targets::default(),
+        };
         let builds = self.check_builds(&plan)?;
         let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
         if let Some(reason) = without.filter(|_| !how.no_verify) {

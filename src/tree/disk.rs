@@ -7,10 +7,16 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use memchr::memmem::Finder;
+
 use super::{Entry, Tree, files_below, path, search};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::limits::PATH;
+use crate::os::parallel::{processors, side_by_side};
+
+/// How many files are searched at once by a thread.
+const SHARE: usize = 1024;
 
 /// The files below a real directory.
 pub(crate) struct DiskTree {
@@ -210,25 +216,56 @@ impl Tree for DiskTree {
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
-        if let Some(git) = &self.git {
-            let mut named = git.files()?.keys().filter(|path| names.contains(&path::name(path)));
-            named.try_for_each(|path| path::refuse_odd("", path))?;
+        let is_named = |path: &&String| names.contains(&path::name(path));
+        let Some(git) = &self.git else {
+            return Ok(self.below("")?.into_iter().filter(|path| is_named(&path)).collect());
+        };
+        let mut found = Vec::new();
+        for path in git.files()?.keys().filter(is_named) {
+            path::refuse_odd("", path)?;
+            if self.entry(path)?.is_some() {
+                found.push(path.clone());
+            }
         }
-        let mut found = self.below("")?;
-        found.retain(|path| names.contains(&path::name(path)));
         Ok(found)
     }
 
     fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
-        let found = self.git.as_ref().map(|git| git.here.grep("--untracked", endings, marks)).transpose()?;
-        let Some(mut found) = found.flatten() else {
+        let Some(git) = &self.git else {
             return search(self, endings, marks);
         };
-        // What a sparse checkout leaves out is found, too.
-        found.retain(|path| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_)));
-        found.sort();
-        Ok(found)
+        let paths = git.files()?.keys().filter(|path| endings.iter().any(|ending| path.ends_with(ending)));
+        let paths: Vec<&String> = paths.collect();
+        let places: Vec<PathBuf> = paths.iter().map(|path| self.place(path)).collect();
+        let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
+        let holds = |place: &PathBuf| match read_alone(place) {
+            Ok(bytes) => finders.iter().any(|finder| finder.find(&bytes).is_some()),
+            Err(_) => true,
+        };
+        let shares: Vec<&[PathBuf]> = places.chunks(SHARE).collect();
+        let found = side_by_side(&shares, processors(), |_, share| share.iter().map(holds).collect::<Vec<bool>>());
+        let found = paths.into_iter().zip(found.concat()).filter(|(_, holds)| *holds);
+        // What is not there, or no file, could not be read.
+        let is_file = |path: &&String| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_));
+        Ok(found.map(|(path, _)| path).filter(is_file).cloned().collect())
     }
+}
+
+/// Reads a file, and nothing that a link leads to, or that would have to be waited for.
+fn read_alone(place: &Path) -> io::Result<Vec<u8>> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+
+        use rustix::fs::OFlags;
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+        let mut file = std::fs::File::options().read(true).custom_flags(flags.cast_signed()).open(place)?;
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut file, &mut bytes)?;
+        Ok(bytes)
+    }
+    #[cfg(not(unix))]
+    read_file(place)
 }
 
 /// Returns what is at a place, without following a link there.

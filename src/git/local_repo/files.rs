@@ -43,8 +43,18 @@ fn pathspecs(paths: &BTreeSet<String>) -> Vec<String> {
 }
 
 /// Returns pathspecs for all files of these names.
-fn named(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| format!(":(top,glob)**/{name}")).collect()
+fn named(directory: &str, names: &[&str]) -> Vec<String> {
+    let mut within = String::new();
+    for character in directory.chars() {
+        if "*?[\\".contains(character) {
+            within.push('\\');
+        }
+        within.push(character);
+    }
+    if !directory.is_empty() {
+        within.push('/');
+    }
+    names.iter().map(|name| format!(":(top,glob){within}**/{name}")).collect()
 }
 
 impl LocalRepo {
@@ -79,10 +89,10 @@ impl LocalRepo {
         Ok(changed.collect())
     }
 
-    /// Returns the files with one of these names (from the top) that are not the same in HEAD, the index and on disk; not
-    /// those that git ignores.
-    pub fn uncommitted(&self, names: &[&str]) -> Result<Vec<String>> {
-        let changed = self.changed("--untracked-files=all", &named(names))?;
+    /// Returns the files in or below a directory with one of these names (from the top) that are not the same in HEAD, the
+    /// index and on disk; not those that git ignores.
+    pub fn uncommitted(&self, directory: &str, names: &[&str]) -> Result<Vec<String>> {
+        let changed = self.changed("--untracked-files=all", &named(directory, names))?;
         Ok(changed.into_iter().map(|(_, path)| path).collect())
     }
 
@@ -151,25 +161,6 @@ impl LocalRepo {
         Ok(entries)
     }
 
-    /// Returns the files (from the top) whose names have one of these endings and that hold one of these marks. `None`
-    /// where git could not read all of them. They are those of a tree, by its id, or what an option says: `--cached`,
-    /// `--untracked`.
-    pub fn grep(&self, within: &str, endings: &[&str], marks: &[&[u8]]) -> Result<Option<Vec<String>>> {
-        let mut command = self.command();
-        command.args(["grep", "-lzF", "--text", "--full-name", "--no-recurse-submodules", "--threads=4", "-f", "-"]);
-        command.arg(within).arg("--").args(endings.iter().map(|ending| format!(":(top)*{ending}")));
-        let output = run(&mut command, Some(&marks.join(&b'\n')))?;
-        if !matches!(output.status.code(), Some(0 | 1)) || !output.stderr.is_empty() {
-            return Ok(None);
-        }
-        let found = output.stdout.split(|byte| *byte == 0).filter_map(|path| std::str::from_utf8(path).ok());
-        // Those of a tree come with its id.
-        let path = |found: &str| {
-            found.strip_prefix(within).and_then(|path| path.strip_prefix(':')).unwrap_or(found).to_owned()
-        };
-        Ok(Some(found.filter(|path| !path.is_empty()).map(path).collect()))
-    }
-
     /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from the top, each with
     /// whether it is tracked, and also those that are no longer on disk.
     pub fn working_files(&self) -> Result<BTreeMap<String, bool>> {
@@ -195,7 +186,7 @@ impl LocalRepo {
     /// reason, from the top.
     pub fn untracked_named(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {
         let which: &[&str] = if is_ignored { &["--ignored", "--exclude-standard"] } else { &[] };
-        let specs = named(names);
+        let specs = named("", names);
         let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
         self.listed(&[&["ls-files", "-z", "--full-name", "--others"], which, &["--"], &specs].concat())
     }
