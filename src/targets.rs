@@ -537,7 +537,7 @@ pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
 pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Targets> {
-    find_in(tree, config, &candidates(tree)?, identity)
+    find_in(tree, config, &candidates(tree)?()?, identity)
 }
 
 /// Does what [`find`] does, where the [`candidates`] are known.

@@ -108,12 +108,19 @@ pub trait Tree {
         self.files_named(&[LOCK_NAME])
     }
 
-    /// Returns the files whose names have one of these endings, and whose stored bytes hold one of these marks, sorted.
+    /// Begins to search for the files whose names have one of these endings, and whose stored bytes hold one of these marks.
     /// One that cannot be read may.
-    fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
-        search(self, endings, marks)
+    fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
+        let marks = marks.to_vec();
+        Ok(Box::new(move || search(self, endings, &marks)))
     }
 }
+
+/// Names that the program knows.
+pub(crate) type Names = &'static [&'static str];
+
+/// What waits for the end of a search, and returns the files that it found, sorted.
+pub(crate) type Search<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
 
 /// Does what [`Tree::below`] promises, directory by directory.
 fn files_below<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<Vec<String>> {

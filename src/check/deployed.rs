@@ -35,7 +35,7 @@ pub(super) fn walk(
     // The walk goes on while the search does. Rarely, what is found starts it elsewhere.
     let walked = own.as_ref().ok().map(|own| (own.len(), explore(input, own, options)));
     let found = search.map(|(identity, search)| {
-        let mut found = search?;
+        let mut found = search?()?;
         let explored = walked.as_ref().map(|(_, explored)| explored);
         found.extend(listed(&explored.unwrap_or_else(|| &every).graph));
         targets::find_in(&*input.tree, input.config, &found, identity)

@@ -55,8 +55,11 @@ fn without_effect(context: &Context<'_>, said: &Config, glob: &Glob, roots: &[St
         roots.iter().map(|place| path::parent(place)).filter(|directory| is_covered(directory)).peekable();
     covered.peek()?;
     // Objects in these directories are not looked at.
-    let has_objects =
-        || targets::candidates(context.tree).map_or(true, |all| all.iter().any(|file| glob.covers(path::parent(file))));
+    let has_objects = || {
+        targets::candidates(context.tree)
+            .and_then(|search| search())
+            .map_or(true, |all| all.iter().any(|file| glob.covers(path::parent(file))))
+    };
     if !covered.all(|directory| own.contains_key(directory)) || has_objects() {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// As much as the main thread has.
@@ -37,6 +37,22 @@ pub fn side_by_side<J: Sync, D: Send>(jobs: &[J], most: usize, one: impl Fn(usiz
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, done)| done).collect()
+}
+
+/// Begins work on another thread, and returns what waits for its end. Where no thread is to be had, it is done then.
+pub(crate) fn meanwhile<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> impl FnOnce() -> T {
+    let work = Arc::new(Mutex::new(Some(work)));
+    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let taken = work.clone();
+    let begun = thread::Builder::new().stack_size(STACK).spawn(move || take(&taken).map(|work| work()));
+    move || match begun.map(thread::JoinHandle::join) {
+        Ok(Ok(Some(done))) => done,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Ok(Ok(None)) | Err(_) => match take(&work) {
+            Some(work) => work(),
+            None => unreachable!("work is taken once"),
+        },
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::kustomization::{Data, Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::os::limits::{FILE, OBJECTS};
-use crate::tree::{Entry, Tree, path};
+use crate::tree::{Entry, Search, Tree, path};
 
 use super::unread::{Why, is_of_chart};
 use super::{Build, Engine, Object, Place, Target, Text, Unread, place};
@@ -44,7 +44,7 @@ const KINDS: [(&str, &[(&str, &str)]); 6] = [
 ];
 
 /// How the names of the files end that are searched.
-const SEARCHED: [&str; 3] = [".yaml", ".yml", ".json"];
+const SEARCHED: &[&str] = &[".yaml", ".yml", ".json"];
 
 /// The ConfigMap that gives Argo CD its options.
 const OPTIONS: &str = "argocd-cm";
@@ -160,12 +160,12 @@ pub(super) struct Scan {
     pub(super) unread: Vec<Unread>,
 }
 
-/// Searches a tree for the YAML files that can hold an object that matters.
-pub(crate) fn candidates(tree: &dyn Tree) -> Result<Vec<String>> {
+/// Begins to search a tree for the YAML files that can hold an object that matters.
+pub(crate) fn candidates(tree: &dyn Tree) -> Result<Search<'_>> {
     // An escape, or UTF-16, may hide any of them.
-    let odd: [&[u8]; 3] = [b"\\", b"\xff\xfe", b"\xfe\xff"];
-    let marks: Vec<&[u8]> = marks().map(str::as_bytes).chain(odd).collect();
-    tree.files_with(&SEARCHED, &marks)
+    let odd: [&'static [u8]; 3] = [b"\\", b"\xff\xfe", b"\xfe\xff"];
+    let marks: Vec<&'static [u8]> = marks().map(str::as_bytes).chain(odd).collect();
+    tree.files_with(SEARCHED, &marks)
 }
 
 /// Returns what stands in every object that matters, and in few other files.

@@ -9,11 +9,11 @@ use std::rc::Rc;
 
 use memchr::memmem::Finder;
 
-use super::{Entry, Tree, files_below, path, search};
+use super::{Entry, Names, Search, Tree, files_below, path, search};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::limits::PATH;
-use crate::os::parallel::{processors, side_by_side};
+use crate::os::parallel::{meanwhile, processors, side_by_side};
 
 /// How many files are searched at once by a thread.
 const SHARE: usize = 1024;
@@ -230,24 +230,29 @@ impl Tree for DiskTree {
         Ok(found)
     }
 
-    fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+    fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
+        let marks = marks.to_vec();
         let Some(git) = &self.git else {
-            return search(self, endings, marks);
+            return Ok(Box::new(move || search(self, endings, &marks)));
         };
         let paths = git.files()?.keys().filter(|path| endings.iter().any(|ending| path.ends_with(ending)));
         let paths: Vec<&String> = paths.collect();
         let places: Vec<PathBuf> = paths.iter().map(|path| self.place(path)).collect();
-        let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
-        let holds = |place: &PathBuf| match read_alone(place) {
-            Ok(bytes) => finders.iter().any(|finder| finder.find(&bytes).is_some()),
-            Err(_) => true,
-        };
-        let shares: Vec<&[PathBuf]> = places.chunks(SHARE).collect();
-        let found = side_by_side(&shares, processors(), |_, share| share.iter().map(holds).collect::<Vec<bool>>());
-        let found = paths.into_iter().zip(found.concat()).filter(|(_, holds)| *holds);
-        // What is not there, or no file, could not be read.
-        let is_file = |path: &&String| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_));
-        Ok(found.map(|(path, _)| path).filter(is_file).cloned().collect())
+        let hold = meanwhile(move || {
+            let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
+            let holds = |place: &PathBuf| match read_alone(place) {
+                Ok(bytes) => finders.iter().any(|finder| finder.find(&bytes).is_some()),
+                Err(_) => true,
+            };
+            let shares: Vec<&[PathBuf]> = places.chunks(SHARE).collect();
+            side_by_side(&shares, processors(), |_, share| share.iter().map(holds).collect::<Vec<bool>>()).concat()
+        });
+        Ok(Box::new(move || {
+            let found = paths.into_iter().zip(hold()).filter(|(_, holds)| *holds);
+            // What is not there, or no file, could not be read.
+            let is_file = |path: &&String| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_));
+            Ok(found.map(|(path, _)| path).filter(is_file).cloned().collect())
+        }))
     }
 }
 

@@ -11,7 +11,7 @@ use gix::ObjectId;
 
 use self::objects::{Directory, Item, Objects};
 use super::checkout::Conversion;
-use super::{Entry, LOCK_COMMAND, LOCK_NAME, Tree, path};
+use super::{Entry, LOCK_COMMAND, LOCK_NAME, Names, Search, Tree, path};
 use crate::git::{LocalRepo, Staged};
 use crate::message::failure::{Failure, Result, command, pathspec, shown};
 use crate::os::limits::{PATH, PATH_BYTES, PATHS};
@@ -249,26 +249,28 @@ impl Tree for GitTree {
         all.iter().filter(is_named).map(|(path, _)| path::refuse_odd("", path).map(|()| path.clone())).collect()
     }
 
-    fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
+    fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
         let all = self.all()?;
-        let is_wanted = |(path, item): &&(String, Item)| {
+        let is_wanted = |(path, item): &(String, Item)| {
             matches!(item.entry, Entry::File { .. }) && endings.iter().any(|ending| path.ends_with(ending))
         };
         // Files are alike: each object is read once.
         let mut numbers: HashMap<ObjectId, usize> = HashMap::new();
-        let mut blobs = Vec::new();
-        let mut of_paths = Vec::new();
-        for (path, item) in all.iter().filter(is_wanted) {
+        let (mut blobs, mut of_files) = (Vec::new(), Vec::new());
+        for (file, (_, item)) in all.iter().enumerate().filter(|(_, one)| is_wanted(one)) {
             let number = *numbers.entry(item.id).or_insert_with(|| {
                 blobs.push(item.id);
                 blobs.len() - 1
             });
-            of_paths.push((path, number));
+            of_files.push((file, number));
         }
-        let holds = self.objects.hold(&blobs, marks);
-        let is_unmerged = |path: &str| self.unmerged.as_ref().is_some_and(|unmerged| unmerged.contains(path));
-        let found = of_paths.into_iter().filter(|(path, number)| holds[*number] || is_unmerged(path));
-        Ok(found.map(|(path, _)| path.clone()).collect())
+        let hold = self.objects.hold(blobs, marks);
+        Ok(Box::new(move || {
+            let holds = hold();
+            let is_unmerged = |path: &str| self.unmerged.as_ref().is_some_and(|unmerged| unmerged.contains(path));
+            let found = of_files.into_iter().filter(|(file, number)| holds[*number] || is_unmerged(&all[*file].0));
+            Ok(found.map(|(file, _)| all[file].0.clone()).collect())
+        }))
     }
 }
 

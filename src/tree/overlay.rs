@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, SharedTree, Tree, path};
+use super::{Entry, Names, Search, SharedTree, Tree, path, search};
 use crate::message::failure::{Failure, Result};
 
 /// Files and links by path. Directories are there because something lies in them.
@@ -100,8 +100,12 @@ impl Tree for OverlayTree {
     }
 
     /// On top of another tree nothing that is different is looked at.
-    fn files_with(&self, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
-        self.base(|base| base.files_with(endings, marks)).unwrap_or_else(|| super::search(self, endings, marks))
+    fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
+        if let Some(base) = &self.base {
+            return base.files_with(endings, marks);
+        }
+        let marks = marks.to_vec();
+        Ok(Box::new(move || search(self, endings, &marks)))
     }
 }
 

@@ -13,7 +13,7 @@ use memchr::memmem::Finder;
 
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command, shown};
-use crate::os::parallel::{processors, side_by_side};
+use crate::os::parallel::{meanwhile, processors, side_by_side};
 use crate::tree::{Entry, path};
 
 /// One entry of a directory.
@@ -141,22 +141,25 @@ impl Objects {
         Ok(directory)
     }
 
-    /// Returns for each blob whether it holds one of these marks; also of one that gix does not find here.
-    pub(super) fn hold(&self, blobs: &[ObjectId], marks: &[&[u8]]) -> Vec<bool> {
-        let shares: Vec<&[ObjectId]> = blobs.chunks(SHARE).collect();
+    /// Begins to find out for each blob whether it holds one of these marks; one that gix does not find here may.
+    pub(super) fn hold(&self, blobs: Vec<ObjectId>, marks: &[&'static [u8]]) -> impl FnOnce() -> Vec<bool> + use<> {
         let shared = self.repository.clone().into_sync();
-        let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
-        let held = side_by_side(&shares, processors(), |_, share| {
-            let mut repository = shared.to_thread_local();
-            keep_bases(&mut repository);
-            let mut bytes = Vec::new();
-            let mut holds = |id: &ObjectId| match repository.objects.try_find(id, &mut bytes) {
-                Ok(Some(blob)) => finders.iter().any(|finder| finder.find(blob.data).is_some()),
-                _ => true,
-            };
-            share.iter().map(&mut holds).collect::<Vec<bool>>()
-        });
-        held.concat()
+        let marks = marks.to_vec();
+        meanwhile(move || {
+            let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
+            let shares: Vec<&[ObjectId]> = blobs.chunks(SHARE).collect();
+            let held = side_by_side(&shares, processors(), |_, share| {
+                let mut repository = shared.to_thread_local();
+                keep_bases(&mut repository);
+                let mut bytes = Vec::new();
+                let mut holds = |id: &ObjectId| match repository.objects.try_find(id, &mut bytes) {
+                    Ok(Some(blob)) => finders.iter().any(|finder| finder.find(blob.data).is_some()),
+                    _ => true,
+                };
+                share.iter().map(&mut holds).collect::<Vec<bool>>()
+            });
+            held.concat()
+        })
     }
 
     /// Returns the raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
