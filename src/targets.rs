@@ -287,6 +287,9 @@ pub(crate) struct Build {
     /// The files from which a chart takes values, from the top; of a pattern the directory that it begins with.
     #[serde(skip)]
     pub values: Vec<String>,
+    /// Why not every object is known that a directory without a kustomization holds.
+    #[serde(skip)]
+    pub unread: Option<String>,
     /// How Argo CD reads a directory without a kustomization; none for others.
     #[serde(skip)]
     pub directory: Option<Directory>,
@@ -487,7 +490,8 @@ impl Target {
             Place::Templated(why) => Some(why.clone()),
             Place::Here(_) => {
                 let components = self.build.components.iter().map(|one| &one.text);
-                unfilled(components.chain(&self.build.patches).map(|one| one.text.as_str()))
+                let texts = components.chain(&self.build.patches).map(|one| one.text.as_str());
+                unfilled(texts).or_else(|| self.build.unread.clone())
             }
         }
     }
@@ -537,17 +541,34 @@ pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
 pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Targets> {
-    find_in(tree, config, &candidates(tree)?()?, identity)
+    find_in(tree, config, candidates(tree)?()?, BTreeSet::new(), identity)
 }
 
-/// Does what [`find`] does, where the [`candidates`] are known.
+/// Does what [`find`] does, where the [`candidates`] are known. Of those that the configuration leaves out it reads what
+/// is deployed all the same: what stands in `listed`, or in a directory that a target applies.
 pub(crate) fn find_in(
     tree: &dyn Tree,
     config: &Config,
-    candidates: &[String],
+    candidates: Vec<String>,
+    listed: BTreeSet<String>,
     identity: &dyn Fn() -> Result<Identity>,
 ) -> Result<Targets> {
-    of_scan(tree, config, identity, scan::scan(tree, config, candidates)?)
+    let is_left_out = |file: &String| config.leaves_out(path::parent(file));
+    let (mut left_out, mut read): (BTreeSet<String>, BTreeSet<String>) = candidates.into_iter().partition(is_left_out);
+    read.extend(listed);
+    loop {
+        let targets = of_scan(tree, config, identity, scan::scan(tree, &read)?)?;
+        left_out.retain(|file| !read.contains(file));
+        let applied = left_out.iter().filter(|file| {
+            let mut here = targets.here();
+            here.any(|(_, here)| matches!(&here.found, Found::Directory(top) if path::is_in(file, top)))
+        });
+        let more: Vec<String> = applied.cloned().collect();
+        if more.is_empty() {
+            return Ok(targets);
+        }
+        read.extend(more);
+    }
 }
 
 /// Finds what the objects of a scan deploy, and what is deployed without one.

@@ -4,13 +4,14 @@ use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Input;
+use crate::config::Config;
 use crate::graph::{self, Explored, Graph, RootId, Source, TroubleKind};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
-use crate::targets::{self, Engine, Here, Place, Target, Targets, Unread};
+use crate::targets::{self, Engine, Here, Target, Targets, Unread};
 use crate::tree::{Tree, path};
 
 /// Walks the tree, and finds what is deployed from it.
@@ -35,10 +36,10 @@ pub(super) fn walk(
     // The walk goes on while the search does. Rarely, what is found starts it elsewhere.
     let walked = own.as_ref().ok().map(|own| (own.len(), explore(input, own, options)));
     let found = search.map(|(identity, search)| {
-        let mut found = search?()?;
+        let found = search?()?;
         let explored = walked.as_ref().map(|(_, explored)| explored);
-        found.extend(listed(&explored.unwrap_or_else(|| &every).graph));
-        targets::find_in(&*input.tree, input.config, &found, identity)
+        let listed = listed(&explored.unwrap_or_else(|| &every).graph, input.config);
+        targets::find_in(&*input.tree, input.config, found, listed, identity)
     });
     let targets = found.unwrap_or_else(|| Ok(Targets::default()));
     let targets = targets.and_then(|targets| match &input.build {
@@ -60,12 +61,12 @@ pub(super) fn walk(
     Ok((targets, explored))
 }
 
-/// Returns the files that roots list as resources, and that no search for objects looks into.
-fn listed(graph: &Graph) -> BTreeSet<String> {
+/// Returns the files that roots list as resources, and that no search for objects looks into or takes.
+fn listed(graph: &Graph, config: &Config) -> BTreeSet<String> {
     let edges = graph.roots.iter().flat_map(|root| &root.edges);
     let edges = edges.filter(|edge| edge.reference.accepts == Accepts::Either);
     let files = edges.filter_map(|edge| graph.own_file(edge));
-    let files = files.filter(|file| !targets::is_searched(file));
+    let files = files.filter(|file| !targets::is_searched(file) || config.leaves_out(path::parent(file)));
     files.map(str::to_owned).collect()
 }
 
@@ -174,10 +175,12 @@ impl<'a> Deployed<'a> {
         targets.filter_map(|one| Some((one, one.unknown()?)))
     }
 
-    /// Returns every target of which only the cluster knows where it lies. With paths, those whose object lies in one.
-    pub(super) fn templated(&self) -> impl Iterator<Item = &'a Target> {
-        let templated = self.targets.targets.iter().filter(|target| matches!(target.place, Place::Templated(_)));
-        templated.filter(|target| self.is_wanted(&target.object.file))
+    /// Returns every target. With paths, those whose object lies in one, or that lie there.
+    pub(super) fn all(&self) -> impl Iterator<Item = &'a Target> {
+        let is_in = |target: &&Target| {
+            self.is_wanted(&target.object.file) || target.here().is_some_and(|here| self.is_wanted(&here.path))
+        };
+        self.targets.targets.iter().filter(is_in)
     }
 
     /// Returns the objects that cannot be read. With paths, those in one of them.

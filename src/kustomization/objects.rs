@@ -182,6 +182,9 @@ pub(crate) fn read_object(text: &str, before: usize) -> Result<Option<Value>, (u
     if let Some(((line, _), what, _)) = plugin::not_plain(&stream) {
         return Err((before + line, format!("not plain YAML: {what}")));
     }
+    if let Some((line, _)) = stream.rest {
+        return Err((before + line, "a second object, without `---` before it".to_owned()));
+    }
     let mut found = stream.documents.into_iter().next().filter(|value| value.data != Data::Null);
     found.iter_mut().for_each(|value| value.each(&mut |value| value.line += before));
     Ok(found)

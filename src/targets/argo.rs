@@ -110,7 +110,7 @@ impl Argo<'_> {
         let url = text("repoURL").unwrap_or_default();
         let spot = found.spot(source.get("path").or(Some(source)));
         let external = |why: String| {
-            found.target(self.tree, Engine::ArgoCd, spot, Place::External(why), Build::default()).map(Some)
+            found.target(self.tree, Engine::ArgoCd, spot, Place::External(why), self.build(found, source)).map(Some)
         };
         let Some(written) = text("path").or(text("chart").map(|_| "")) else {
             if text("ref").is_none() {
@@ -150,6 +150,7 @@ impl Argo<'_> {
                 let revision = self.identity.revision(url, revision);
                 let mut here = place::here(self.tree, Engine::ArgoCd, base, written, revision, None)?;
                 here.found = explicit(&merged, here.found);
+                build.unread = self.unread(&merged, &here.found)?;
                 build.values = values(self.identity, found, &merged, base, &here.path);
                 Place::Here(here)
             }
@@ -217,6 +218,18 @@ impl Argo<'_> {
         build.directory =
             Some(Directory { recurse: text("recurse") == "true", include: text("include"), exclude: text("exclude") });
         build
+    }
+
+    /// Returns why not every object is known that Argo CD applies from a directory of plain files; none where all are.
+    fn unread(&self, source: &Value, found: &Found) -> Result<Option<String>> {
+        let Found::Directory(directory) = found else { return Ok(None) };
+        let is_on = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).as_deref() == Some("true");
+        if is_on("disableExtensionFilter") {
+            return Ok(Some("`disableExtensionFilter` takes files of any name".to_owned()));
+        }
+        let files = if is_on("recurse") { self.tree.below(directory)? } else { self.tree.names(directory)? };
+        let jsonnet = files.iter().find(|file| file.ends_with(".jsonnet"));
+        Ok(jsonnet.map(|file| format!("Argo CD makes its objects of Jsonnet: `{}`", path::name(file))))
     }
 }
 

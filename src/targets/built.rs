@@ -182,7 +182,7 @@ fn find_built<'a>(
 ) -> Result<Targets> {
     let unread = before.unread.iter().map(|unread| &unread.file);
     let files: BTreeSet<String> = before.files.keys().chain(unread).cloned().collect();
-    let mut scan = scan::scan(tree, config, &Vec::from_iter(files))?;
+    let mut scan = scan::scan(tree, &files)?;
     let mut builds = Builds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();

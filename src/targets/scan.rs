@@ -1,8 +1,8 @@
 //! The YAML documents of a tree in which an engine is interested.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use crate::config::Config;
 use crate::kustomization::{Data, Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::os::limits::{FILE, OBJECTS};
@@ -195,10 +195,10 @@ fn declares(text: &str) -> bool {
 }
 
 /// Reads every object that matters in these files.
-pub(super) fn scan(tree: &dyn Tree, config: &Config, candidates: &[String]) -> Result<Scan> {
+pub(super) fn scan(tree: &dyn Tree, candidates: &BTreeSet<String>) -> Result<Scan> {
     let mut scan = Scan::default();
     for file in candidates {
-        if config.leaves_out(path::parent(file)) || tree.entry(file)? == Some(Entry::Link) {
+        if tree.entry(file)? == Some(Entry::Link) {
             continue;
         }
         match tree.read(file) {

@@ -9,10 +9,9 @@ use crate::targets::{Engine, Target, Text, is_url};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let here = context.deployed.here.iter().map(|one| one.target);
-    let templated = context.deployed.templated();
     let mut findings = Vec::new();
-    for target in here.chain(templated) {
+    // Wherever they are deployed from: this repository says what is added.
+    for target in context.deployed.all() {
         for component in &target.build.components {
             // Whatever is here by that name: kustomize is given the text, which is a URL for it.
             let component = &component.text;

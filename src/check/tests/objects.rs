@@ -336,10 +336,13 @@ fn what_nobody_here_can_tell_is_a_finding_at_its_object() {
         set(CLUSTERS, &HERE.replace("apps", "'{{.name}}'"), ""),
         patch("    spec: {source: {kustomize: {components: ['{{ .part }}']}}}\n"),
         patch("    {{ if .a }}spec: {syncPolicy: {}}{{ end }}\n"),
+        argo("path: plain, directory: {recurse: true}"),
+        argo("path: plain/deeper"),
+        argo("path: bare, directory: {disableExtensionFilter: true}"),
         of_flux("${part}"),
         of_flux("../${part}/x"),
     ] {
-        let scene = || scene(&[("argo/a.yaml", &text)]);
+        let scene = || scene(&[("argo/a.yaml", &text), ("plain/deeper/x.jsonnet", "{}"), ("bare/x.yaml", "")]);
         let findings = scene().find(Rule::UnknownTarget);
         let [finding] = &findings[..] else { panic!("{text} {findings:?}") };
         assert_eq!((&*finding.path, finding.severity), ("argo/a.yaml", Severity::Warning));
@@ -352,5 +355,54 @@ fn what_nobody_here_can_tell_is_a_finding_at_its_object() {
     for text in [of_flux("../parts"), argo("path: apps")] {
         let scene = scene(&[("argo/a.yaml", &text)]);
         assert_eq!(scene.find(Rule::UnknownTarget).len(), 0, "{text}");
+    }
+}
+
+#[test]
+fn what_is_added_is_found_wherever_it_is_deployed_from() {
+    let adds = kustomize(str::to_owned);
+    for source in [
+        format!("repoURL: 'https://elsewhere.example/o/r', path: apps, {adds}"),
+        format!("repoURL: 'https://github.com/acme/fleet', targetRevision: v1, path: apps, {adds}"),
+        format!("repoURL: 'https://github.com/acme/fleet', path: gone, {adds}"),
+    ] {
+        adds_both(&[("argo/a.yaml", &application(&format!("source: {{{source}}}")))]);
+    }
+    for more in ["{{ if .x }}syncPolicy: {}{{ end }}", "x: {{ .unheardOf }}", "{{- /* why */ -}}", "{{ $x := 1 }}"] {
+        let patch = format!("  templatePatch: |\n    spec:\n      {more}\n      source: {{{adds}}}\n");
+        adds_both(&[("argo/a.yaml", &set(LIST, HERE, &patch))]);
+    }
+}
+
+#[test]
+fn what_is_deployed_is_read_where_the_configuration_leaves_it_out() {
+    let exclude = "exclude: [parts]\n";
+    for beside in [
+        ("apps/more/kustomization.yaml", "resources: [../../parts/a.yaml]\n".to_owned()),
+        ("argo/plain.yaml", argo("path: parts")),
+        ("clusters/plain.yaml", flux("parts")),
+    ] {
+        let files = [("parts/a.yaml", &*both()), (beside.0, &*beside.1)];
+        assert_eq!(added(scene(&files).config(exclude)), [PATCH, COMPONENT], "{beside:?}");
+    }
+    assert!(added(scene(&[("parts/a.yaml", &*both())]).config(exclude)).is_empty());
+}
+
+/// Argo CD reads a stream of JSON also from a file that is called YAML.
+#[test]
+fn no_object_of_a_json_stream_is_passed_by() {
+    let json = |source: &str| {
+        format!(
+            r#"{{"apiVersion":"argoproj.io/v1alpha1","kind":"Application","metadata":{{"name":"a"}},"spec":{{"source":{source}}}}}"#
+        )
+    };
+    let adds = format!(
+        r#"{{"repoURL":"https://elsewhere.example/o/r","path":"x","kustomize":{{"components":["{COMPONENT}"]}}}}"#
+    );
+    for between in ["", " ", "\n", "\n\n"] {
+        let text = format!("{{\"kind\":\"ConfigMap\"}}{between}{}", json(&adds));
+        let files = [("argo/a.yaml", &*text)];
+        let found = added(scene(&files)).len() + scene(&files).find(Rule::InvalidTarget).len();
+        assert_eq!(found, 1, "{text}");
     }
 }

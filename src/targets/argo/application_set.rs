@@ -11,6 +11,9 @@ use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
 
+/// What stands for a value that only the cluster knows while a patch is read: no template has it.
+const UNKNOWN: &str = "\u{e000}";
+
 /// Adds the applications of a set. Where only the cluster knows how many there are, one stands for all.
 pub(super) fn expand(
     argo: &Argo<'_>,
@@ -46,11 +49,13 @@ pub(super) fn expand(
             let found = make(set, &template, &parameters, is_go);
             let mut made = Application { found, untold: given.more.clone(), is_open: false };
             if let Some(patch) = spec("templatePatch") {
-                match patched(&made.found, patch, &parameters, is_go) {
-                    Ok(Some(value)) => made.found.value = value,
-                    Ok(None) => {
-                        (made.untold, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
-                    }
+                let (text, is_all) = fill(patch.text().unwrap_or("{{"), &parameters, is_go);
+                if !is_all {
+                    (made.untold, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
+                }
+                match patched(&made.found, patch, &if is_all { text } else { unacted(&text) }) {
+                    Ok(value) => made.found.value = value,
+                    Err(_) if !is_all => {}
                     Err(wrong) => reader.targets.unread.push(wrong),
                 }
             }
@@ -73,22 +78,46 @@ fn stated(own: &Value) -> Value {
     own.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), stated(value))).collect()))
 }
 
-/// Returns an application as a `templatePatch` changes it; none where only the cluster knows how.
-fn patched(
-    found: &Document,
-    patch: &Value,
-    parameters: &Parameters,
-    is_go: bool,
-) -> std::result::Result<Option<Value>, Unread> {
-    let (filled, is_all) = fill(patch.text().unwrap_or("{{"), parameters, is_go);
-    if !is_all {
-        return Ok(None);
+/// Returns an application as a filled in `templatePatch` changes it.
+fn patched(found: &Document, patch: &Value, filled: &str) -> std::result::Result<Value, Unread> {
+    let change = change(&found.object.file, filled, patch.line - 1)?;
+    Ok(match change {
+        Some(change) if change.mapping().is_some() => {
+            merge(&found.value, &known(&change), (patch.line, patch.column), &[])
+        }
+        _ => found.value.clone(),
+    })
+}
+
+/// Returns a value without the keys of which only the cluster knows the value.
+fn known(value: &Value) -> Value {
+    let is_known = |value: &Value| value.text().is_none_or(|text| !text.contains(UNKNOWN));
+    match &value.data {
+        Data::Mapping(pairs) => {
+            let pairs = pairs.iter().filter(|(_, value)| is_known(value));
+            value.with(Data::Mapping(pairs.map(|(key, value)| (key.clone(), known(value))).collect()))
+        }
+        Data::List(items) => value.with(Data::List(items.iter().map(known).collect())),
+        Data::Text(text) => value.with(Data::Text(text.replace(UNKNOWN, "{{ … }}"))),
+        _ => value.clone(),
     }
-    let change = change(&found.object.file, &filled, patch.line - 1)?;
-    Ok(Some(match change {
-        Some(change) => merge(&found.value, &change, (patch.line, patch.column), &[]),
-        None => found.value.clone(),
-    }))
+}
+
+/// Returns a template with [`UNKNOWN`] for each action that prints something, and without the others.
+fn unacted(text: &str) -> String {
+    let mut pieces = text.split("{{");
+    let mut all = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (action, rest) = piece.split_once("}}").unwrap_or((piece, ""));
+        let word = action.trim_matches(|character: char| character == '-' || character.is_whitespace());
+        let word = word.split_whitespace().next().unwrap_or_default();
+        let is_silent = ["if", "else", "end", "range", "with"].contains(&word) || word.starts_with("/*");
+        if !is_silent && !action.contains(":=") {
+            all.push_str(UNKNOWN);
+        }
+        all.push_str(rest);
+    }
+    all
 }
 
 /// Returns an application. What does not matter may stay a template: only where it is built from has to be known.
