@@ -79,10 +79,17 @@ pub(super) fn install(here: &LocalRepo, names: &[String]) -> Result<Changed, Fai
     if !failures.is_empty() {
         return Err(Failures(failures));
     }
-    for (path, script) in &files {
-        write(path, script.as_bytes()).map_err(|error| failed("write", path, &error))?;
+    let ready = files.into_iter().map(|(path, script)| match prepared(&path, script.as_bytes()) {
+        Ok(file) => Ok((path, file)),
+        Err(error) => Err(failed("write", &path, &error)),
+    });
+    let ready: Vec<_> = ready.collect::<Result<_>>()?;
+    let mut files = Vec::new();
+    for (path, file) in ready {
+        file.persist(&path).map_err(|error| failed("write", &path, &error.error))?;
+        files.push(path);
     }
-    Ok(Changed { files: files.into_keys().collect(), verb: "installed" })
+    Ok(Changed { files, verb: "installed" })
 }
 
 /// Removes what [`install`] put in.
@@ -134,8 +141,8 @@ fn failed(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("could not {verb} `{}`: {error}", path.display()))
 }
 
-/// Puts an executable file in place in one step.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Writes an executable file that only has to be renamed to `path`.
+fn prepared(path: &Path, bytes: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
     let directory = path.parent().unwrap_or(path);
     fs::create_dir_all(directory)?;
     let mut file = tempfile::Builder::new().prefix(".kustomize-localize-").tempfile_in(directory)?;
@@ -145,6 +152,5 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(file.path(), fs::Permissions::from_mode(0o755))?;
     }
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(file)
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::{REMOTE, ROOT, does, hook, install, refused, script, stage, work};
-use crate::support::Repo;
+use crate::support::{NO_MOUNT, Repo, Running, skip};
 
 /// Returns every file of the hooks directory with its mode, links as what they say.
 fn hooks(work: &Repo) -> BTreeMap<String, (u32, Vec<u8>)> {
@@ -206,4 +206,25 @@ fn a_bare_repository_makes_no_commits() {
     install(&tree, &[]);
     tree.write(ROOT, REMOTE);
     refused(&tree.try_git(&["commit", "-am", "remote"]));
+}
+
+/// Only one file more fits there.
+#[test]
+fn all_hooks_are_installed_or_none() {
+    let (sandbox, work) = work();
+    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+    let script = format!(
+        "mkdir -p .git/hooks && mount -t tmpfs -o nr_inodes=2 tmpfs .git/hooks || exit 77
+        {program} hook install
+        status=$?
+        ls -A .git/hooks
+        exit $status"
+    );
+    let mut command = sandbox.command("unshare", work.path());
+    let output = Running::start(command.args(["-rm", "sh", "-c", &script])).wait();
+    if output.status == 77 || output.stderr.contains("unshare") {
+        return skip(NO_MOUNT);
+    }
+    output.fails(2).stderr_has("could not write");
+    assert_eq!(output.stdout, "");
 }
