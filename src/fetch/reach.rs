@@ -121,6 +121,7 @@ impl Reach {
         let mut git = self.remote_git.clone();
         if !access.named {
             refuse_default_login(url)?;
+            refuse_certificate(&git, url)?;
             git = git.anonymous();
         }
         if access.anywhere || git.rewritten(url) != url {
@@ -161,6 +162,18 @@ fn refuse_default_login(url: &str) -> Result<()> {
         redact::url(url)
     ))
     .hint(format!("if that is meant: add `machine {host}` with a login to ~/.netrc")))
+}
+
+/// Refuses to let git show a client certificate to a host that only an upstream names: no option takes one back.
+fn refuse_certificate(git: &RemoteGit, url: &str) -> Result<()> {
+    let host = Url::parse(url).ok().filter(|url| url.scheme() == "https");
+    let host = host.and_then(|url| url.host_str().map(str::to_owned));
+    let Some(host) = host.filter(|_| git.has_certificate()) else { return Ok(()) };
+    Err(Failure::new(format!(
+        "{} is refused: only an upstream names {host}, and git would show it the client certificate of `http.sslCert`",
+        redact::url(url)
+    ))
+    .hint("set it for the hosts that it is for: git config --global http.https://HOST/.sslCert FILE"))
 }
 
 /// Returns the host of a URL, or of what git takes for one; none for a path.
@@ -279,6 +292,20 @@ mod tests {
             ("ssh://git@[10.0.0.1]/a", false),
         ] {
             assert_eq!(reach.git(url).is_ok(), allowed, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_client_certificate_is_for_hosts_that_the_user_names() {
+        let url = "https://1.1.1.1/a";
+        for (key, refused) in [("http.sslCert", true), ("http.https://1.1.1.1/.sslCert", false), ("http.sslKey", false)]
+        {
+            let settings = vec![(key.to_owned(), "/no/such.pem".to_owned())];
+            let reach = Reach::new(RemoteGit::new(settings), false);
+            assert_eq!(reach.git(url).is_err(), refused, "{key}");
+            assert!(reach.git("http://1.1.1.1/a").is_ok());
+            reach.name(url);
+            assert!(reach.git(url).is_ok());
         }
     }
 

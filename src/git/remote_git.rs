@@ -116,6 +116,13 @@ impl RemoteGit {
         Ok(output.status.success().then(said))
     }
 
+    /// Returns whether git shows a client certificate to every host that asks for one.
+    pub(crate) fn has_certificate(&self) -> bool {
+        let mut command = self.nowhere(&[]);
+        command.args(["config", "--get", "http.sslCert"]);
+        std::env::var_os("GIT_SSL_CERT").is_some() || asks(&mut command, None).is_some()
+    }
+
     /// Asks the user's credential helpers for a name and a password for `url`. Never prompts.
     pub(crate) fn credentials(&self, url: &url::Url) -> Option<(String, String)> {
         let request = format!("url={url}\n\n");

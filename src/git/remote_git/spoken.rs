@@ -89,6 +89,10 @@ impl RemoteGit {
         if self.anonymous {
             command.args(["-c", "credential.helper=", "-c", "core.askPass="]);
             command.env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");
+            // An empty value takes back what stands before it, and nothing is more exact than the whole URL.
+            for key in ["extraHeader", "cookieFile"] {
+                command.args(["-c", &format!("http.{bare}.{key}=")]);
+            }
         } else if terminal == Terminal::Shared {
             command.env_remove("GIT_TERMINAL_PROMPT");
         }

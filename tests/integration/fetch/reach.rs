@@ -172,6 +172,36 @@ fn only_hosts_that_the_user_names_get_a_login() {
     }
 }
 
+#[test]
+fn only_hosts_that_the_user_names_get_headers_and_cookies() {
+    let host = "https://code.other.example/";
+    let url = format!("{host}acme/inside.git?ref=v1");
+    let world = World::new(|_| vec![url.clone()]);
+    let (sandbox, server) = (&world.sandbox, &world.server);
+    server.serve_git(host, &sandbox.path("srv"));
+    fs::write(sandbox.path("cookies"), "code.other.example\tFALSE\t/\tTRUE\t0\tname\tcookie\n").unwrap();
+    let cookies = sandbox.path("cookies").display().to_string();
+    for place in ["http".to_owned(), format!("http.{host}"), format!("http.{host}acme/")] {
+        sandbox.configure(&format!("{place}.extraHeader"), "X-Secret: header");
+        sandbox.configure(&format!("{place}.cookieFile"), &cookies);
+    }
+    let sent = || {
+        let _ = fs::remove_dir_all(sandbox.path("cache/git-kustomize-localize"));
+        server.forget();
+        world.work.run(&["app", "--no-verify", "--dry-run"]);
+        let requests = server.requests();
+        let of_host: Vec<_> =
+            requests.iter().filter(|it| it.method != "CONNECT" && it.url().starts_with(host)).collect();
+        assert!(!of_host.is_empty());
+        ["x-secret", "cookie"].map(|name| of_host.iter().any(|request| request.header(name).is_some()))
+    };
+    assert_eq!(sent(), [false, false]);
+    let text = world.work.read("app/kustomization.yaml");
+    world.work.write("app/kustomization.yaml", format!("{text}- {url}\n"));
+    world.work.commit("name it");
+    assert_eq!(sent(), [true, true]);
+}
+
 /// Stands in for helm: writes down its arguments, and where it would find logins.
 const HELM: &str = r#"
 for last; do :; done
