@@ -9,7 +9,7 @@ fail() {
 
 bin=$RUNNER_TEMP/git-kustomize-localize/bin
 # The release that belongs to this commit: its tag, and below it the digests of its archives, as sha256sum prints them.
-# The workflow that makes a release commits it; before the first release it is not there.
+# The workflow that makes a release commits it, and tags that commit; before the first release it is not there.
 known=$KL_ACTION/hooks/action/release
 
 # Prints the name of the archive for this runner.
@@ -24,32 +24,23 @@ archive() {
   esac
 }
 
-# Prints the digest that the archive $2 of the release $1 at the URL $3 must have.
-digest() {
-  if [[ -n $KL_SHA256 ]]; then
-    echo "$KL_SHA256"
-  elif [[ -f $known && $(head -n 1 "$known") == "$1" ]]; then
-    sed -n "s/^\([0-9a-f]\{64\}\)  $2\$/\1/p" "$known"
-  else
-    download "$3.sha256" - | cut -d ' ' -f 1
-  fi
-}
-
 download() {
   curl --fail --silent --show-error --location --proto '=https' --retry 3 --output "$2" "$1"
 }
 
 # Ends with 1 where there is no such release, and the whole script where it is not what it should be.
 release() {
-  local tag=$KL_REF name url expected actual file
-  # A branch, a commit or a moving tag such as v0 has the release that is committed with it.
-  [[ $tag =~ ^v[0-9]+\.[0-9]+\.[0-9]+$ ]] || tag=$(head -n 1 "$known" 2>/dev/null) || return 1
+  local tag name url expected actual file
+  tag=$(head -n 1 "$known" 2>/dev/null) || return 1
+  if [[ $KL_REF =~ ^v[0-9]+\.[0-9]+\.[0-9]+$ && $KL_REF != "$tag" ]]; then
+    fail "this action is used at $KL_REF, and comes with the release $tag: use it at $tag"
+  fi
   name=$(archive) || return 1
+  expected=${KL_SHA256:-$(sed -n "s/^\([0-9a-f]\{64\}\)  $name\$/\1/p" "$known")}
+  [[ -n $expected ]] || fail "no digest of $name in $known"
   url=$GITHUB_SERVER_URL/$KL_REPOSITORY/releases/download/$tag/$name
   file=$RUNNER_TEMP/$name
   download "$url" "$file" || return 1
-  expected=$(digest "$tag" "$name" "$url") || fail "no digest at $url.sha256"
-  [[ -n $expected ]] || fail "no digest of $name in $known"
   if command -v sha256sum >/dev/null; then
     actual=$(sha256sum "$file" | cut -d ' ' -f 1)
   else
@@ -76,7 +67,7 @@ case $KL_INSTALL in
     command -v git-kustomize-localize >/dev/null || fail 'git-kustomize-localize is not on PATH'
     exit 0
     ;;
-  release) release || fail "there is no release of $KL_REF for $RUNNER_OS $RUNNER_ARCH: use a tag that has one, or install: source" ;;
+  release) release || fail "$KL_REF of this action comes with no release for $RUNNER_OS $RUNNER_ARCH: use a tag that has one, or install: source" ;;
   source) compile ;;
   auto) release || compile ;;
   *) fail 'install must be auto, release, source or none' ;;

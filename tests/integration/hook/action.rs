@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git_kustomize_localize::seams::record::sha256_hex;
 use serde_yaml::Value;
@@ -340,97 +340,95 @@ fn archive(sandbox: &Sandbox) -> Vec<u8> {
     fs::read(sandbox.path("release.tar.gz")).unwrap()
 }
 
-/// Returns a runner without the program, and the server that has the release v1.2.3 with the digest. Its program prints
-/// `released`.
-fn release() -> (Runner, Server, String) {
-    release_of(archive)
+/// A runner without the program, and the server that has the release v1.2.3. Its program prints `released`.
+struct Release {
+    runner: Runner,
+    server: Server,
+    digest: String,
+    /// The file of the action that says which release it comes with.
+    known: PathBuf,
 }
 
-fn release_of(archive: impl FnOnce(&Sandbox) -> Vec<u8>) -> (Runner, Server, String) {
-    let mut runner = Runner::without_the_program();
-    let sandbox = &runner.sandbox;
-    let server = Server::start();
-    sandbox.trust(&server);
-    sandbox.set("CURL_CA_BUNDLE", sandbox.path("authority.pem"));
-    sandbox.set("GITHUB_SERVER_URL", server.tls_url().trim_end_matches('/'));
-    let archive = archive(sandbox);
-    let digest = sha256_hex(&archive);
-    server.route(&url(), Reply::ok(archive));
-    runner.set("inputs.install", "release");
-    (runner, server, digest)
-}
-
-fn url() -> String {
-    format!("/owner/repository/releases/download/v1.2.3/{ARCHIVE}")
-}
-
-#[test]
-fn a_release_is_installed_only_with_its_digest() {
-    let (mut runner, server, digest) = release();
-    let said = |digest: &str| {
-        let reply = Reply::ok(format!("{digest}  x\n"));
-        server.route(&format!("{}.sha256", url()), reply);
-    };
-    let none = "there is no release of main";
-    runner.run().fails(2).stdout_has(none);
-    runner.set("github.action_ref", "v1.2.3");
-    runner.run().fails(2).stdout_has("no digest at");
-    let other = "0".repeat(64);
-    said(&other);
-    for install in ["release", "auto"] {
-        // An unexpected value must not lead to a fallback.
-        runner.set("inputs.install", install);
-        runner.run().fails(2).stdout_has("has the SHA-256");
+impl Release {
+    fn new(archive: impl FnOnce(&Sandbox) -> Vec<u8>) -> Release {
+        let mut runner = Runner::without_the_program();
+        let sandbox = &runner.sandbox;
+        let server = Server::start();
+        sandbox.trust(&server);
+        sandbox.set("CURL_CA_BUNDLE", sandbox.path("authority.pem"));
+        sandbox.set("GITHUB_SERVER_URL", server.tls_url().trim_end_matches('/'));
+        let archive = archive(sandbox);
+        let digest = sha256_hex(&archive);
+        server.route(&format!("/owner/repository/releases/download/v1.2.3/{ARCHIVE}"), Reply::ok(archive));
+        let action = sandbox.path("action");
+        fs::create_dir_all(action.join("hooks/action")).unwrap();
+        for script in ["install.sh", "check.sh"] {
+            let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/action");
+            fs::copy(from.join(script), action.join("hooks/action").join(script)).unwrap();
+        }
+        runner.set("github.action_path", action.to_str().unwrap());
+        runner.set("inputs.install", "release");
+        Release { runner, server, digest, known: action.join("hooks/action/release") }
     }
-    said(&digest);
-    runner.set("inputs.sha256", &other);
-    runner.run().fails(2).stdout_has("has the SHA-256");
-    runner.set("inputs.sha256", "");
-    runner.run().success().stdout_has("released");
+
+    /// Lets the action come with these lines about v1.2.3.
+    fn knows(&self, digests: &str) {
+        fs::write(&self.known, format!("v1.2.3\n{digests}")).unwrap();
+    }
 }
 
 #[test]
 #[ignore = "needs a release"]
 fn the_archive_that_is_shipped_is_installed() {
     let directory = shipped();
-    let (mut runner, server, digest) = release_of(|_| fs::read(directory.join(ARCHIVE)).unwrap());
+    let mut release = Release::new(|_| fs::read(directory.join(ARCHIVE)).unwrap());
     let said = fs::read_to_string(directory.join(format!("{ARCHIVE}.sha256"))).unwrap();
-    assert_eq!(said, format!("{digest}  {ARCHIVE}\n"));
-    server.route(&format!("{}.sha256", url()), Reply::ok(said));
-    runner.set("github.action_ref", "v1.2.3");
-    runner.run().success().stdout_has("checked 1 kustomization with 1 reference");
-    runner.set("inputs.sha256", "0".repeat(64));
-    runner.run().fails(2).stdout_has("has the SHA-256");
+    assert_eq!(said, format!("{}  {ARCHIVE}\n", release.digest));
+    release.knows(&said);
+    release.runner.set("github.action_ref", "v1.2.3");
+    release.runner.run().success().stdout_has("checked 1 kustomization with 1 reference");
+    release.runner.set("inputs.sha256", "0".repeat(64));
+    release.runner.run().fails(2).stdout_has("has the SHA-256");
 }
 
 #[test]
-fn a_commit_installs_the_release_whose_digests_it_holds() {
-    let (mut runner, _server, digest) = release();
-    let action = runner.sandbox.path("action");
-    fs::create_dir_all(action.join("hooks/action")).unwrap();
-    for script in ["install.sh", "check.sh"] {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/action");
-        fs::copy(from.join(script), action.join("hooks/action").join(script)).unwrap();
+fn only_the_release_that_the_action_comes_with_is_installed() {
+    let mut release = Release::new(archive);
+    let digest = release.digest.clone();
+    let (id, other) = ("0123456789012345678901234567890123456789", "0".repeat(64));
+    // What the server says of the digest counts for nothing.
+    let said = Reply::ok(format!("{digest}  {ARCHIVE}\n"));
+    release.server.route(&format!("/owner/repository/releases/download/v1.2.3/{ARCHIVE}.sha256"), said);
+    for reference in ["v1", "main", id, "v1.2.3"] {
+        release.runner.set("github.action_ref", reference);
+        release.runner.run().fails(2).stdout_has(&format!("{reference} of this action comes with no release"));
     }
-    runner.set("github.action_path", action.to_str().unwrap());
-    let known = action.join("hooks/action/release");
-    let other = "0".repeat(64);
-    let id = "0123456789012345678901234567890123456789";
     for (digests, expected) in [
         (format!("{other}  {ARCHIVE}\n"), "has the SHA-256"),
         (format!("{digest}  other-{ARCHIVE}\n"), "no digest of"),
         (format!("{digest}  {ARCHIVE}.sig\n"), "no digest of"),
     ] {
-        fs::write(&known, format!("v1.2.3\n{digests}")).unwrap();
+        release.knows(&digests);
         for reference in ["v1", "main", id, "v1.2.3"] {
-            runner.set("github.action_ref", reference);
-            runner.run().fails(2).stdout_has(expected);
+            for install in ["release", "auto"] {
+                // An unexpected digest must not lead to a fallback.
+                release.runner.set("inputs.install", install);
+                release.runner.set("github.action_ref", reference);
+                release.runner.run().fails(2).stdout_has(expected);
+            }
         }
     }
-    fs::write(&known, format!("v1.2.3\n{digest}  {ARCHIVE}\n")).unwrap();
-    runner.set("github.action_ref", "v1");
-    // The server does not say what the digest is.
-    runner.run().success().stdout_has("released");
+    release.knows(&format!("{digest}  {ARCHIVE}\n"));
+    release.runner.set("github.action_ref", "v1.2.4");
+    release.runner.run().fails(2).stdout_has("comes with the release v1.2.3: use it at v1.2.3");
+    release.runner.set("github.action_ref", "v1.2.3");
+    release.runner.set("inputs.sha256", &other);
+    release.runner.run().fails(2).stdout_has("has the SHA-256");
+    release.runner.set("inputs.sha256", "");
+    release.runner.run().success().stdout_has("released");
+    let _ = fs::remove_dir_all(release.runner.sandbox.path("runner/git-kustomize-localize"));
+    release.runner.set("github.action_ref", "v1");
+    release.runner.run().success().stdout_has("released");
 }
 
 #[test]
