@@ -8,6 +8,7 @@ mod licenses;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::UNIX_EPOCH;
 
 use clap::Args;
 
@@ -49,8 +50,8 @@ pub(super) struct Sbom {
     name: String,
     /// The commit, or the digest of the lock of a directory.
     subject: Digest,
-    /// The date of `SOURCE_DATE_EPOCH`, as RFC 3339 writes it.
-    created: Option<String>,
+    /// When what it is about was made, or the date of `SOURCE_DATE_EPOCH`, as RFC 3339 writes it.
+    created: String,
     components: Vec<Component>,
     /// What could not be built to look for images.
     not_built: Vec<Failure>,
@@ -59,7 +60,7 @@ pub(super) struct Sbom {
 impl SbomArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let here = LocalRepo::discover_offline()?.map(Rc::new);
-        let created = created()?;
+        let given = given_date()?;
         let directory = super::verify::directory(self.rev.as_deref(), here.as_deref())?;
         if self.images && (directory.is_some() || output.format == Format::Slsa) {
             return Err(Failure::new("`--images` is for commits, and not in `slsa`").into());
@@ -70,6 +71,9 @@ impl SbomArgs {
             let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
             let name = lock.target.clone().unwrap_or_else(|| path::name(directory).to_owned());
             let components = components(Rc::new(tree), &[(String::new(), lock)], BTreeMap::new())?;
+            let written = Path::new(directory).join(LOCK_NAME).metadata().and_then(|lock| lock.modified()).ok();
+            let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            let created = date(given.or(written.map(|age| age.as_secs())).unwrap_or_default());
             return Ok(Box::new(Sbom { name, subject, created, components, not_built: Vec::new() }));
         }
         let here = here.map_or_else(repository_offline, Ok)?;
@@ -87,6 +91,10 @@ impl SbomArgs {
             if self.images { images::run_by(&here, &id.commit, &self.with, output.quiet)? } else { Default::default() };
         let components = components(Rc::new(tree), &locks, images)?;
         let name = here.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
+        let created = date(match given {
+            Some(given) => given,
+            None => committed(&here, &id.commit)?,
+        });
         let subject = Digest::GitCommit(id.commit);
         Ok(Box::new(Sbom { name, subject, created, components, not_built }))
     }
@@ -127,17 +135,29 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> 
     Ok(all)
 }
 
-/// Returns the date that reproducible builds are given.
-fn created() -> Result<Option<String>> {
+/// Returns the date that reproducible builds are given, in seconds.
+fn given_date() -> Result<Option<u64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else {
         return Ok(None);
     };
     let seconds = text.to_str().and_then(|text| text.parse::<u32>().ok());
-    let Some(seconds) = seconds else {
-        return Err(Failure::new("`SOURCE_DATE_EPOCH` is not a number of seconds"));
-    };
-    let date = gix::date::Time::new(i64::from(seconds), 0).format_or_unix(gix::date::time::format::ISO8601_STRICT);
-    Ok(Some(date.replace("+00:00", "Z")))
+    seconds
+        .map(|seconds| Some(seconds.into()))
+        .ok_or_else(|| Failure::new("`SOURCE_DATE_EPOCH` is not a number of seconds"))
+}
+
+/// Returns when a commit was made, in seconds.
+fn committed(here: &LocalRepo, commit: &str) -> Result<u64> {
+    let bytes = here.object("commit", commit)?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().take_while(|line| !line.is_empty()).find(|line| line.starts_with("committer "));
+    let seconds = line.and_then(|line| line.rsplit(' ').nth(1)?.parse().ok());
+    seconds.ok_or_else(|| Failure::new(format!("the commit {commit} has no date")))
+}
+
+fn date(seconds: u64) -> String {
+    let time = gix::date::Time::new(i64::try_from(seconds).unwrap_or_default(), 0);
+    time.format_or_unix(gix::date::time::format::ISO8601_STRICT).replace("+00:00", "Z")
 }
 
 impl Json for Sbom {

@@ -76,6 +76,16 @@ impl Component {
         }
     }
 
+    /// Returns who offers it: of a forge the owner, else the host.
+    pub(super) fn supplier(&self) -> Option<String> {
+        let url = Url::parse(self.location.as_ref()?.trim_start_matches("git+")).ok()?;
+        let owner = || url.path_segments()?.next().filter(|owner| !owner.is_empty()).map(str::to_owned);
+        match url.host_str()? {
+            "github.com" | "gitlab.com" | "raw.githubusercontent.com" => owner(),
+            host => Some(host.to_owned()),
+        }
+    }
+
     /// Returns its licences as an SPDX expression.
     pub(super) fn license(&self) -> Option<String> {
         let all: Vec<&str> = self.licenses.iter().copied().collect();
@@ -234,8 +244,15 @@ pub(super) fn of_image(image: &str, run_by: BTreeSet<String>) -> Component {
         Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
         _ => (name, None),
     };
+    // What a container runtime makes of a short name.
+    let registry = name.split_once('/').map(|(first, _)| first);
+    let written_out = match registry {
+        Some(first) if first.contains(['.', ':']) || first == "localhost" => name.to_owned(),
+        Some(_) => format!("docker.io/{name}"),
+        None => format!("docker.io/library/{name}"),
+    };
     let qualifiers: Vec<(&str, &str)> =
-        tag.map(|tag| ("tag", tag)).into_iter().chain([("repository_url", name)]).collect();
+        tag.map(|tag| ("tag", tag)).into_iter().chain([("repository_url", &*written_out)]).collect();
     let hex = digest.and_then(|digest| digest.strip_prefix("sha256:"));
     Component {
         name: name.to_owned(),

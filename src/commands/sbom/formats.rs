@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use super::Sbom;
 use super::component::Component;
 use crate::message::failure::Failure;
-use crate::record::Digest;
+use crate::record::{Digest, sha256_hex};
 use crate::reference::Upstream;
 
 const TOOL: &str = env!("CARGO_PKG_NAME");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-const HOME: &str = env!("CARGO_PKG_REPOSITORY");
-/// What SPDX says where nothing is known, and for a date that it asks for and nobody gave.
+/// The program, by its package URL.
+const HOME: &str = concat!("pkg:cargo/", env!("CARGO_PKG_NAME"));
+/// What SPDX says where nothing is known.
 const UNKNOWN: &str = "NOASSERTION";
-const EPOCH: &str = "1970-01-01T00:00:00Z";
 
 impl Sbom {
     /// Returns what each document calls what it is about, and below it each component.
@@ -66,6 +66,11 @@ impl Sbom {
                 "purl": component.purl,
                 "hashes": hash,
                 "licenses": license.map(|expression| [json!({ "expression": expression })]),
+                "supplier": component.supplier().map(|name| json!({ "name": name })),
+                "externalReferences": component.location.as_ref().map(|url| {
+                    let kind = if url.starts_with("git+") { "vcs" } else { "distribution" };
+                    [json!({ "type": kind, "url": url })]
+                }),
                 "properties": properties.collect::<Vec<_>>(),
             })
         });
@@ -101,6 +106,7 @@ impl Sbom {
                 "SPDXID": spdx_id(&id),
                 "name": component.name,
                 "versionInfo": component.version,
+                "supplier": component.supplier().map(|name| format!("Organization: {name}")),
                 "downloadLocation": component.location.as_deref().unwrap_or(UNKNOWN),
                 "filesAnalyzed": false,
                 "checksums": checksum,
@@ -131,14 +137,17 @@ impl Sbom {
         for (from, all) in self.dependencies() {
             relationships.extend(all.iter().map(|to| related(&from, "DEPENDS_ON", to)));
         }
+        // Of one document alone: with images, or after a change of ours, it is another one.
+        let digest = sha256_hex(json!([packages, relationships, self.created, VERSION]).to_string().as_bytes());
+        let namespace = format!("https://spdx.org/spdxdocs/{TOOL}-{}-{digest}", self.subject.hex());
         compact(json!({
             "spdxVersion": "SPDX-2.3",
             "dataLicense": "CC0-1.0",
             "SPDXID": spdx_id("DOCUMENT"),
             "name": self.name,
-            "documentNamespace": format!("{HOME}/sbom/{}", self.subject.hex()),
+            "documentNamespace": namespace,
             "creationInfo": {
-                "created": self.created.as_deref().unwrap_or(EPOCH),
+                "created": self.created,
                 "creators": [format!("Tool: {TOOL}-{VERSION}")],
             },
             "packages": packages,
@@ -162,7 +171,7 @@ impl Sbom {
             "predicateType": "https://slsa.dev/provenance/v1",
             "predicate": {
                 "buildDefinition": {
-                    "buildType": format!("{HOME}/localize/v1"),
+                    "buildType": format!("{HOME}#localize/v1"),
                     "externalParameters": { "repository": self.name },
                     "resolvedDependencies": dependencies,
                 },

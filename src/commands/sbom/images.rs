@@ -72,7 +72,7 @@ fn collect(value: &Value, images: &mut BTreeSet<String>) {
             for name in ["containers", "initContainers", "ephemeralContainers"] {
                 let containers = fields.get(name).and_then(Value::as_sequence).into_iter().flatten();
                 let named = containers.filter_map(|container| container.get("image")?.as_str());
-                images.extend(named.filter(|image| !image.is_empty()).map(str::to_owned));
+                images.extend(named.map(str::trim).filter(|image| !image.is_empty()).map(str::to_owned));
             }
             fields.values().for_each(|field| collect(field, images));
         }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn images_are_those_of_containers_at_any_depth() {
         let output = b"kind: CronJob
-spec: {jobTemplate: {spec: {template: {spec: {initContainers: [{image: a:1}], containers: [{image: b}, {name: none}, {image: ''}]}}}}}
+spec: {jobTemplate: {spec: {template: {spec: {initContainers: [{image: a:1}], containers: [{image: b}, {name: none}, {image: ''}, {image: ' '}]}}}}}
 ---
 kind: List
 items:

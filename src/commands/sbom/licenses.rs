@@ -7,6 +7,9 @@ const KNOWN: &str = include_str!("licenses.sha256");
 
 /// Returns the SPDX identifier of a text that is one licence and nothing else.
 pub(super) fn identify(text: &str) -> Option<&'static str> {
+    if text.lines().any(has_terms) {
+        return None;
+    }
     let digest = sha256_hex(words(text).as_bytes());
     KNOWN.lines().find_map(|line| line.strip_prefix(&*digest)).map(str::trim_start)
 }
@@ -15,10 +18,11 @@ pub(super) fn identify(text: &str) -> Option<&'static str> {
 fn words(text: &str) -> String {
     let text = text.to_lowercase();
     let lines = text.lines().map(str::trim).filter(|line| !is_notice(line));
-    let words = lines.flat_map(|line| line.split(|c: char| !matches!(c, 'a'..='z' | '0'..='9')));
+    let words = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// Returns whether a line says whose something is, since when.
 fn is_notice(line: &str) -> bool {
     let holder = line.strip_prefix("copyright").map(str::trim_start);
     let is_holder = |rest: &str| rest.starts_with("the ") || rest.starts_with(['(', '©', '[', '{', '<']);
@@ -26,6 +30,19 @@ fn is_notice(line: &str) -> bool {
         || line.starts_with(['©'])
         || line.starts_with("(c)")
         || holder.is_some_and(|rest| is_holder(rest) || rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Words of a line that grants or forbids something.
+const TERMS: [&str; 12] =
+    ["may", "must", "shall", "not", "no", "use", "used", "only", "except", "provided", "license", "licence"];
+
+/// Returns whether a line that says whose something is says more than that.
+fn has_terms(line: &str) -> bool {
+    let line = line.trim().to_lowercase();
+    // Of the Apache License itself.
+    is_notice(&line)
+        && !line.starts_with("(c) you must retain")
+        && line.split(|c: char| !c.is_alphanumeric()).any(|word| TERMS.contains(&word))
 }
 
 #[cfg(test)]
@@ -49,5 +66,16 @@ mod tests {
         assert_eq!(identify(&format!("{MIT}\nYou may not sell it.")), None);
         assert_eq!(identify(&MIT.replace("without restriction", "with restriction")), None);
         assert_eq!(identify(""), None);
+        for more in
+            ["Не для продажи", "不得出售", "Copyright 2020 A. You may not sell it.", "(c) B, for private use only"]
+        {
+            assert_eq!(identify(&format!("{MIT}\n{more}\n")), None, "{more}");
+        }
+        for notice in [
+            "Copyright (c) 2014-2020 Jürgen Müller <j@example.com>, et al.",
+            "© 2020 The Authors. All rights reserved.",
+        ] {
+            assert_eq!(identify(&format!("{notice}\n{MIT}")), Some("MIT"), "{notice}");
+        }
     }
 }

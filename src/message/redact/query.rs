@@ -4,6 +4,7 @@ use percent_encoding::percent_decode_str;
 
 use super::HIDDEN;
 use super::token::is_known_token;
+use crate::record::is_object_id;
 
 /// Keys that are secret as a whole: of signed URLs (Azure, CloudFront, Google), and usual short names.
 #[rustfmt::skip]
@@ -63,8 +64,13 @@ fn is_secret_value(value: &str) -> bool {
     is_known_token(&value) || holds_userinfo(&value)
 }
 
-/// Returns whether a value may itself hold a URL or an scp-like text with a password.
+/// Returns whether a value may itself hold a URL or an scp-like text with a password. A commit after the last `@` is no
+/// host.
 fn holds_userinfo(value: &str) -> bool {
+    let value = match value.rsplit_once('@') {
+        Some((before, commit)) if is_object_id(commit) => before,
+        _ => value,
+    };
     let before = value.rsplit_once('@').map(|(before, _)| before);
     before.is_some_and(|before| before.contains(':'))
 }

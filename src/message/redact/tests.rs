@@ -104,6 +104,11 @@ fn queries() {
         ),
         ("u=https://a:hunter2@h/", "u=REDACTED"),
         ("path=https%3A%2F%2Fa%3Ahunter2%40h", "path=REDACTED"),
+        (
+            "vcs_url=git%2Bhttps:%2F%2Fh:8080%2Fo%2Fr%400123456789abcdef0123456789abcdef01234567",
+            "vcs_url=git%2Bhttps:%2F%2Fh:8080%2Fo%2Fr%400123456789abcdef0123456789abcdef01234567",
+        ),
+        ("u=https:%2F%2Fa:hunter2%40h%2Fr%400123456789abcdef0123456789abcdef01234567", "u=REDACTED"),
         ("u=https%253A%252F%252Fa%253Ahunter2%2540h", "u=REDACTED"),
         ("u=https://a:hun&ter2@h/&x=1", "u=REDACTED&REDACTED&x=REDACTED"),
         ("token=REDACTED", "token=REDACTED"),

@@ -85,6 +85,9 @@ fn a_component_says_what_it_is_and_under_which_licence() {
     assert_eq!(licensed["version"], commit);
     assert_eq!(licensed["purl"], format!("pkg:github/acme/licensed@{commit}"));
     assert_eq!(licensed["licenses"][0]["expression"], "MIT");
+    assert_eq!(licensed["supplier"]["name"], "acme");
+    let url = format!("git+https://github.com/acme/licensed@{commit}");
+    assert_eq!(licensed["externalReferences"][0], serde_json::json!({ "type": "vcs", "url": url }));
     assert!(component(&document, "acme/other").get("licenses").is_none());
     let file = component(&document, "app.yaml");
     assert_eq!(file["hashes"][0]["alg"], "SHA-256");
@@ -112,10 +115,13 @@ fn a_component_says_what_it_is_and_under_which_licence() {
 }
 
 #[test]
-fn a_date_comes_from_the_environment_alone() {
+fn a_date_is_that_of_the_commit_or_of_the_environment() {
     let world = world();
     let dated = |format: &str| sbom(&world.work, "main", format);
-    assert!(!dated("cyclonedx").contains("timestamp"));
+    let day = world.work.git(&["show", "-s", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", "main"]);
+    for (format, name) in [("cyclonedx", "timestamp"), ("spdx", "created"), ("slsa", "finishedOn")] {
+        assert!(dated(format).contains(&format!("\"{name}\": \"{}\"", day.trim())), "{day} {}", dated(format));
+    }
     world.sandbox.set("SOURCE_DATE_EPOCH", "1700000000");
     assert!(dated("cyclonedx").contains("\"timestamp\": \"2023-11-14T22:13:20Z\""));
     assert!(dated("spdx").contains("\"created\": \"2023-11-14T22:13:20Z\""));
@@ -178,7 +184,7 @@ fn images_come_with_what_runs_them() {
             "pkg:oci/side?repository_url=localhost:5000/side",
             "Flux Kustomization web (clusters/web.yaml:1)",
         ),
-        ("nginx", "pkg:oci/nginx?repository_url=nginx&tag=2", "next"),
+        ("nginx", "pkg:oci/nginx?repository_url=docker.io/library/nginx&tag=2", "next"),
     ] {
         let image = component(&document, name);
         assert_eq!((&image["purl"], &image["type"]), (&Value::from(purl), &Value::from("container")));
