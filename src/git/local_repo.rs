@@ -8,7 +8,7 @@ mod worktrees;
 pub(crate) use files::{Side, Staged};
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -57,6 +57,8 @@ pub struct LocalRepo {
     settings: OnceCell<Vec<Setting>>,
     /// The commits that were asked for, by their ids.
     commits: RefCell<HashMap<String, CommitId>>,
+    /// Where histories of two commits meet, by their ids.
+    merge_bases: RefCell<BTreeMap<BTreeSet<String>, Option<String>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +109,7 @@ impl LocalRepo {
             may_fetch: true,
             settings: OnceCell::new(),
             commits: RefCell::default(),
+            merge_bases: RefCell::default(),
         }))
     }
 
@@ -180,11 +183,20 @@ impl LocalRepo {
 
     /// Returns a merge base of two commits; none where their histories have nothing in common here.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
-        let output = run(self.command().args(["merge-base", one, other]), None)?;
-        match output.status.code() {
-            Some(1) => Ok(None),
-            _ => Ok(Some(text(done(output)?)?.trim_end().to_owned())),
+        let pair = BTreeSet::from([one.to_owned(), other.to_owned()]);
+        if let Some(known) = self.merge_bases.borrow().get(&pair) {
+            return Ok(known.clone());
         }
+        let output = run(self.command().args(["merge-base", one, other]), None)?;
+        let found = match output.status.code() {
+            Some(1) => None,
+            _ => Some(text(done(output)?)?.trim_end().to_owned()),
+        };
+        // What a name stands for may change.
+        if pair.iter().all(|id| is_object_id(id)) {
+            self.merge_bases.borrow_mut().insert(pair, found.clone());
+        }
+        Ok(found)
     }
 
     /// Returns how many commits are in the history of `new` and not in that of `old`; none where that is not here.
