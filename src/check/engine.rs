@@ -2,6 +2,7 @@
 
 mod artifact_ignored;
 mod directory_app;
+mod links;
 mod scanned_file;
 
 use super::Context;
@@ -30,6 +31,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings.extend(artifact_ignored::find(context));
     findings.extend(scanned_file::find(context));
     findings.extend(directory_app::find(context));
+    findings.extend(links::find(context));
     findings
 }
 

@@ -1,0 +1,71 @@
+//! Argo CD makes nothing of a repository that holds a link out of it, wherever that is.
+
+use crate::check::Context;
+use crate::message::failure::Result;
+use crate::message::finding::{Finding, Rule};
+use crate::message::redact::visible;
+use crate::targets::Engine;
+use crate::tree::{Entry, path};
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let argo = context.deployed.here.iter().filter(|one| one.target.engine == Engine::ArgoCd).count();
+    if argo == 0 || !context.input.paths.is_empty() {
+        return Vec::new();
+    }
+    let links = context.looked(out_of_bounds(context)).unwrap_or_default().into_iter();
+    let findings = links.map(|(link, target)| {
+        let message = format!(
+            "the link leads out of the repository, to `{}`: Argo CD refuses all {argo} of its targets here for that",
+            visible(&target)
+        );
+        let help = vec!["put a copy of what it leads to in its place, or a relative link that stays inside".to_owned()];
+        Finding { span: None, ..context.at_place(Rule::Engine, &link, (1, 1), message, help) }
+    });
+    findings.collect()
+}
+
+/// Returns every link that is absolute, or leaves the repository on its way, with what it says. As Argo CD finds them
+/// (`CheckOutOfBoundsSymlinks`): by their texts, whether they lead to something or not.
+fn out_of_bounds(context: &Context<'_>) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for link in context.tree.below("")? {
+        if context.tree.entry(&link)? != Some(Entry::Link) {
+            continue;
+        }
+        let target = String::from_utf8_lossy(&context.tree.read(&link)?).into_owned();
+        if target.starts_with('/') || path::resolve(path::parent(&link), &target).is_none() {
+            found.push((link, target));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Scene, argo, flux, source};
+
+    #[test]
+    fn a_link_out_of_the_repository_stops_argo_cd() {
+        for (link, target, is_out) in [
+            ("docs/a", "/etc/hosts", true),
+            ("docs/a", "../../elsewhere", true),
+            ("docs/a", "../../fleet/docs", true),
+            ("docs/a", "../apps", false),
+            ("a", "..", true),
+            ("a", "gone/../b", false),
+        ] {
+            for (object, is_argo) in [(argo("path: apps"), true), (flux("apps"), false)] {
+                let mut scene = Scene::default()
+                    .file("clusters/source.yaml", &source(""))
+                    .file("clusters/a.yaml", &object)
+                    .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
+                    .file("apps/x.yaml", "");
+                scene.tree.link(link, target);
+                let found = scene.find(Rule::Engine);
+                assert_eq!(found.len(), usize::from(is_out && is_argo), "{target} {found:?}");
+                assert!(found.iter().all(|one| one.path == link && one.message.contains(target)), "{found:?}");
+            }
+        }
+    }
+}
