@@ -26,7 +26,7 @@ pub struct GitTree {
     /// The paths of an index that are not merged yet: they are there, but cannot be read. None of a commit.
     unmerged: Option<Rc<BTreeSet<String>>>,
     followed: RefCell<BTreeSet<String>>,
-    all: RefCell<Option<Rc<Vec<(String, Item)>>>>,
+    all: RefCell<Option<Listed>>,
     /// The files as they are stored, where these are as a checkout gives them.
     stored: Option<(Rc<GitTree>, Conversion)>,
 }
@@ -155,7 +155,7 @@ impl GitTree {
     }
 
     /// Returns everything in the tree, which is listed once.
-    fn all(&self) -> Result<Rc<Vec<(String, Item)>>> {
+    fn all(&self) -> Result<Listed> {
         if let Some(all) = &*self.all.borrow() {
             return Ok(all.clone());
         }
@@ -273,6 +273,9 @@ impl Tree for GitTree {
         }))
     }
 }
+
+/// Everything in a tree that is no directory, by its path.
+type Listed = Rc<Vec<(String, Item)>>;
 
 /// The directories of an index by their paths, each with an id that no object has: its number.
 type Index<'a> = BTreeMap<&'a str, (ObjectId, Directory)>;
