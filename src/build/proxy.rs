@@ -104,6 +104,14 @@ impl Served {
         self.files.keys().chain(&self.repositories).any(|key| is_direct(key))
     }
 
+    /// Returns whether a file of such a host lies below a URL: as no build gets it through the proxy, kustomize takes it for
+    /// a part of a repository there.
+    pub(super) fn is_asked_directly_below(&self, url: &str) -> bool {
+        let Some(above) = Url::parse(url).ok().as_ref().and_then(key) else { return false };
+        let is_below = |file: &String| file.strip_prefix(&above).is_some_and(|rest| rest.starts_with('/'));
+        is_direct(url) && self.files.keys().any(is_below)
+    }
+
     /// Returns how TLS begins as a host.
     fn tls(&self, host: &str) -> io::Result<Arc<ServerConfig>> {
         let mut hosts = locked(&self.hosts);

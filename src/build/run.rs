@@ -122,12 +122,13 @@ impl Building<'_> {
         // What is no file is asked of git, too.
         let mut calls = stand_in::refused(&bin);
         calls.retain(|call| !refused.iter().any(|url| call.split(' ').any(|word| word == url)));
-        refused.extend(calls);
-        if let Files::Served { served, .. } = files
-            && !served.is_asked_directly()
-        {
-            refused.extend(direct(&said).filter(|_| refused.is_empty()));
+        if let Files::Served { served, .. } = files {
+            calls.retain(|call| !call.split(' ').any(|word| served.is_asked_directly_below(word)));
+            if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
+                refused.extend(direct(&said));
+            }
         }
+        refused.extend(calls);
         Ok(Build { success: output.status.success(), stdout: output.stdout, said, refused })
     }
 }
