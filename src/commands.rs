@@ -32,7 +32,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum as _};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -183,7 +183,7 @@ pub(crate) fn run() -> ExitCode {
 
 /// Returns what to say where a command has no output in a format.
 fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
-    let is_there = match format {
+    let has = |format: Format| match format {
         Format::Human => true,
         // What it prints is that of kustomize.
         Format::Json => !matches!(command, Some(Command::Build(_))),
@@ -191,7 +191,9 @@ fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
         Format::Markdown => matches!(command, Some(Command::Diff(_))),
         Format::Cyclonedx | Format::Spdx | Format::Slsa => matches!(command, Some(Command::Sbom(_))),
     };
-    (!is_there).then(|| Failure::new("this command has no such format").hint("leave `--format` out"))
+    let all = Format::value_variants().iter().filter(|one| has(**one)).filter_map(Format::to_possible_value);
+    let all: Vec<String> = all.map(|one| one.get_name().to_owned()).collect();
+    (!has(format)).then(|| Failure::new(format!("this command has no such format: it has {}", all.join(", "))))
 }
 
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.

@@ -8,16 +8,23 @@ use super::{COPY, PAGES};
 use crate::message::failure::{Failure, nearest};
 
 /// Other words for what a command does: those of other programs, and options of one command that are given to another.
-const OTHER_WORDS: [(&str, &str); 9] = [
+const OTHER_WORDS: [(&str, &str); 16] = [
     ("base", "check --base"),
+    ("config", "help configuration"),
     ("copy", COPY),
+    ("fix", "lock"),
+    ("force", "branch --overwrite"),
     ("install", "hook install"),
+    ("json", "check --format json"),
     ("lint", "check"),
     ("list", "tree"),
     ("localize", COPY),
+    ("man", "generate man"),
     ("push", "branch --push"),
     ("staged", "check --staged"),
+    ("sync", "branch"),
     ("upgrade", "update"),
+    ("version", "--version"),
 ];
 
 /// Returns the command that a word stands for.

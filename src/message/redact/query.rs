@@ -4,7 +4,6 @@ use percent_encoding::percent_decode_str;
 
 use super::HIDDEN;
 use super::token::is_known_token;
-use crate::record::is_object_id;
 
 /// Keys that are secret as a whole: of signed URLs (Azure, CloudFront, Google), and usual short names.
 #[rustfmt::skip]
@@ -68,7 +67,7 @@ fn is_secret_value(value: &str) -> bool {
 /// host.
 fn holds_userinfo(value: &str) -> bool {
     let value = match value.rsplit_once('@') {
-        Some((before, commit)) if is_object_id(commit) => before,
+        Some((before, id)) if matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) => before,
         _ => value,
     };
     let before = value.rsplit_once('@').map(|(before, _)| before);
