@@ -66,3 +66,24 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     error.remove(ContextKind::Usage);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::commands::Cli;
+
+    #[test]
+    fn what_is_meant_can_be_typed() {
+        for (other, command) in OTHER_WORDS.into_iter().filter(|(_, command)| *command != COPY) {
+            let first = command.split(' ').next().unwrap_or_default();
+            assert!(first == "--version" || PAGES.iter().any(|(name, _)| *name == first), "{other}");
+            let parsed = Cli::try_parse_from(["git-kustomize-localize"].into_iter().chain(command.split(' ')));
+            let kind = parsed.err().map(|error| error.kind());
+            let is_unknown = matches!(kind, Some(ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand));
+            assert!(!is_unknown, "{other}: {command}: {kind:?}");
+            assert!(PAGES.iter().all(|(name, _)| *name != other), "{other} is a command");
+        }
+    }
+}
