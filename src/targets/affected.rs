@@ -9,14 +9,14 @@ mod deployed;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::{Target, Targets, Unread, flux_objects};
+use super::{Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, RootInputs};
-use crate::graph::{Explored, Graph, RootId, reach};
+use crate::graph::{Explored, FileId, Graph, RootId, reach};
 use crate::message::failure::Result;
 use crate::reference::Upstream;
 use crate::tree::path;
@@ -106,12 +106,15 @@ pub(crate) fn affected(
     let before = changes.old.kustomizations()?.into_iter().map(|place| path::parent(&place).to_owned());
     let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();
     let (graph, targets) = (&is.0.graph, &is.1);
-    let causes = Causes::of(graph, changes)?;
+    let hidden = hidden(&is.0);
+    let causes = Causes::of(graph, changes, &hidden)?;
+    let is_shown = |root: &RootId| directories.contains(&graph.roots[*root].directory);
+    let shown = hidden.iter().filter(|(root, _)| is_shown(root)).map(|(_, unread)| unread);
     let mut affected = Affected {
         targets: causes.targets(config, &was.1, targets)?,
         targets_total: targets.targets.len(),
         unbuilt: targets.targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
-        unread: targets.unread.clone(),
+        unread: targets.unread.iter().chain(shown).cloned().collect(),
         directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()
     };
@@ -129,6 +132,24 @@ pub(crate) fn affected(
     }
     affected.roots.sort();
     Ok(affected)
+}
+
+/// Returns the roots of the tree that are not read whole, so that they may name more than is known.
+fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
+    let graph = &explored.graph;
+    let flux = flux_objects(explored);
+    let files: BTreeMap<FileId, RootId> =
+        graph.own_roots().into_values().map(|root| (graph.roots[root].file, root)).collect();
+    let troubles = explored.troubles.iter().filter(|trouble| trouble.kind.hides_references());
+    let hidden = troubles.filter_map(|trouble| {
+        let file = graph.file_at(trouble.at).filter(|file| !flux.contains(file))?;
+        let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;
+        let message = "it may name more than is known: git kustomize-localize check";
+        let path = graph.own_path(file)?.to_owned();
+        let unread = Unread { file: path, line: 0, message: message.to_owned(), why: Why::Invalid };
+        Some((root, unread))
+    });
+    hidden.collect()
 }
 
 /// Returns those of some directories with a root that no other one names, among those that the configuration does not
@@ -154,13 +175,20 @@ struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    fn of(graph: &'a Graph, changes: &'a Changes) -> Result<Causes<'a>> {
+    /// Of a root that is not read whole, everything in its directory counts.
+    fn of(graph: &'a Graph, changes: &'a Changes, hidden: &BTreeMap<RootId, Unread>) -> Result<Causes<'a>> {
         let mut users = vec![Vec::new(); graph.roots.len()];
         let mut of_roots = Vec::new();
         for root in 0..graph.roots.len() {
             let RootInputs { own, roots } = graph.inputs(root)?;
             roots.into_iter().for_each(|below| users[below].push(root));
-            of_roots.push(changes.first_of(&own)?);
+            let mut cause = changes.first_of(&own)?;
+            if cause.is_none() && hidden.contains_key(&root) {
+                let directory = &graph.roots[root].directory;
+                let whole = [directory.clone()];
+                cause = changes.first_of(&inputs::of_no_root(&*changes.new, directory, &whole)?)?;
+            }
+            of_roots.push(cause);
         }
         for root in 0..graph.roots.len() {
             let cause = of_roots[root].clone();

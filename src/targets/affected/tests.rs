@@ -455,7 +455,7 @@ fn random_worlds_are_compared_exactly() {
         let changes =
             Changes::among(old_tree.clone(), new_tree.clone(), old.keys().chain(new.keys()).cloned()).unwrap();
         let explored = explore_all(new_tree.clone()).unwrap();
-        let causes = Causes::of(&explored.graph, &changes).unwrap();
+        let causes = Causes::of(&explored.graph, &changes, &super::hidden(&explored)).unwrap();
         let of = |tree: &Rc<dyn Tree>| -> BTreeSet<String> {
             let places = tree.kustomizations().unwrap();
             places.iter().map(|place| path::parent(place).to_owned()).collect()
@@ -526,4 +526,28 @@ fn what_is_gone_counts_where_something_deployed_it_alone() {
         panic!()
     };
     assert_eq!(gone, "Removed a a");
+}
+
+#[test]
+fn what_is_not_read_whole_is_said_and_counts_with_all_of_its_directory() {
+    for (text, is_hidden) in
+        [("resources: !!seq [map.yaml]\n", true), ("resources: [map.yaml\n", true), ("resources: [x.yaml]\n", false)]
+    {
+        let with = |map: &str| {
+            let files = [
+                ("a/kustomization.yaml", text),
+                ("a/x.yaml", MAP),
+                ("a/map.yaml", map),
+                ("over/kustomization.yaml", "resources: [../a]\n"),
+                ("b/kustomization.yaml", "namePrefix: b-\n"),
+            ];
+            world(&files)
+        };
+        let found = compared(&with(MAP), &with(&MAP.replace("map", "other")));
+        let expected: &[&str] = if is_hidden { &["Changed over a/map.yaml"] } else { &[] };
+        assert_eq!(told(&found), expected, "{text}");
+        let unread: Vec<&str> = found.unread.iter().map(|one| one.file.as_str()).collect();
+        let expected: &[&str] = if is_hidden { &["a/kustomization.yaml"] } else { &[] };
+        assert_eq!(unread, expected, "{text}");
+    }
 }
