@@ -24,7 +24,7 @@ mod upstream;
 mod url_parts;
 mod web_page;
 
-pub(crate) use classify::{has_git_marker, is_remote_file, unsupported_scheme};
+pub(crate) use classify::{has_git_marker, is_remote_file, is_url, unsupported_scheme};
 pub(crate) use file_url::{file_pin, looks_like_file};
 pub(crate) use localized_path::default_new_dir;
 pub(crate) use pin::Pin;

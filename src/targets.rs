@@ -63,7 +63,6 @@ pub(crate) use argo::{exclusion, override_files};
 pub use identity::Identity;
 use ignore::Ignores;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
-pub(crate) use place::is_url;
 pub(crate) use read_paths::{generate_paths, inputs};
 pub(crate) use scan::{candidates, is_searched};
 pub(crate) use settle::readers;

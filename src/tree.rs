@@ -12,8 +12,11 @@ pub(crate) mod recorded;
 
 use std::rc::Rc;
 
+use memchr::memmem::Finder;
+
 use crate::message::failure::Result;
 use crate::os::limits::{PATH, PATHS};
+use crate::os::parallel::{meanwhile, processors, side_by_side};
 
 /// What a tree holds at a path, the last component not followed if it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +143,32 @@ fn files_below<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<Vec<String
     }
     found.sort();
     Ok(found)
+}
+
+/// Begins to find out for each of some things whether what it holds has one of these marks, `share` of them at once by a
+/// thread. `reader` makes what reads for one share: it is given one, and what tells of its bytes.
+fn hold<T, R, F>(
+    all: Vec<T>,
+    share: usize,
+    marks: &[&'static [u8]],
+    reader: F,
+) -> impl FnOnce() -> Vec<bool> + use<T, R, F>
+where
+    T: Sync + Send + 'static,
+    R: FnMut(&T, &dyn Fn(&[u8]) -> bool) -> bool,
+    F: Fn() -> R + Sync + Send + 'static,
+{
+    let marks = marks.to_vec();
+    meanwhile(move || {
+        let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
+        let is_marked = |bytes: &[u8]| finders.iter().any(|finder| finder.find(bytes).is_some());
+        let shares: Vec<&[T]> = all.chunks(share).collect();
+        let held = side_by_side(&shares, processors(), |_, share| {
+            let mut holds = reader();
+            share.iter().map(|one| holds(one, &is_marked)).collect::<Vec<bool>>()
+        });
+        held.concat()
+    })
 }
 
 /// Does what [`Tree::files_with`] promises, file by file.

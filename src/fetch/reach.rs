@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use url::{Host, Url};
 
@@ -73,6 +73,8 @@ pub(super) struct Reach {
     remote_git: RemoteGit,
     allow_private: bool,
     named: Mutex<HashSet<String>>,
+    /// Whether git shows a client certificate to every host, once that is asked.
+    has_certificate: OnceLock<bool>,
 }
 
 impl Reach {
@@ -113,6 +115,19 @@ impl Reach {
         }
     }
 
+    /// Refuses to let git show a client certificate to a host that only an upstream names: no option takes one back.
+    fn refuse_certificate(&self, url: &str) -> Result<()> {
+        let host = Url::parse(url).ok().filter(|url| url.scheme() == "https");
+        let host = host.and_then(|url| url.host_str().map(str::to_owned));
+        let has_one = || *self.has_certificate.get_or_init(|| self.remote_git.has_certificate());
+        let Some(host) = host.filter(|_| has_one()) else { return Ok(()) };
+        Err(Failure::new(format!(
+            "{} is refused: only an upstream names {host}, and git would show it the client certificate of `http.sslCert`",
+            redact::url(url)
+        ))
+        .hint("set it for the hosts that it is for: git config --global http.https://HOST/.sslCert FILE"))
+    }
+
     /// Returns git as it may speak to a URL: without logins where the user does not name the host, and connecting to the
     /// addresses that were judged alone, as the name may stand for others as soon as git asks. What the user's
     /// `insteadOf` sends elsewhere goes where the user says.
@@ -121,7 +136,7 @@ impl Reach {
         let mut git = self.remote_git.clone();
         if !access.named {
             refuse_default_login(url)?;
-            refuse_certificate(&git, url)?;
+            self.refuse_certificate(url)?;
             git = git.anonymous();
         }
         if access.anywhere || git.rewritten(url) != url {
@@ -162,18 +177,6 @@ fn refuse_default_login(url: &str) -> Result<()> {
         redact::url(url)
     ))
     .hint(format!("if that is meant: add `machine {host}` with a login to ~/.netrc")))
-}
-
-/// Refuses to let git show a client certificate to a host that only an upstream names: no option takes one back.
-fn refuse_certificate(git: &RemoteGit, url: &str) -> Result<()> {
-    let host = Url::parse(url).ok().filter(|url| url.scheme() == "https");
-    let host = host.and_then(|url| url.host_str().map(str::to_owned));
-    let Some(host) = host.filter(|_| git.has_certificate()) else { return Ok(()) };
-    Err(Failure::new(format!(
-        "{} is refused: only an upstream names {host}, and git would show it the client certificate of `http.sslCert`",
-        redact::url(url)
-    ))
-    .hint("set it for the hosts that it is for: git config --global http.https://HOST/.sslCert FILE"))
 }
 
 /// Returns the host of a URL, or of what git takes for one; none for a path.

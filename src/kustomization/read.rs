@@ -13,7 +13,7 @@ use crate::message::failure::nearest;
 use crate::message::redact;
 use crate::os::failpoint::is_blind_to;
 use crate::os::limits::PATH;
-use crate::reference::{RepoSpec, is_remote_file};
+use crate::reference::is_url;
 
 /// What to do about a template.
 pub(crate) const TEMPLATE: &str = "if it is a template, add its directory to `exclude` in `.kustomize-localize`";
@@ -443,11 +443,6 @@ fn leads(tree: &Tree, value: &Value) -> bool {
 
 pub(super) fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> String {
     nearest(name, known).map_or_else(String::new, |name| format!("did you mean `{name}`?"))
-}
-
-/// Returns whether kustomize takes a text for a URL.
-fn is_url(text: &str) -> bool {
-    RepoSpec::parse(text).is_ok() || is_remote_file(text)
 }
 
 /// Returns whether kustomize may take a text for YAML, not for a path: every text that can be a mapping. It goes on to the

@@ -3,6 +3,11 @@
 use super::go_url::{HttpUrl, strip_prefix_ignore_case};
 use super::spec::{RepoSpec, marker_split, split_host};
 
+/// Returns whether kustomize takes a text for a URL.
+pub(crate) fn is_url(text: &str) -> bool {
+    RepoSpec::parse(text).is_ok() || is_remote_file(text)
+}
+
 /// Returns whether kustomize sends a GET for this text: Go parses it as a URL, and its scheme is http
 /// or https in any case (`IsRemoteFile` in its `api/internal/loader/fileloader.go`).
 ///

@@ -137,10 +137,13 @@ pub(crate) fn affected(
 /// Returns the roots of the tree that are not read whole, so that they may name more than is known.
 fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     let graph = &explored.graph;
+    let mut troubles = explored.troubles.iter().filter(|trouble| trouble.kind.hides_references()).peekable();
+    if troubles.peek().is_none() {
+        return BTreeMap::new();
+    }
     let flux = flux_objects(explored);
     let files: BTreeMap<FileId, RootId> =
         graph.own_roots().into_values().map(|root| (graph.roots[root].file, root)).collect();
-    let troubles = explored.troubles.iter().filter(|trouble| trouble.kind.hides_references());
     let hidden = troubles.filter_map(|trouble| {
         let file = graph.file_at(trouble.at).filter(|file| !flux.contains(file))?;
         let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
-use crate::reference::{RepoSpec, is_remote_file};
+use crate::reference::is_url;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// Returns the place that an engine takes a path for, from the top of the repository: `base` is the top of what it has.
@@ -100,11 +100,6 @@ fn link_to<'a>(tree: &dyn Tree, place: &'a str) -> Result<Option<&'a str>> {
         }
     }
     Ok(None)
-}
-
-/// Returns whether kustomize takes a text for a URL.
-pub(crate) fn is_url(text: &str) -> bool {
-    RepoSpec::parse(text).is_ok() || is_remote_file(text)
 }
 
 /// Adds what Flux takes for resources of a directory without a kustomization: directories with one, which it does not

@@ -1,10 +1,11 @@
 //! What the builds of targets reach that the tree does not hold.
 
 use super::reference_tree::Namer;
-use super::{Found, Place, Reached, Revision, Targets, is_url};
+use super::{Found, Place, Reached, Revision, Targets};
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
 use crate::message::redact;
+use crate::reference::is_url;
 
 impl Targets {
     /// Notes for each target that is deployed from such a revision, and that the tree of a walk holds, what its build

@@ -7,13 +7,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use memchr::memmem::Finder;
-
-use super::{Entry, Names, Search, Tree, files_below, path, search};
+use super::{Entry, Names, Search, Tree, files_below, hold, path, search};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::limits::PATH;
-use crate::os::parallel::{meanwhile, processors, side_by_side};
 
 /// How many files are searched at once by a thread.
 const SHARE: usize = 1024;
@@ -238,14 +235,10 @@ impl Tree for DiskTree {
         let paths = git.files()?.keys().filter(|path| endings.iter().any(|ending| path.ends_with(ending)));
         let paths: Vec<&String> = paths.collect();
         let places: Vec<PathBuf> = paths.iter().map(|path| self.place(path)).collect();
-        let hold = meanwhile(move || {
-            let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
-            let holds = |place: &PathBuf| match read_alone(place) {
-                Ok(bytes) => finders.iter().any(|finder| finder.find(&bytes).is_some()),
-                Err(_) => true,
-            };
-            let shares: Vec<&[PathBuf]> = places.chunks(SHARE).collect();
-            side_by_side(&shares, processors(), |_, share| share.iter().map(holds).collect::<Vec<bool>>()).concat()
+        let hold = hold(places, SHARE, &marks, || {
+            |place: &PathBuf, is_marked: &dyn Fn(&[u8]) -> bool| {
+                read_alone(place).map_or(true, |bytes| is_marked(&bytes))
+            }
         });
         Ok(Box::new(move || {
             let found = paths.into_iter().zip(hold()).filter(|(_, holds)| *holds);

@@ -4,8 +4,8 @@ use crate::check::Context;
 use crate::graph;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
-use crate::reference::{Upstream, is_remote_file};
-use crate::targets::{Engine, Target, Text, is_url};
+use crate::reference::{Upstream, is_remote_file, is_url};
+use crate::targets::{Engine, Target, Text};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {

@@ -9,12 +9,10 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::objs::Find as _;
 use gix::objs::tree::EntryKind;
-use memchr::memmem::Finder;
 
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command, shown};
-use crate::os::parallel::{meanwhile, processors, side_by_side};
-use crate::tree::{Entry, path};
+use crate::tree::{Entry, hold, path};
 
 /// One entry of a directory.
 #[derive(Debug, Clone, Copy)]
@@ -144,21 +142,14 @@ impl Objects {
     /// Begins to find out for each blob whether it holds one of these marks; one that gix does not find here may.
     pub(super) fn hold(&self, blobs: Vec<ObjectId>, marks: &[&'static [u8]]) -> impl FnOnce() -> Vec<bool> + use<> {
         let shared = self.repository.clone().into_sync();
-        let marks = marks.to_vec();
-        meanwhile(move || {
-            let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
-            let shares: Vec<&[ObjectId]> = blobs.chunks(SHARE).collect();
-            let held = side_by_side(&shares, processors(), |_, share| {
-                let mut repository = shared.to_thread_local();
-                keep_bases(&mut repository);
-                let mut bytes = Vec::new();
-                let mut holds = |id: &ObjectId| match repository.objects.try_find(id, &mut bytes) {
-                    Ok(Some(blob)) => finders.iter().any(|finder| finder.find(blob.data).is_some()),
-                    _ => true,
-                };
-                share.iter().map(&mut holds).collect::<Vec<bool>>()
-            });
-            held.concat()
+        hold(blobs, SHARE, marks, move || {
+            let mut repository = shared.to_thread_local();
+            keep_bases(&mut repository);
+            let mut buffer = Vec::new();
+            move |id: &ObjectId, is_marked: &dyn Fn(&[u8]) -> bool| match repository.objects.try_find(id, &mut buffer) {
+                Ok(Some(blob)) => is_marked(blob.data),
+                _ => true,
+            }
         })
     }
 
