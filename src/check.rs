@@ -44,7 +44,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::graph::{self, Explored, Graph, TroubleKind};
 use crate::message::failure::{Failure, Result};
-use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::message::finding::{self, Finding, Rule, Severity, Span};
 use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock};
 use crate::targets::{self, Identity, Targets};
@@ -53,7 +53,7 @@ use crate::tree::{Tree, path};
 
 use context::Context;
 pub(crate) use known::renamed;
-pub(crate) use unread_reference::{of_warning, unread_reference};
+pub(crate) use unread_reference::unread_reference;
 
 /// How long a line is that people look at, in bytes.
 const LONGEST_LINE: usize = 10_000;
@@ -116,7 +116,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         floating_ref::leave_out_remote(&mut findings);
     }
     fill(&*input.tree, &mut findings);
-    sort(&mut findings);
+    finding::sort(&mut findings);
     let checked = Checked {
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
@@ -140,10 +140,6 @@ pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) 
     suppression::apply(&context, &mut findings, false);
     findings.retain(|one| one.rule == Rule::Engine && one.allowed.is_none());
     Ok(findings)
-}
-
-fn sort(findings: &mut [Finding]) {
-    findings.sort_by_cached_key(|one| (one.path.clone(), one.span, one.rule));
 }
 
 /// Reads the locks; those that cannot be read are failures.
@@ -184,25 +180,6 @@ const RULES: [Find; 19] = [
     behind::find,
 ];
 
-/// Makes a finding about a whole file.
-fn finding(rule: Rule, path: &str, message: String, help: Vec<String>) -> Finding {
-    Finding {
-        rule,
-        severity: rule.default_severity(),
-        path: path.to_owned(),
-        span: None,
-        line_text: Default::default(),
-        field: String::new(),
-        reference: String::new(),
-        subject: Subject::Local,
-        message,
-        help,
-        unread: false,
-        allowed: None,
-        deployed: Vec::new(),
-    }
-}
-
 /// Applies rules.
 fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules.iter().flat_map(|find| find(context)).collect();
@@ -234,10 +211,12 @@ fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
     findings
 }
 
-/// Adds the lines on which findings stand, each made once, and the ends of values of which only the beginning is known.
-fn fill(tree: &dyn Tree, findings: &mut [Finding]) {
+/// Adds the lines on which findings in a tree stand, each made once, and the ends of values of which only the beginning is
+/// known.
+pub(crate) fn fill(tree: &dyn Tree, findings: &mut [Finding]) {
     let mut by_path: BTreeMap<String, Vec<&mut Finding>> = BTreeMap::new();
-    for finding in findings.iter_mut().filter(|one| one.span.is_some() && one.line_text.is_empty()) {
+    let is_bare = |one: &&mut Finding| one.url.is_empty() && one.span.is_some() && one.line_text.is_empty();
+    for finding in findings.iter_mut().filter(is_bare) {
         by_path.entry(finding.path.clone()).or_default().push(finding);
     }
     for (path, findings) in by_path {
@@ -409,15 +388,14 @@ impl Checked {
         let new = new_exception::find(&self.findings, config);
         self.findings.extend(new.into_iter().chain(unlocked));
         fill(tree, &mut self.findings);
-        sort(&mut self.findings);
+        finding::sort(&mut self.findings);
     }
 
     /// Adds findings.
     pub(crate) fn add(&mut self, findings: Vec<Finding>, tree: &dyn Tree) {
         self.findings.extend(findings);
         fill(tree, &mut self.findings);
-        sort(&mut self.findings);
-        self.findings.dedup();
+        finding::sort(&mut self.findings);
     }
 
     /// Returns how many findings of this severity count.

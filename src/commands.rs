@@ -8,6 +8,7 @@ mod completion;
 mod copy;
 mod diff;
 mod explain;
+mod findings;
 mod generate;
 mod help;
 mod hook;

@@ -67,7 +67,7 @@ use serde::Deserialize;
 
 use crate::kustomization::is_pinned;
 use crate::message::failure::{Failure, Result};
-use crate::message::finding::{Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};
@@ -240,6 +240,17 @@ impl Config {
         let severity = self.rules.named.get(&rule).copied().or(of_all);
         let severity = severity.unwrap_or(if is_off { Severity::Off } else { own });
         Some(severity).filter(|severity| *severity != Severity::Off)
+    }
+
+    /// Gives findings the severity that they have here; those of rules that are off go. What was not read as a whole keeps
+    /// its own.
+    pub(crate) fn judge(&self, findings: &mut Vec<Finding>) {
+        findings.retain_mut(|finding| {
+            let own = finding.severity;
+            let level = if finding.unread { Some(own) } else { self.level(finding.rule, own) };
+            finding.severity = level.unwrap_or(own);
+            level.is_some()
+        });
     }
 
     /// Returns the scope of a directory: of it and the directories above it, the innermost that one of

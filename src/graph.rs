@@ -21,7 +21,6 @@ pub(crate) use chart::{Archive, Chart, ChartRef, Place};
 pub(crate) use local::alike;
 pub(crate) use nodes::{
     Edge, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target,
-    Warning,
 };
 pub(crate) use reach::{reach, way, ways};
 pub(crate) use remote::no_directory;
@@ -35,7 +34,7 @@ use std::rc::Rc;
 use crate::config::{Comments, Config};
 use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, Reference, Refused, Runs};
 use crate::message::failure::{Failure, Failures, Location, Result, listed};
-use crate::message::finding::Rule;
+use crate::message::finding::{self, Finding, Rule};
 use crate::message::redact::SafeUrl;
 use crate::os::limits::{FILE, FINDINGS, LOADS, RUN};
 use crate::os::parallel::{processors, side_by_side};
@@ -143,8 +142,7 @@ pub(crate) fn explore(
     chain::tell(&graph, &mut troubles);
     // Remote references fail after local ones, but a file is read from its top.
     troubles.sort_by(|one, other| one.failure.location.cmp(&other.failure.location));
-    let mut seen = HashSet::new();
-    graph.warnings.retain(|warning| seen.insert(warning.clone()));
+    finding::sort(&mut graph.findings);
     Explored { graph, troubles, starts }
 }
 
@@ -442,7 +440,7 @@ impl Walker<'_> {
         self.graph.notes.push(Noted { root, file, note });
         if let Some(message) = open {
             let location = self.graph.note_location(self.graph.notes.len() - 1);
-            self.graph.warnings.push(Warning::new(Rule::Function, location, message));
+            self.graph.findings.push(Finding::at(Rule::Function, location, message, Vec::new()));
         }
     }
 

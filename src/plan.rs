@@ -27,7 +27,8 @@ pub(crate) use remotes::remotes;
 pub(crate) use spelling::is_remote;
 pub(crate) use troubles::reached;
 
-use crate::graph::{FileId, Graph, RootId, Warning};
+use crate::graph::{FileId, Graph, RootId};
+use crate::message::finding::Finding;
 use crate::record::Lock;
 
 /// The `.gitattributes` of each `localized-files` directory: no checkout and no `git add` changes a byte below it.
@@ -55,7 +56,7 @@ pub(crate) struct Plan {
     /// The references that are rewritten.
     pub rewritten: Vec<Rewritten>,
     /// What works but should be known.
-    pub warnings: Vec<Warning>,
+    pub findings: Vec<Finding>,
     /// The fetched files that stay executable, because the user trusts them.
     pub trusted: HashSet<FileId>,
     /// What was walked.

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use super::Input;
 use super::deployed::Deployed;
 use super::remotes::{self, RemoteUse};
-use super::{Input, finding};
 use crate::config::Config;
 use crate::graph::{At, Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, TroubleKind};
 use crate::kustomization::{FILE_NAMES, ProblemKind};
@@ -102,7 +102,7 @@ impl<'a> Context<'a> {
     fn trouble(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
         let Failure { message, mut hints, location, .. } = trouble.failure.clone();
         if let TroubleKind::BadKustomization { path } = &trouble.kind {
-            return Some(finding(rule, path, message, hints));
+            return Some(Finding::new(rule, path, message, hints));
         }
         if hints.is_empty() {
             hints.push("fix it: `kustomize build` refuses it".to_owned());
@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
             At::Edge(root, edge) => self.at_reference(rule, &self.graph.roots[root].edges[edge], message, hints),
             At::Note(note) => self.at_note(rule, &self.graph.notes[note], message, hints),
             At::File(file) if trouble.kind == TroubleKind::Problem(ProblemKind::Empty) => {
-                finding(rule, self.path(file), message, hints)
+                Finding::new(rule, self.path(file), message, hints)
             }
             At::File(file) => {
                 let location = location?;
@@ -139,7 +139,7 @@ impl<'a> Context<'a> {
         help: Vec<String>,
     ) -> Finding {
         let span = Some(Span { line, column, ..Span::default() });
-        Finding { span, ..finding(rule, path, message, help) }
+        Finding { span, ..Finding::new(rule, path, message, help) }
     }
 
     /// Returns every reference of the tree with the root that it is relative to.
@@ -170,7 +170,7 @@ impl<'a> Context<'a> {
             reference: redact::url(&reference.text),
             subject: edge.remote.as_ref().map_or(Subject::Local, |remote| remote.subject()),
             span: Some(span),
-            ..finding(rule, path, message, help)
+            ..Finding::new(rule, path, message, help)
         }
     }
 

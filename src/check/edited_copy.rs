@@ -4,7 +4,7 @@
 //! Every lock of the tree is looked at: the one at the top with the `localized-files` that it lists, and
 //! those of copies, which own all of their directory.
 
-use super::{Checking, Context, finding};
+use super::{Checking, Context};
 use crate::message::failure::{command, pathspec, stage};
 use crate::message::finding::{Finding, Rule};
 use crate::record::history::PREFIX;
@@ -42,7 +42,7 @@ fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, d
         ],
     };
     let message = format!("`{place}` {difference}");
-    finding(Rule::EditedCopy, place, message, help)
+    Finding::new(Rule::EditedCopy, place, message, help)
 }
 
 /// Returns what restores what the lock lists.

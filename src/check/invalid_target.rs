@@ -1,6 +1,6 @@
 //! `invalid-target`: an object of Flux, Argo CD or Fleet that says what is deployed, and cannot be read.
 
-use super::{Context, finding};
+use super::Context;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::{Unread, Why};
@@ -49,7 +49,7 @@ fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
         "or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize".to_owned(),
     ];
     let finding = match line {
-        0 => finding(Rule::InvalidTarget, file, message, help),
+        0 => Finding::new(Rule::InvalidTarget, file, message, help),
         line => context.at_place(Rule::InvalidTarget, file, (*line, 1), message, help),
     };
     Finding { unread: true, ..finding }

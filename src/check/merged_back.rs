@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use gix::Repository;
 
-use super::finding;
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, short};
@@ -14,10 +13,11 @@ use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Tree;
 use crate::tree::git::{GitTree, object_id};
 
-/// Returns what it says, with the command that takes the merge back.
-pub(crate) fn message(undo: Option<&str>) -> String {
-    let undo = undo.map(|undo| format!("; to take that back: {undo}")).unwrap_or_default();
-    format!("the localized branch was merged into its source, which has local paths now where it had URLs{undo}")
+/// Makes a finding about the lock, with the command that takes the merge back.
+pub(crate) fn finding(undo: Option<String>) -> Finding {
+    let message = "the localized branch was merged into its source, which has local paths now where it had URLs";
+    let help = undo.map(|undo| format!("take that back: {undo}")).into_iter().collect();
+    Finding::new(Rule::MergedBack, LOCK_NAME, message.to_owned(), help)
 }
 
 /// Returns whether a lock lists localized files that `branch` made: only what we commit says that its message holds the
@@ -51,7 +51,9 @@ pub(crate) fn find(
         _ => Some("git reset --merge".to_owned()),
     };
     let help = "if this is the localized branch itself: deploy from it, and do not merge it".to_owned();
-    Ok(Some(Finding { severity, ..finding(Rule::MergedBack, LOCK_NAME, message(undo.as_deref()), vec![help]) }))
+    let mut found = finding(undo);
+    found.help.push(help);
+    Ok(Some(Finding { severity, ..found }))
 }
 
 /// Returns the command that takes back what brought the localized files that a commit has; none where its history does not

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use super::RemoteReferences;
-use super::finding;
 use crate::config::{Config, FILE_NAME};
 use crate::graph;
 use crate::message::finding::{Allowed, Finding, Rule, Severity, Subject};
@@ -74,7 +73,7 @@ fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
     Finding {
         severity: severity.max(worst.unwrap_or(severity)),
         span: Some(allowed.span),
-        ..finding(Rule::NewException, &allowed.path, message, help)
+        ..Finding::new(Rule::NewException, &allowed.path, message, help)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::cell::LazyCell;
 
-use super::{Context, finding};
+use super::Context;
 use crate::config::{Comment, Config, Glob, is_placeholder};
 use crate::graph::Target;
 use crate::message::failure::shown;
@@ -121,5 +121,5 @@ pub(super) fn stale_comment(
 }
 
 pub(super) fn stale(path: &str, span: Span, message: String, help: String) -> Finding {
-    Finding { span: Some(span), ..finding(Rule::StaleAllow, path, message, vec![help]) }
+    Finding { span: Some(span), ..Finding::new(Rule::StaleAllow, path, message, vec![help]) }
 }

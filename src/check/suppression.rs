@@ -16,13 +16,7 @@ use crate::tree::{Entry, path};
 /// gives every finding the severity that it has here; those of rules that are off go.
 pub(super) fn apply(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure: bool) {
     allow(context, findings, is_sure && context.input.paths.is_empty());
-    findings.retain_mut(|finding| {
-        // The severity of the configuration applies to every finding of a rule that was read.
-        let own = finding.severity;
-        let level = if finding.unread { Some(own) } else { context.config.level(finding.rule, own) };
-        finding.severity = level.unwrap_or(own);
-        level.is_some()
-    });
+    context.config.judge(findings);
 }
 
 /// Returns the comments of all files that the walk read or findings are about, by their paths. A lock is ours, so that no

@@ -17,12 +17,13 @@ use super::output;
 use super::usage::unknown_word;
 use super::{News, Status, check, fetching};
 use crate::build::{self, BuildCheck, Job};
+use crate::check::{fill, unread_reference};
 use crate::config::Config;
 use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, working};
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::git::LocalRepo;
-use crate::graph::{self, Warning};
-use crate::message::failure::{Failure, Failures, Location, Result};
+use crate::graph;
+use crate::message::failure::{Failure, Failures, Result};
 use crate::message::finding::{self, Finding, Rule};
 use crate::os::interrupt;
 use crate::plan::{self, Changes, Options, Plan, Rewritten};
@@ -132,8 +133,8 @@ pub(super) struct Localized {
     pub news: News,
     /// The references that were changed.
     pub rewritten: Vec<Rewritten>,
-    /// What works but should be known.
-    pub warnings: Vec<Warning>,
+    /// What is wrong, or should be known.
+    pub findings: Vec<Finding>,
     /// The result of building; none where no build is affected.
     #[serde(rename = "verified")]
     pub builds: Option<BuildCheck>,
@@ -270,15 +271,15 @@ impl<'a> Run<'a> {
             Subject::Local { directory, scope } => self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?,
             Subject::Remote { .. } => Vec::new(),
         };
-        if found.iter().any(Warning::fails) {
+        if found.iter().any(Finding::fails) {
             let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
-            return Ok(Some(Localized { status, targets, warnings: found, uncommitted, ..Localized::default() }));
+            return Ok(Some(Localized { status, targets, findings: found, uncommitted, ..Localized::default() }));
         }
         let mut plan = self.plan()?;
         // What is wrong in the user's own files is said once.
-        let said: HashSet<_> = found.iter().map(|one| (one.rule, &one.location)).collect();
-        plan.warnings.retain(|one| !said.contains(&(one.rule, &one.location)));
-        plan.warnings.extend(found);
+        let said: HashSet<_> = found.iter().map(|one| (one.rule, one.place())).collect();
+        plan.findings.retain(|one| !said.contains(&(one.rule, one.place())));
+        plan.findings.extend(found);
         // Nobody deploys a copy yet: `check` judges it where it is committed.
         let deployed = match self.subject {
             Subject::InPlace(_) => deployed(&self.workspace, &mut plan)?,
@@ -287,22 +288,24 @@ impl<'a> Run<'a> {
         let builds = self.check_builds(&plan)?;
         let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
         if let Some(reason) = without.filter(|_| !how.no_verify) {
-            plan.warnings.push(Warning::new(Rule::NotBuilt, Location::default(), format!("not verified: {reason}")));
+            let message = format!("not verified: {reason}");
+            plan.findings.push(Finding::new(Rule::NotBuilt, "", message, Vec::new()));
         }
-        plan.warnings.extend(builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect::<Vec<_>>());
+        plan.findings.extend(builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect::<Vec<_>>());
         if let Some(branch) = self.destination.branch() {
-            plan.warnings.extend(branch.warning(self.workspace.lock.as_deref())?);
+            plan.findings.extend(branch.merged_back(self.workspace.lock.as_deref())?);
         }
-        Warning::judge(&mut plan.warnings, &self.workspace.config);
+        self.workspace.config.judge(&mut plan.findings);
         // The report mentions it anyway.
-        plan.warnings.retain(|one| one.rule != Rule::NotBuilt || one.fails());
-        plan.warnings.sort();
+        plan.findings.retain(|one| one.rule != Rule::NotBuilt || one.fails());
+        finding::sort(&mut plan.findings);
+        fill(&*self.workspace.tree, &mut plan.findings);
         let localized = self.deliver(plan, builds, deployed)?;
         Ok(localized.map(|localized| Localized { uncommitted, ..localized }))
     }
 
     /// Returns what `check` finds in what is localized where it stands, but for what localizing mends.
-    fn findings(&self) -> Result<Vec<Warning>, Failures> {
+    fn findings(&self) -> Result<Vec<Finding>, Failures> {
         let Subject::InPlace(targets) = &self.subject else {
             return Ok(Vec::new());
         };
@@ -323,7 +326,7 @@ impl<'a> Run<'a> {
             _ => false,
         };
         let found = check::before(&self.workspace, targets)?.into_iter();
-        Ok(found.filter(|finding| !is_mended(finding)).map(Warning::from).collect())
+        Ok(found.filter(|finding| !is_mended(finding)).collect())
     }
 
     fn plan(&mut self) -> Result<Plan, Failures> {
@@ -395,7 +398,7 @@ impl<'a> Run<'a> {
         let overwritten = request.how.overwrite.then(|| destination.discarded(self.held.as_ref(), &plan));
         let discarded = overwritten.transpose()?.unwrap_or_default();
         let mut delivered = Delivered::default();
-        let status = match differs.or_else(|| withheld(&plan.changes, &plan.warnings, dry_run, is_branch)) {
+        let status = match differs.or_else(|| withheld(&plan.changes, &plan.findings, dry_run, is_branch)) {
             Some(status) => {
                 delivered.changed = destination.changed(&plan)?;
                 status
@@ -449,23 +452,23 @@ impl Request<'_> {
 }
 
 /// Returns what builds ask for and no reference names, at the roots that were built.
-fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterator<Item = Warning> {
+fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterator<Item = Finding> {
     plan.affected.iter().zip(&builds.targets).flat_map(|(affected, target)| {
         let file = plan.before.label(plan.before.roots[affected.root].file);
         let requests = match &target.verdict {
             build::Verdict::ReachesOut { requests } => Some(requests),
             _ => None,
         };
-        requests.into_iter().flatten().map(move |request| {
-            let location = Location { file: file.clone(), ..Location::default() };
-            Warning::new(Rule::UnreadReference, location, build::unread_reference(request))
-        })
+        requests
+            .into_iter()
+            .flatten()
+            .map(move |request| unread_reference(&file, build::unread_reference(request), &file))
     })
 }
 
 /// Returns why changes are not written; none if they are. What a branch changes only the branch tells.
-fn withheld(changes: &Changes, warnings: &[Warning], dry_run: bool, is_branch: bool) -> Option<Status> {
-    if warnings.iter().any(Warning::fails) {
+fn withheld(changes: &Changes, findings: &[Finding], dry_run: bool, is_branch: bool) -> Option<Status> {
+    if findings.iter().any(Finding::fails) {
         return Some(Status::Warned);
     }
     let is_nothing = changes.is_empty() && !is_branch;
@@ -473,8 +476,8 @@ fn withheld(changes: &Changes, warnings: &[Warning], dry_run: bool, is_branch: b
 }
 
 /// Changes the working tree, unless something stands against it.
-pub(super) fn write(workspace: &Workspace, changes: &Changes, warnings: &[Warning], dry_run: bool) -> Result<Status> {
-    if let Some(status) = withheld(changes, warnings, dry_run, false) {
+pub(super) fn write(workspace: &Workspace, changes: &Changes, findings: &[Finding], dry_run: bool) -> Result<Status> {
+    if let Some(status) = withheld(changes, findings, dry_run, false) {
         return Ok(status);
     }
     working::write(workspace, changes)?;
@@ -496,7 +499,7 @@ pub(super) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, cha
         left: plan.lock.left,
         changes,
         rewritten: plan.rewritten,
-        warnings: plan.warnings,
+        findings: plan.findings,
         ..Localized::default()
     }
 }

@@ -8,8 +8,8 @@ use super::localize::{Localized, NowRemote, write};
 use super::output::{Done, OutputArgs};
 use super::{fetcher, fetching};
 use crate::destination::ChangedFiles;
-use crate::graph::Warning;
 use crate::message::failure::{Failures, Result};
+use crate::message::finding::Finding;
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
 use crate::record::{LOCK_NAME, Lock};
@@ -54,7 +54,7 @@ impl LockArgs {
 pub(super) fn finish(
     workspace: &Workspace,
     dry_run: bool,
-    warnings: Vec<Warning>,
+    findings: Vec<Finding>,
     before: &Lock,
     mut relocked: Relocked,
     mut changes: Changes,
@@ -67,7 +67,7 @@ pub(super) fn finish(
     Ok(Localized {
         files: ChangedFiles::of(&changes).files,
         stage: changes.keys().cloned().collect(),
-        status: write(workspace, &changes, &warnings, dry_run)?,
+        status: write(workspace, &changes, &findings, dry_run)?,
         changes: Lock::changes(before, &relocked.lock),
         now_remote: NowRemote::between(before, &relocked.lock, &workspace.config),
         remotes: relocked.lock.remotes,
@@ -76,7 +76,7 @@ pub(super) fn finish(
         unresolved: relocked.unresolved,
         merged: workspace.merged.is_some(),
         kept: workspace.merged.clone().unwrap_or_default(),
-        warnings,
+        findings,
         is_lock: true,
         is_first: workspace.lock.is_none(),
         ..Localized::default()

@@ -1,18 +1,16 @@
 //! What several commands say: failures with their hints, warnings, what stays remote, what a lock holds now.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use console::Style;
 
 use super::News;
 use crate::config::{Config, FILE_NAME};
-use crate::graph::Warning;
 use crate::message::failure::{Exception, Failure, command, pathspec, short};
-use crate::message::finding::Rule;
 use crate::message::redact::visible;
 use crate::record::Change;
 use crate::reference::Upstream;
-use crate::tree::{LOCK_COMMAND, path};
+use crate::tree::path;
 
 /// How many of a kind are named before the rest is only counted.
 const NAMED: usize = 5;
@@ -144,56 +142,6 @@ fn by_reason(failures: &[Failure]) -> Vec<Vec<&Failure>> {
         }
     }
     groups
-}
-
-/// Returns `2 warnings (function 1, remote-chart 1)`.
-fn counted_by_rule<'a>(warnings: impl IntoIterator<Item = &'a Warning>, what: &str) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for warning in warnings {
-        *counts.entry(warning.rule.id()).or_default() += 1;
-    }
-    let each: Vec<String> = counts.iter().map(|(id, count)| format!("{id} {count}")).collect();
-    format!("{} ({})", counted(counts.values().sum(), what), each.join(", "))
-}
-
-/// Returns the warnings, a line each, without `verbose` the first; then, if some of them are errors, that
-/// nothing was written.
-pub(super) fn warnings(warnings: &[Warning], verbose: bool) -> String {
-    let mut out = String::new();
-    for warning in shown(warnings, verbose) {
-        let mark = Style::new().for_stderr().bold();
-        let mark = if warning.fails() { mark.red() } else { mark.yellow() };
-        let mark = mark.apply_to(format!("{}[{}]:", warning.severity.name(), warning.rule));
-        let place = warning.location.to_string();
-        let parts = [place.as_str(), &warning.location.field, &warning.message];
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        out += &format!("{mark} {}\n", visible(&parts.join(": ")));
-    }
-    let errors: Vec<&Warning> = warnings.iter().filter(|warning| warning.fails()).collect();
-    let rules: BTreeSet<Rule> = errors.iter().map(|error| error.rule).collect();
-    if rules.is_empty() {
-        return out;
-    }
-    let ids: Vec<&str> = rules.iter().map(|rule| rule.id()).collect();
-    let mut failure = Failure::new(format!("nothing was written: {}", counted_by_rule(errors, "error")))
-        .hint(format!("what that is, and what to do: git kustomize-localize explain {}", ids.join(" ")));
-    if rules.contains(&Rule::RemoteReference) {
-        failure = failure.hint(format!("lock what is remote: {LOCK_COMMAND} && git commit"));
-    }
-    out + &failures(&[failure])
-}
-
-/// Returns the warnings that are shown: without `verbose` the errors among them, and the first of all.
-fn shown(warnings: &[Warning], verbose: bool) -> Vec<&Warning> {
-    let all = warnings.iter().enumerate();
-    let shown = all.filter(|(index, warning)| verbose || warning.fails() || *index < NAMED);
-    shown.map(|(_, warning)| warning).collect()
-}
-
-/// Returns how many warnings there are, if there are any.
-pub(super) fn number_of_warnings(warnings: &[Warning], verbose: bool) -> Option<String> {
-    let more = if shown(warnings, verbose).len() < warnings.len() { ": -v shows each" } else { "" };
-    (!warnings.is_empty()).then(|| format!("  {}{more}", counted_by_rule(warnings, "warning")))
 }
 
 /// Returns what stays remote because of an exception, on one line.

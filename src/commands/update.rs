@@ -12,9 +12,9 @@ use super::output::{Done, OutputArgs};
 use super::{News, fetcher, fetching};
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, Tip};
-use crate::graph::{RemoteRef, Remotes as _, Warning};
-use crate::message::failure::{Failure, Failures, Location, short};
-use crate::message::finding::Rule;
+use crate::graph::{RemoteRef, Remotes as _};
+use crate::message::failure::{Failure, Failures, short};
+use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, TurnedBack};
 use crate::plan::lock::{Relocked, relock};
 use crate::plan::{Changes, File, Options, Plan, changed, update};
@@ -125,17 +125,17 @@ impl UpdateArgs {
         relocked: Relocked,
         plan: Option<Plan>,
         edits: Changes,
-        mut rewritten: Vec<Warning>,
+        mut rewritten: Vec<Finding>,
     ) -> Result<Localized, Failures> {
         let Some(mut plan) = plan else {
-            Warning::judge(&mut rewritten, &workspace.config);
+            workspace.config.judge(&mut rewritten);
             return lock::finish(workspace, self.dry_run, rewritten, before, relocked, edits);
         };
-        plan.warnings.extend(rewritten);
+        plan.findings.extend(rewritten);
         plan.changes = edits.into_iter().chain(plan.changes).collect();
         deployed(workspace, &mut plan)?;
-        Warning::judge(&mut plan.warnings, &workspace.config);
-        let status = write(workspace, &plan.changes, &plan.warnings, self.dry_run)?;
+        workspace.config.judge(&mut plan.findings);
+        let status = write(workspace, &plan.changes, &plan.findings, self.dry_run)?;
         let changes = Lock::changes(before, &plan.lock);
         let files = ChangedFiles::of(&plan.changes);
         Ok(on_disk(status, plan, files, changes))
@@ -221,22 +221,21 @@ fn unanswered(fetcher: &mut Fetcher, before: &Lock, selected: &BTreeSet<Upstream
 
 /// Returns the branches that do not contain what was locked, and what the authors of each repository that moved wrote, as
 /// far as the remotes tell.
-fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Warning>, News) {
+fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, News) {
     let moves = message::moves(before, after);
-    let (mut warnings, mut news) = (Vec::new(), News::new());
+    let (mut findings, mut news) = (Vec::new(), News::new());
     for (Move { old, new: (new, _) }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let Some(history) = history else { continue };
         news.insert((*new).clone(), message::subjects(&history));
         let name = new.reference().unwrap_or("HEAD");
         if !history.is_forward && old.0 == *new && !fetcher.is_tag(new.url(), name) {
-            let location = Location { file: LOCK_NAME.to_owned(), ..Location::default() };
             let message = format!(
                 "`{name}` of {} was rewritten or set back: it does not contain {}, which was locked",
                 new.url(),
                 short(old.1)
             );
-            warnings.push(Warning::new(Rule::RewrittenBranch, location, message));
+            findings.push(Finding::new(Rule::RewrittenBranch, LOCK_NAME, message, Vec::new()));
         }
     }
-    (warnings, news)
+    (findings, news)
 }

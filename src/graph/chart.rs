@@ -11,11 +11,11 @@ use std::rc::Rc;
 
 use super::local::absent;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{ANEW, FileId, Graph, Origin, Remotes, RootId, Walker, Warning};
+use super::{ANEW, FileId, Graph, Origin, Remotes, RootId, Walker};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
-use crate::message::finding::{Rule, Subject};
+use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact::SafeUrl;
 use crate::record::{Lock, Pinned};
 use crate::reference::Upstream;
@@ -201,10 +201,10 @@ impl Walker<'_> {
                 Ok(Some(archive)) => self.pulled(chart, archive),
                 Ok(None) | Err(_) if self.accepts_chart(note, &wanted) => {}
                 Ok(None) => {
-                    let message =
-                        format!("{} is not brought in: write `helm: true` into {FILE_NAME}", wanted.upstream());
+                    let message = format!("{} is not brought in", wanted.upstream());
+                    let help = format!("write `helm: true` into {FILE_NAME}");
                     let location = self.graph.note_location(note);
-                    self.graph.warnings.push(Warning::new(Rule::RemoteChart, location, message));
+                    self.graph.findings.push(Finding::at(Rule::RemoteChart, location, message, vec![help]));
                 }
                 Err(failure) => self.trouble(Trouble::of(TroubleKind::Chart, failure), At::Note(note)),
             }

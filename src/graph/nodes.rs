@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use serde::Serialize;
-
 use super::chart::{Archive, Chart};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
 use crate::kustomization::{self, Kind, Note, ProblemKind, Reference};
 use crate::message::failure::{Failure, Location, Result};
-use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::message::finding::{Finding, Rule, Span, Subject};
 use crate::message::redact::SafeUrl;
 use crate::reference::RepoRef;
 use crate::tree::{SharedTree, path};
@@ -42,8 +40,8 @@ pub(crate) struct Graph {
     pub left: HashSet<(RootId, usize)>,
     /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
     pub missing: BTreeMap<RootId, String>,
-    /// The warnings.
-    pub warnings: Vec<Warning>,
+    /// What works but should be known.
+    pub findings: Vec<Finding>,
     /// What kustomize accepts although it deserves a note, with the data that rules need.
     pub notes: Vec<Noted>,
 }
@@ -171,51 +169,6 @@ pub(crate) enum Target {
     Kept,
     /// Could not be followed; a failure explains why.
     Broken,
-}
-
-/// Something that works but should be known.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub(crate) struct Warning {
-    /// What sort of thing it is.
-    pub rule: Rule,
-    /// How much it matters here.
-    pub severity: Severity,
-    /// Where it is.
-    #[serde(flatten)]
-    pub location: Location,
-    /// What it is.
-    pub message: String,
-}
-
-impl From<Finding> for Warning {
-    fn from(finding: Finding) -> Warning {
-        let (line, column) = finding.span.map_or((0, 0), |span| (span.line, span.column));
-        let location = Location { file: finding.path, line, column, field: finding.field, ..Location::default() };
-        Warning { rule: finding.rule, severity: finding.severity, location, message: finding.message }
-    }
-}
-
-impl Warning {
-    /// Returns a warning with the severity that its rule has.
-    pub(crate) fn new(rule: Rule, location: Location, message: String) -> Warning {
-        Warning { rule, severity: rule.default_severity(), location, message }
-    }
-
-    /// Returns whether nothing is written because of it.
-    pub(crate) fn fails(&self) -> bool {
-        self.severity == Severity::Error
-    }
-
-    /// Gives warnings the severity that they have here; those of rules that are off go.
-    pub(crate) fn judge(warnings: &mut Vec<Warning>, config: &Config) {
-        warnings.retain_mut(|warning| match config.level(warning.rule, warning.severity) {
-            Some(severity) => {
-                warning.severity = severity;
-                true
-            }
-            None => false,
-        });
-    }
 }
 
 impl Edge {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::failure::Location;
 pub use super::rule::Rule;
 
 /// How much a finding matters, and what is made of the findings of a rule.
@@ -122,6 +123,9 @@ pub struct Finding {
     pub rule: Rule,
     /// How much it matters here.
     pub severity: Severity,
+    /// The upstream that the file belongs to, without secrets; empty for a file of the user.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub url: String,
     /// The file, from the top of the repository.
     pub path: String,
     /// Where in the file; none when the whole file (or its absence) is meant.
@@ -153,12 +157,37 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns where it is.
-    pub fn place(&self) -> String {
-        match self.span {
-            Some(span) => format!("{}:{}:{}", self.path, span.line, span.column),
-            None => self.path.clone(),
+    /// Makes one about a whole file, with the severity of its rule.
+    pub fn new(rule: Rule, path: &str, message: String, help: Vec<String>) -> Finding {
+        Finding {
+            rule,
+            severity: rule.default_severity(),
+            url: String::new(),
+            path: path.to_owned(),
+            span: None,
+            line_text: Arc::default(),
+            field: String::new(),
+            reference: String::new(),
+            subject: Subject::Local,
+            message,
+            help,
+            unread: false,
+            allowed: None,
+            deployed: Vec::new(),
         }
+    }
+
+    /// Makes one about a place.
+    pub fn at(rule: Rule, location: Location, message: String, help: Vec<String>) -> Finding {
+        let Location { url, file, line, column, field } = location;
+        let span = (line > 0).then_some(Span { line, column: column.max(1), ..Span::default() });
+        Finding { url, span, field, ..Finding::new(rule, &file, message, help) }
+    }
+
+    /// Returns where it is.
+    pub fn place(&self) -> Location {
+        let (line, column) = self.span.map_or((0, 0), |span| (span.line, span.column));
+        Location { url: self.url.clone(), file: self.path.clone(), line, column, field: String::new() }
     }
 
     /// Returns whether it makes the check fail.
@@ -177,4 +206,13 @@ impl Finding {
         };
         (self.rule, &self.path, text)
     }
+}
+
+/// Sorts findings by place, and leaves out what is there twice.
+pub(crate) fn sort(findings: &mut Vec<Finding>) {
+    findings.sort_by(|one, other| {
+        let [one, other] = [one, other].map(|one| (&one.url, &one.path, one.span, one.rule, &one.message));
+        one.cmp(&other)
+    });
+    findings.dedup();
 }

@@ -70,8 +70,8 @@ pub(crate) fn plan(
     }
     let files = localized.files.into_iter().map(|(path, (file, _))| (path, file));
     let files = files.chain([(LOCK_NAME.to_owned(), File::plain(lock.render()?.into_bytes()))]);
-    let mut warnings = graph.warnings.clone();
-    warnings.extend(localized.warnings);
+    let mut findings = graph.findings.clone();
+    findings.extend(localized.findings);
     let affected = Affected {
         name: target.name,
         root: 0,
@@ -84,7 +84,7 @@ pub(crate) fn plan(
         stage: Vec::new(),
         lock,
         rewritten: localized.rewritten,
-        warnings,
+        findings,
         trusted: localized.trusted,
         affected: vec![affected],
         before: graph,

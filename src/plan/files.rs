@@ -6,10 +6,10 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::config::{Config, FILE_NAME};
-use crate::graph::{FileId, Warning};
+use crate::graph::FileId;
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Location, Result};
-use crate::message::finding::Rule;
+use crate::message::finding::{Finding, Rule};
 use crate::record::{Remotes, StoredFile};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, Tree, path};
@@ -72,7 +72,7 @@ pub(super) struct Localized {
     pub kept: HashSet<String>,
     /// The fetched files that stay executable, because the user trusts them.
     pub trusted: HashSet<FileId>,
-    pub warnings: Vec<Warning>,
+    pub findings: Vec<Finding>,
 }
 
 impl Localized {
@@ -95,14 +95,13 @@ impl Localized {
 }
 
 /// Returns what to say of a program that was brought in and lost its execute bit, with the entry that trusts it.
-pub(super) fn stripped(file: &StoredFile, location: Location) -> Warning {
+pub(super) fn stripped(file: &StoredFile, location: Location) -> Finding {
     let (path, remote) = (&file.path, file.remote.as_ref().map(ToString::to_string).unwrap_or_default());
     let entry = Config::path_entry(path);
     let sha256 = &file.sha256;
-    let message = format!(
-        "`{path}` (sha256 {sha256}) is a program from {remote}, so its execute bit was taken off; once it is trusted, write `trust-exec: [{entry}]` in {FILE_NAME}"
-    );
-    Warning::new(Rule::StrippedExecutable, location, message)
+    let message = format!("`{path}` (sha256 {sha256}) is a program from {remote}, so its execute bit was taken off");
+    let help = format!("once it is trusted, write `trust-exec: [{entry}]` in {FILE_NAME}");
+    Finding::at(Rule::StrippedExecutable, location, message, vec![help])
 }
 
 /// A reference that was changed.

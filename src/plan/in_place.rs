@@ -114,10 +114,8 @@ fn planned(
         changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
     }
     changes.extend(hydrator::change(workspace, &lock)?);
-    let mut warnings = graph.warnings.clone();
-    warnings.append(&mut localized.warnings);
-    warnings.sort();
-    warnings.dedup();
+    let mut findings = graph.findings.clone();
+    findings.append(&mut localized.findings);
     let is_said =
         |one: &Rewritten| turned.said.contains(&(one.path.clone(), one.location.field.clone(), one.to.clone()));
     localized.rewritten.retain(|one| changes.contains_key(&one.path) && !is_said(one));
@@ -128,7 +126,7 @@ fn planned(
         changes,
         rewritten: localized.rewritten,
         lock,
-        warnings,
+        findings,
         trusted: localized.trusted,
         before: explored.graph,
         after: after.graph,

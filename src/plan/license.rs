@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::files::File;
 use super::placing::{Builder, Instance};
 use super::result::entry;
-use crate::graph::{SourceId, Warning};
+use crate::graph::SourceId;
 use crate::message::failure::{Location, Result};
-use crate::message::finding::Rule;
+use crate::message::finding::{Finding, Rule};
 use crate::record::StoredFile;
 use crate::reference::localized_path;
 use crate::tree::{license, path};
 
 impl Builder<'_> {
-    /// Adds the licences of everything that was placed. What cannot be brought along is a warning.
+    /// Adds the licences of everything that was placed. What cannot be brought along is a finding.
     pub(super) fn add_licenses(
         &self,
         files: &mut BTreeMap<String, (File, StoredFile)>,
-        warnings: &mut Vec<Warning>,
+        found: &mut Vec<Finding>,
     ) -> Result<()> {
         let graph = self.graph;
         let mut covered: BTreeMap<(SourceId, &str), BTreeSet<&str>> = BTreeMap::new();
@@ -29,17 +29,18 @@ impl Builder<'_> {
         for ((source, directory), bases) in covered {
             let Some(repository) = &graph.sources[source].repository else { continue };
             let tree = &*graph.sources[source].tree;
-            let found = license::find(tree, directory).map_err(|failure| {
+            let licenses = license::find(tree, directory).map_err(|failure| {
                 failure
                     .context(format!("the licences of `{}`", tree.label(directory)))
                     .hint("to leave licences out, write `licenses: false` in .kustomize-localize")
             })?;
-            warnings.extend(found.left.iter().map(|(place, why)| {
+            found.extend(licenses.left.iter().map(|(place, why)| {
                 let location = Location { file: tree.label(place), ..Location::default() };
                 let message = format!("this licence is not brought along: {why}");
-                Warning::new(Rule::LeftLicense, location, message)
+                Finding::at(Rule::LeftLicense, location, message, Vec::new())
             }));
-            for (base, (from, bytes)) in bases.iter().flat_map(|base| found.files.iter().map(move |file| (base, file)))
+            for (base, (from, bytes)) in
+                bases.iter().flat_map(|base| licenses.files.iter().map(move |file| (base, file)))
             {
                 let top = self.destination(&Instance { source, base: (*base).to_owned() }, directory);
                 let inside = path::below(from, directory).unwrap_or(from);

@@ -66,7 +66,7 @@ impl Builder<'_> {
             vendored: std::mem::take(&mut self.vendored),
             kept: std::mem::take(&mut self.kept),
             trusted: HashSet::new(),
-            warnings: Vec::new(),
+            findings: Vec::new(),
             target: graph.roots.first().map_or_else(String::new, |root| self.destination(&top, &root.directory)),
         };
         let mut failures = std::mem::take(&mut self.failures);
@@ -74,7 +74,7 @@ impl Builder<'_> {
             failures.extend(self.file(place, placed, &mut localized).err());
         }
         if !self.config.no_licenses {
-            failures.extend(self.add_licenses(&mut localized.files, &mut localized.warnings).err());
+            failures.extend(self.add_licenses(&mut localized.files, &mut localized.findings).err());
         }
         match remotes::remotes(graph, held) {
             Ok(remotes) => localized.remotes = remotes,
@@ -129,7 +129,7 @@ impl Builder<'_> {
             localized.trusted.insert(placed.file);
         } else if let Some(location) = may_run {
             stored.stripped = true;
-            localized.warnings.push(stripped(&stored, location.clone()));
+            localized.findings.push(stripped(&stored, location.clone()));
         }
         if let Some(bytes) = self.edited(place, placed, &file.bytes, &mut localized.rewritten)? {
             stored.sha256 = sha256_hex(&bytes);

@@ -1,7 +1,7 @@
 //! Flux makes a kustomization of a directory that has none, and a file in it keeps that from being built.
 
+use crate::check::Context;
 use crate::check::deployed::One;
-use crate::check::{Context, finding};
 use crate::kustomization::{Kind, looks_like_resources};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::{Engine, Found};
@@ -35,7 +35,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
                 path::shown(directory)
             );
             let file = context.path(root.file);
-            findings.push(finding(Rule::Engine, file, message, help()));
+            findings.push(Finding::new(Rule::Engine, file, message, help()));
         }
     }
     for file in one.here.scanned.iter().filter(|one| !one.is_root) {
@@ -51,7 +51,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
             "{by} makes the kustomization of `{}`, and takes this file for an object, but it is {why}",
             path::shown(directory)
         );
-        findings.push(finding(Rule::Engine, &file.path, message, help()));
+        findings.push(Finding::new(Rule::Engine, &file.path, message, help()));
     }
     Ok(findings)
 }

@@ -6,14 +6,13 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::build::subject::{Subject, Written};
-use crate::check::{Builds, Checked, Checking, NotBuilt, of_warning, unread_reference};
+use crate::check::{Builds, Checked, Checking, NotBuilt, unread_reference};
 use crate::commands::affected::{of_commits, since};
 use crate::commands::from_lock;
 use crate::commands::localize::{KustomizeArgs, deployed_from};
 use crate::commands::targets::written;
 use crate::fetch::Fetcher;
 use crate::git::{CommitId, LocalRepo};
-use crate::graph::Warning;
 use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::message::finding::Finding;
@@ -142,9 +141,9 @@ impl<'a> Building<'a> {
         let options = Options { overwrite: false, trailers: true };
         let mut plan = in_place::plan(&self.workspace, request, &options, &mut *self.fetcher.borrow_mut())?;
         deployed_from(&self.here, &self.workspace, &mut plan)?;
-        Warning::judge(&mut plan.warnings, &self.workspace.config);
-        let errors = plan.warnings.iter().filter(|warning| warning.fails());
-        self.came.borrow_mut().findings.extend(errors.map(of_warning));
+        self.workspace.config.judge(&mut plan.findings);
+        let errors = plan.findings.iter().filter(|one| one.fails());
+        self.came.borrow_mut().findings.extend(errors.cloned());
         Ok(plan)
     }
 

@@ -1,11 +1,10 @@
 //! The findings for people.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-
-use console::{Style, measure_text_width};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::{Checked, Checking};
+use crate::commands::findings::{each, explain, painted};
 use crate::commands::messages::{add, counted, named};
 use crate::commands::output::Shown;
 use crate::message::failure::short;
@@ -16,8 +15,6 @@ use crate::message::redact::{self, visible};
 const MANY: usize = 20;
 /// How many upstreams are named there.
 const NAMED: usize = 10;
-/// The longest line that is shown, in bytes.
-const LINE: usize = 160;
 
 /// Returns the findings with their lines, and a summary as the last line; of many findings on a terminal only how many
 /// there are of what. What could not be checked is counted only: it belongs to standard error.
@@ -40,8 +37,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     let rules: BTreeSet<Rule> = counting.map(|finding| finding.rule).collect();
     let mut notes = Vec::new();
     if !rules.is_empty() {
-        let ids: Vec<&str> = rules.into_iter().map(Rule::id).collect();
-        notes.push(("for more:", format!("git kustomize-localize explain {}", ids.join(" "))));
+        notes.push(("for more:", explain(rules)));
     }
     notes.extend(checked.new_config.iter().map(|line| ("new in the configuration:", redact::text(line))));
     if !checked.untracked.is_empty() {
@@ -61,27 +57,6 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         out += &format!("{} {}\n", painted(mark, "cyan.bold", shown.color), visible(&text));
     }
     out + &summary(checked) + "\n"
-}
-
-fn painted(text: &str, style: &str, color: bool) -> String {
-    Style::from_dotted_str(style).force_styling(color).apply_to(text).to_string()
-}
-
-/// Returns the findings with their lines. What leads out of one is not repeated for another, without `verbose`.
-fn each(findings: &[&Finding], shown: Shown) -> String {
-    let (mut out, mut is_shortened) = (String::new(), false);
-    let mut given: HashSet<Vec<&str>> = HashSet::new();
-    for finding in findings {
-        let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
-        let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
-        is_shortened |= is_given && !finding.help.is_empty();
-        write_finding(&mut out, finding, if is_given { &[] } else { &finding.help }, shown.color);
-    }
-    if is_shortened && !shown.quiet {
-        let mark = painted("note:", "cyan.bold", shown.color);
-        out += &format!("{mark} same fix as above where none is shown: -v shows all\n");
-    }
-    out
 }
 
 /// Returns the line that sums up what was checked and what was found.
@@ -180,64 +155,4 @@ fn upstream(subject: &Subject) -> Option<&str> {
         // An image has no URL.
         Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => None,
     }
-}
-
-/// Adds one finding as lines, and an empty one.
-fn write_finding(out: &mut String, finding: &Finding, help: &[String], color: bool) {
-    let paint = |text: &str, style: &str| painted(text, style, color);
-    let (style, level) = match (&finding.allowed, finding.severity) {
-        (Some(_), _) => ("dim", "allowed"),
-        (None, Severity::Error) => ("red.bold", "error"),
-        (None, Severity::Warning | Severity::Off) => ("yellow.bold", "warning"),
-    };
-    let number = finding.span.map_or(String::new(), |span| span.line.to_string());
-    let gutter = " ".repeat(number.len());
-    let [number, arrow, bar, equals] = [&*number, "-->", "|", "="].map(|mark| paint(mark, "blue.bold"));
-    let field = visible(&finding.field);
-    let head = paint(&format!("{level}[{}]", finding.rule), style);
-    *out += &format!("{head}: {}\n", paint(&visible(&finding.message), "bold"));
-    let place = visible(&finding.place());
-    let begin = if gutter.is_empty() { " " } else { &gutter };
-    *out += &match excerpt(finding) {
-        Some((line, before, width)) => {
-            let marks = paint(format!("{} {field}", "^".repeat(width)).trim_end(), style);
-            let before = " ".repeat(before);
-            format!("{begin}{arrow} {place}\n{gutter} {bar}\n{number} {bar} {line}\n{gutter} {bar} {before}{marks}\n")
-        }
-        None if field.is_empty() => format!("{begin}{arrow} {place}\n"),
-        None => format!("{begin}{arrow} {place}: {field}\n"),
-    };
-    let mut add = |mark: &str, text: &str| {
-        // Only blanks before a command: it is copied as it stands.
-        let lines: Vec<String> = text.lines().map(visible).collect();
-        let lines = lines.join(&format!("\n{gutter}         "));
-        *out += &format!("{gutter} {equals} {} {lines}\n", paint(mark, "cyan.bold"));
-    };
-    if let Some((first, rest)) = finding.deployed.split_first() {
-        let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
-        add("note:", &format!("deployed by {first}{more}"));
-    }
-    match &finding.allowed {
-        Some(allowed) => add("note:", &format!("allowed by {}: {}", allowed.by(), allowed.reason)),
-        None => help.iter().for_each(|help| add("help:", help)),
-    }
-    out.push('\n');
-}
-
-/// Returns the line of a finding, and the columns before and below its span; none where that is on several lines, where the
-/// line is long, and where it may hold a secret or what a terminal does not show as it is.
-fn excerpt(finding: &Finding) -> Option<(String, usize, usize)> {
-    let span = finding.span.filter(|span| span.end_line <= span.line)?;
-    let line = finding.line_text.trim_end_matches(['\r', '\n']);
-    // What is escaped may be a URL for YAML alone.
-    let is_plain = line.len() <= LINE && !line.contains('\\') && !line.contains(|c| c != '\t' && redact::is_hidden(c));
-    if !is_plain || redact::message(line) != line {
-        return None;
-    }
-    let shown = |from: usize, to: usize| {
-        let part = line.chars().take(to.saturating_sub(1)).skip(from.saturating_sub(1));
-        part.collect::<String>().replace('\t', "    ")
-    };
-    let [before, below] = [shown(1, span.column), shown(span.column, span.end_column)];
-    Some((shown(1, usize::MAX), measure_text_width(&before), measure_text_width(&below).max(1)))
 }

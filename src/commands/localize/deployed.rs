@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::check;
 use crate::git::LocalRepo;
-use crate::graph::{Explored, Graph, Warning};
+use crate::graph::{Explored, Graph};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
 use crate::plan::{Plan, changed};
@@ -13,7 +13,7 @@ use crate::tree::SharedTree;
 use crate::tree::overlay::OverlayTree;
 use crate::workspace::{Files, Workspace};
 
-/// Finds what is deployed from a repository, and adds to the warnings of a plan what an engine would do to files of ours
+/// Finds what is deployed from a repository, and adds to the findings of a plan what an engine would do to files of ours
 /// in the result, and does not do now. What is copied on disk alone is judged by `check` once it is committed.
 pub(in crate::commands) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     match &workspace.files {
@@ -45,7 +45,7 @@ pub(in crate::commands) fn deployed_from(
         let known = engine(workspace, &targets, tree.clone(), before)?;
         found.retain(|one| !known.iter().any(|other| other.message == one.message));
     }
-    plan.warnings.extend(found.into_iter().map(Warning::from));
+    plan.findings.extend(found);
     Ok(targets)
 }
 

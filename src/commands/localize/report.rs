@@ -2,9 +2,9 @@
 
 use super::builds::{differences, proof, refusal};
 use super::{Branch, Localized};
-use crate::commands::Status;
-use crate::commands::messages::{self, changes, counted, left, lines, number_of_warnings};
+use crate::commands::messages::{self, changes, counted, left, lines};
 use crate::commands::output::{Outcome, OutputArgs, Shown};
+use crate::commands::{Status, findings};
 use crate::destination::Discarded;
 use crate::message::failure::{Failure, listed as paths_listed, short, stage};
 use crate::plan::Rewritten;
@@ -23,7 +23,7 @@ impl Outcome for Localized {
         let differs = self.builds.as_ref().and_then(refusal);
         let failures: Vec<Failure> = self.kept.iter().chain(&self.unresolved).cloned().chain(differs).collect();
         let said = self.uncommitted(output.verbose)
-            + &messages::warnings(&self.warnings, output.verbose)
+            + &findings::of_localizing(&self.findings, output.verbose)
             + &messages::first_failures(&failures, output.verbose);
         let said = said + &self.diff.as_ref().map_or(String::new(), |diff| diff.said(output));
         if self.unresolved.is_empty() {
@@ -65,7 +65,7 @@ impl Localized {
         }
         out.extend(self.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(left(&self.left));
-        out.extend(number_of_warnings(&self.warnings, verbose));
+        out.extend(findings::number(&self.findings, verbose));
         // What was not followed, because something in the tree itself is wrong.
         if !self.unread.is_empty() {
             let count = counted(self.unread.len(), "reference");

@@ -270,6 +270,10 @@ spec:
     work.write("apps/web/kustomization.yaml", "resources: ['https://files.example.com/map.yaml']\n");
     work.run(&["lock"]).success();
     let made = "makes an application of `apps/web/localized-files`, which localizing made";
-    set("{path: 'apps/*/*'}").fails(1).stderr_has("error[engine]: sets/apps.yaml:").stderr_has(made);
+    set("{path: 'apps/*/*'}")
+        .fails(1)
+        .stderr_has("error[engine]: ")
+        .stderr_has(" --> sets/apps.yaml:")
+        .stderr_has(made);
     set("{path: 'apps/*/*'}, {path: '*/*/localized-files', exclude: true}").success();
 }

@@ -80,9 +80,7 @@ fn the_network_is_closed_for_the_result() {
     ] {
         altering(&project, &format!("{reach} >/dev/null || exit 1"));
         let output = project.overlay(&[]);
-        output.fails(1).stderr_has(&format!(
-            "error[unread-reference]: example/overlay/kustomization.yaml: kustomize asks for `{reach}`"
-        ));
+        output.fails(1).stderr_has(&format!("error[unread-reference]: kustomize asks for `{reach}`"));
     }
 }
 

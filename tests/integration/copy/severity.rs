@@ -24,7 +24,7 @@ fn one_severity_holds_in_every_command() {
     let work = &world.work;
     let output = work.run(&["app", "--no-verify", "--format", "json", "--dry-run"]);
     let told: Value = serde_json::from_str(&output.success().stdout).unwrap();
-    let rules = told["warnings"].as_array().unwrap().iter().map(|one| &one["rule"]);
+    let rules = told["findings"].as_array().unwrap().iter().map(|one| &one["rule"]);
     assert_eq!(Vec::from_iter(rules), ["function"; 2]);
     work.run(&["check"]).success();
     let commands = [&["app", "--no-verify", "--branch=copies"][..], &["branch", "--no-verify"], &["vendor"]];
@@ -37,7 +37,8 @@ fn one_severity_holds_in_every_command() {
         let before = work.state();
         work.run(command)
             .fails(1)
-            .stderr_has("error[function]: app/kustomization.yaml:3:")
+            .stderr_has("error[function]: ")
+            .stderr_has(" --> app/kustomization.yaml:3:")
             .stderr_has("error: nothing was written: 2 errors (function 2)");
         before.assert_same(&work.state());
     }

@@ -200,7 +200,7 @@ fn a_branch_that_was_rewritten_is_told_from_one_that_moved_on() {
     upstream.git(&["reset", "--quiet", "--hard", &locked]);
     update(&world, &["--dry-run"])
         .success()
-        .stderr_has("warning[rewritten-branch]: kustomize-localize.lock: `main` of https://github.com/acme/lib was rewritten or set back: it does not contain ");
+        .stderr_has("warning[rewritten-branch]: `main` of https://github.com/acme/lib was rewritten or set back: it does not contain ");
     upstream.write("web/map.yaml", config_map("three"));
     upstream.commit("three");
     let what = "`main` of https://github.com/acme/lib was rewritten or set back: it does not contain ";

@@ -275,7 +275,7 @@ fn unfetched_files_are_refused() {
     let script = format!("case \"$*\" in */original/*) {build};; esac\nexec REAL \"$@\"");
     stand_in(&world.sandbox, &script);
     world.server.forget();
-    let unread = format!("error[unread-reference]: app/kustomization.yaml: kustomize asks for `{other}`");
+    let unread = format!("error[unread-reference]: kustomize asks for `{other}`");
     world.work.run(&["app"]).fails(1).stderr_has(&unread);
     assert!(!world.server.log().iter().any(|line| line.contains("other.yaml")));
 }

@@ -16,10 +16,11 @@ fn without_helm_a_chart_is_left_remote_and_reported() {
     let stage = Stage::of(CHART);
     let copy = stage.sandbox.path("copy");
     let output = stage.work.run(&ARGS);
-    let place = "app/kustomization.yaml:2:23: helmCharts[0]: ";
     output
         .fails(1)
-        .stderr_has(&format!("error[remote-chart]: {place}{LABEL} is not brought in"))
+        .stderr_has(&format!(
+            "error[remote-chart]: {LABEL} is not brought in\n --> app/kustomization.yaml:2:23: helmCharts[0]\n"
+        ))
         .stderr_has("write `helm: true` into .kustomize-localize");
     stage.work.decide("rules: {remote-chart: warning}\n");
     stage.work.run(&ARGS).success();

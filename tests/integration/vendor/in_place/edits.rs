@@ -15,7 +15,7 @@ fn edits_in_localized_files_are_not_lost() {
     world.work.commit("localized");
     world.work.write(FILE, "# edited\n");
     let output = in_place(&world.work, &[]);
-    output.fails(1).stderr_has(&format!("error[edited-copy]: {FILE}: "));
+    output.fails(1).stderr_has(&format!("error[edited-copy]: `{FILE}` was changed"));
     assert_eq!(world.work.read(FILE), "# edited\n");
     let output = in_place(&world.work, &["--overwrite"]);
     output
@@ -51,14 +51,14 @@ fn other_peoples_files_are_left_alone() {
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
     world.work.write("base/localized-files/mine.yaml", "mine\n");
-    in_place(&world.work, &[]).fails(1).stderr_has("error[edited-copy]: base/localized-files/mine.yaml: ");
+    in_place(&world.work, &[]).fails(1).stderr_has("error[edited-copy]: `base/localized-files/mine.yaml` ");
     world.work.remove("base/localized-files/mine.yaml");
     // A file in the place of one of ours.
     let place = format!("{LIB}/other/map.yaml");
     world.work.write(&place, "mine\n");
     world.work.write("base/kustomization.yaml", "resources:\n- https://github.com/acme/lib//other?ref=v1\n");
     world.work.git(&["add", "base/kustomization.yaml"]);
-    in_place(&world.work, &[]).fails(1).stderr_has(&format!("error[edited-copy]: {place}: "));
+    in_place(&world.work, &[]).fails(1).stderr_has(&format!("error[edited-copy]: `{place}` "));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn manually_removed_files_are_reported_and_restored() {
     std::fs::remove_dir_all(world.work.path().join("base/localized-files")).unwrap();
     let lock = world.work.read(LOCK);
     let output = in_place(&world.work, &[]);
-    output.fails(1).stderr_has("error[missing-path]: base/kustomization.yaml:3:3");
+    output.fails(1).stderr_has("error[missing-path]: ").stderr_has(" --> base/kustomization.yaml:3:3\n");
     assert_eq!(world.work.read(LOCK), lock);
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");

@@ -126,7 +126,7 @@ fn a_kustomization_that_is_not_merged_is_not_touched() {
     assert_ne!(world.work.try_git(&["merge", "-q", "ours"]).status, 0);
     let text = world.work.read("base/kustomization.yaml");
     let output = in_place(&world.work, &[]);
-    output.fails(1).stderr_has("error[invalid-kustomization]: base/kustomization.yaml:");
+    output.fails(1).stderr_has("error[invalid-kustomization]: ").stderr_has(" --> base/kustomization.yaml:");
     assert_eq!(world.work.read("base/kustomization.yaml"), text);
 }
 

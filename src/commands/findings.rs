@@ -1,0 +1,152 @@
+//! Findings as people see them, in every command: each with its line, and what to do about it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use console::{Style, measure_text_width};
+
+use super::messages::{self, counted};
+use super::output::Shown;
+use crate::message::failure::Failure;
+use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::redact::{self, visible};
+use crate::tree::LOCK_COMMAND;
+
+/// The longest line that is shown, in bytes.
+const LINE: usize = 160;
+
+/// How many findings that stop nothing are shown before the rest is only counted.
+const NAMED: usize = 5;
+
+/// Returns `2 warnings (function 1, remote-chart 1)`.
+fn counted_by_rule<'a>(findings: impl IntoIterator<Item = &'a Finding>, what: &str) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for finding in findings {
+        *counts.entry(finding.rule.id()).or_default() += 1;
+    }
+    let each: Vec<String> = counts.iter().map(|(id, count)| format!("{id} {count}")).collect();
+    format!("{} ({})", counted(counts.values().sum(), what), each.join(", "))
+}
+
+/// Returns what is found in what is localized, without `verbose` the errors and the first of all; then, if some of them
+/// are errors, that nothing was written.
+pub(super) fn of_localizing(findings: &[Finding], verbose: bool) -> String {
+    let color = console::colors_enabled_stderr();
+    let shown = Shown { verbose, color, ..Shown::default() };
+    let mut out = each(&wanted(findings, verbose), shown);
+    let errors: Vec<&Finding> = findings.iter().filter(|one| one.fails()).collect();
+    let rules: BTreeSet<Rule> = errors.iter().map(|error| error.rule).collect();
+    if rules.is_empty() {
+        // Nothing follows the last one.
+        out.truncate(out.trim_end().len() + usize::from(!out.is_empty()));
+        return out;
+    }
+    let mut failure = Failure::new(format!("nothing was written: {}", counted_by_rule(errors, "error")))
+        .hint(format!("what that is, and what to do: {}", explain(rules.iter().copied())));
+    if rules.contains(&Rule::RemoteReference) {
+        failure = failure.hint(format!("lock what is remote: {LOCK_COMMAND} && git commit"));
+    }
+    out += &messages::failures(&[failure]);
+    out
+}
+
+/// Returns the command that explains rules.
+pub(super) fn explain(rules: impl IntoIterator<Item = Rule>) -> String {
+    let ids: Vec<&str> = rules.into_iter().map(Rule::id).collect();
+    format!("git kustomize-localize explain {}", ids.join(" "))
+}
+
+/// Returns the findings that are shown: without `verbose` the errors among them, and the first of all.
+fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
+    let all = findings.iter().enumerate();
+    let wanted = all.filter(|(index, one)| verbose || one.fails() || *index < NAMED);
+    wanted.map(|(_, finding)| finding).collect()
+}
+
+/// Returns how many warnings there are, if there are any.
+pub(super) fn number(findings: &[Finding], verbose: bool) -> Option<String> {
+    let more = if wanted(findings, verbose).len() < findings.len() { ": -v shows each" } else { "" };
+    (!findings.is_empty()).then(|| format!("  {}{more}", counted_by_rule(findings, "warning")))
+}
+
+/// Returns the findings with their lines. What leads out of one is not repeated for another, without `verbose`.
+pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
+    let (mut out, mut is_shortened) = (String::new(), false);
+    let mut given: HashSet<Vec<&str>> = HashSet::new();
+    for finding in findings {
+        let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
+        let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
+        is_shortened |= is_given && !finding.help.is_empty();
+        write_finding(&mut out, finding, if is_given { &[] } else { &finding.help }, shown.color);
+    }
+    if is_shortened && !shown.quiet {
+        let mark = painted("note:", "cyan.bold", shown.color);
+        out += &format!("{mark} same fix as above where none is shown: -v shows all\n");
+    }
+    out
+}
+
+/// Adds one finding as lines, and an empty one.
+fn write_finding(out: &mut String, finding: &Finding, help: &[String], color: bool) {
+    let paint = |text: &str, style: &str| painted(text, style, color);
+    let (style, level) = match (&finding.allowed, finding.severity) {
+        (Some(_), _) => ("dim", "allowed"),
+        (None, Severity::Error) => ("red.bold", "error"),
+        (None, Severity::Warning | Severity::Off) => ("yellow.bold", "warning"),
+    };
+    let number = finding.span.map_or(String::new(), |span| span.line.to_string());
+    let gutter = " ".repeat(number.len());
+    let [number, arrow, bar, equals] = [&*number, "-->", "|", "="].map(|mark| paint(mark, "blue.bold"));
+    let field = visible(&finding.field);
+    let head = paint(&format!("{level}[{}]", finding.rule), style);
+    *out += &format!("{head}: {}\n", paint(&visible(&finding.message), "bold"));
+    let place = visible(&finding.place().to_string());
+    let begin = if gutter.is_empty() { " " } else { &gutter };
+    *out += &match excerpt(finding) {
+        Some((line, before, width)) => {
+            let marks = paint(format!("{} {field}", "^".repeat(width)).trim_end(), style);
+            let before = " ".repeat(before);
+            format!("{begin}{arrow} {place}\n{gutter} {bar}\n{number} {bar} {line}\n{gutter} {bar} {before}{marks}\n")
+        }
+        None if field.is_empty() => format!("{begin}{arrow} {place}\n"),
+        None => format!("{begin}{arrow} {place}: {field}\n"),
+    };
+    let mut add = |mark: &str, text: &str| {
+        // Only blanks before a command: it is copied as it stands.
+        let lines: Vec<String> = text.lines().map(visible).collect();
+        let lines = lines.join(&format!("\n{gutter}         "));
+        *out += &format!("{gutter} {equals} {} {lines}\n", paint(mark, "cyan.bold"));
+    };
+    if let Some((first, rest)) = finding.deployed.split_first() {
+        let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+        add("note:", &format!("deployed by {first}{more}"));
+    }
+    match &finding.allowed {
+        Some(allowed) => add("note:", &format!("allowed by {}: {}", allowed.by(), allowed.reason)),
+        None => help.iter().for_each(|help| add("help:", help)),
+    }
+    out.push('\n');
+}
+
+/// Returns the line of a finding, and the columns before and below its span; none where that is on several lines, where the
+/// line is long, and where it may hold a secret or what a terminal does not show as it is.
+fn excerpt(finding: &Finding) -> Option<(String, usize, usize)> {
+    let span = finding.span.filter(|span| span.end_line <= span.line)?;
+    let line = finding.line_text.trim_end_matches(['\r', '\n']);
+    // What is escaped may be a URL for YAML alone.
+    let is_plain = !line.is_empty()
+        && line.len() <= LINE
+        && !line.contains('\\')
+        && !line.contains(|c| c != '\t' && redact::is_hidden(c));
+    if !is_plain || redact::message(line) != line {
+        return None;
+    }
+    let shown = |from: usize, to: usize| {
+        let part = line.chars().take(to.saturating_sub(1)).skip(from.saturating_sub(1));
+        part.collect::<String>().replace('\t', "    ")
+    };
+    let [before, below] = [shown(1, span.column), shown(span.column, span.end_column)];
+    Some((shown(1, usize::MAX), measure_text_width(&before), measure_text_width(&below).max(1)))
+}
+pub(super) fn painted(text: &str, style: &str, color: bool) -> String {
+    Style::from_dotted_str(style).force_styling(color).apply_to(text).to_string()
+}
