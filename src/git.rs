@@ -7,10 +7,13 @@
 //! `GIT_INDEX_FILE`, and a `git fetch` that inherits those writes into the user's repository.
 
 mod checkout;
+mod database;
 mod local_repo;
 mod remote_git;
 
 pub(crate) use checkout::{Attributes, Checkout};
+pub(crate) use database::{keep_bases, open_fetched};
+pub use database::{object_id, open};
 pub(crate) use local_repo::{CommitId, LocalRepo, Side, Staged, branch_of, is_branch_name};
 pub(crate) use remote_git::untied;
 pub(crate) use remote_git::{Fetch, Part, Pinned, RemoteGit, is_http};

@@ -104,7 +104,8 @@ pub mod seams {
         pub use crate::record::{Lock, StoredFile, Trailers, sha256_hex};
     }
     pub mod tree {
-        pub use crate::tree::git::{GitTree, object_id, open};
+        pub use crate::git::{object_id, open};
+        pub use crate::tree::git::GitTree;
         pub use crate::tree::overlay::OverlayTree;
         pub use crate::tree::path::{join, name, parent, relative};
         pub use crate::tree::{Entry, Tree};

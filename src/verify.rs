@@ -22,7 +22,7 @@ use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 use crate::tree::{Entry, Tree, path};
 
 use message::History;
@@ -34,10 +34,10 @@ use upstream::{Ask, Listed};
 /// enough of a record.
 pub(crate) fn verify(here: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> Result<Verified, Failures> {
     let (id, name) = here.named(rev)?.ok_or_else(|| unknown(here, rev))?;
-    let tree = Rc::new(GitTree::of_here(here.clone(), object_id(&id.tree)?)?);
+    let tree = Rc::new(GitTree::of_commit(&here, &id)?);
     let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out());
     let mut verifier = Verifier::new(tree, ask);
-    let repository = crate::tree::git::open(&here.git_dir)?;
+    let repository = here.repository()?.clone();
     let places = verifier.tree.locks()?;
     let mut history = History::of(here, &repository, (rev, &id), &places)?;
     let is_ours = name.as_deref().is_some_and(history::is_ours);

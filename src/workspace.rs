@@ -19,7 +19,7 @@ use crate::record::{LOCK_NAME, Lock};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
 
 /// Files to start from, and what they say about localizing.
@@ -107,7 +107,7 @@ impl Workspace {
                 .hint("commit your files first: git add . && git commit"),
             Some(rev) => unknown(rev),
         })?;
-        let tree = Rc::new(GitTree::of_here(repo.clone(), object_id(&id.tree)?)?);
+        let tree = Rc::new(GitTree::of_commit(&repo, &id)?);
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         let files = Files::Commit { repo, id, name, is_head: rev.is_none(), tree };
         Workspace::of(files, prefix, Some(String::new()), None)
@@ -232,10 +232,10 @@ impl Workspace {
                 found.all.push(place);
             }
         }
-        if let Files::WorkingTree { repo, tree, .. } = &self.files {
-            for (place, is_left_out) in repo.tracked_paths()? {
-                let is_named = is_left_out && kustomization::FILE_NAMES.contains(&path::name(&place));
-                found.is_partial |= is_named && !self.is_owned(&place) && tree.entry(&place)?.is_none();
+        if let Files::WorkingTree { tree, .. } = &self.files {
+            for place in tree.left_out() {
+                let is_named = kustomization::FILE_NAMES.contains(&path::name(place));
+                found.is_partial |= is_named && !self.is_owned(place) && tree.entry(place)?.is_none();
             }
         }
         Ok(self.kustomizations.get_or_init(|| found))

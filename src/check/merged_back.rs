@@ -6,12 +6,13 @@ use gix::Repository;
 
 use crate::config::Config;
 use crate::git::LocalRepo;
+use crate::git::object_id;
 use crate::message::failure::{Failure, Result, short};
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::record::history::records::{self, Found};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Tree;
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 
 /// Makes a finding about the lock, with the command that takes the merge back.
 pub(crate) fn finding(undo: Option<String>) -> Finding {
@@ -43,8 +44,7 @@ pub(crate) fn find(
         return Ok(None);
     };
     let head = here.commit(rev)?;
-    let head =
-        head.map(|head| Ok((GitTree::of_here(here.clone(), object_id(&head.tree)?)?, head.commit))).transpose()?;
+    let head = head.map(|head| Ok((GitTree::of_commit(&here, &head)?, head.commit))).transpose()?;
     let undo = match head {
         // What a server receives is not in its repository yet.
         Some((tree, commit)) if has_files(&tree) => undo(here, tree.repository(), &commit).ok().flatten(),

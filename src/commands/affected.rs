@@ -10,6 +10,7 @@ use super::messages::counted;
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::targets::deployed;
 use crate::config::Config;
+use crate::git::object_id;
 use crate::git::{CommitId, LocalRepo};
 use crate::message::failure::{Result, short};
 use crate::message::redact::visible;
@@ -17,7 +18,7 @@ use crate::record::history::trees;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{self, Affected, Cause, Status};
 use crate::targets::{Target, Unread};
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 use crate::tree::{SharedTree, Tree, path};
 use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
 
@@ -80,7 +81,7 @@ pub(super) fn changes(here: &Rc<LocalRepo>, workspace: &Workspace, base: &Commit
 
 /// Compares a commit with the working tree.
 pub(super) fn since(here: &Rc<LocalRepo>, tree: &SharedTree, base: &CommitId) -> Result<Changes> {
-    let was = GitTree::of_here(here.clone(), object_id(&base.tree)?)?.checked_out();
+    let was = GitTree::of_commit(&here, &base)?.checked_out();
     Changes::among(Rc::new(was), tree.clone(), here.changed_since(&base.commit)?)
 }
 

@@ -18,6 +18,7 @@ use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
 use crate::check::{self, Checked, Checking, Input, merged_back, renamed};
 use crate::config::{Config, FILE_NAME};
+use crate::git::object_id;
 use crate::git::{LocalRepo, Side};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, shown};
@@ -28,7 +29,7 @@ use crate::record::{LOCK_NAME, Lock, added, sha256_hex};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Tree, path};
 use crate::workspace::{self, Files, Workspace, from_top, merge_base, repository_offline};
@@ -355,8 +356,8 @@ pub(super) fn open(here: &Rc<LocalRepo>, what: &Checking) -> Result<Opened> {
         Checking::WorkingTree => Rc::new(DiskTree::of_working_tree(here.clone())?),
         Checking::Commit { rev, commit } => {
             let id = workspace::commit(here, rev)?;
-            *commit = id.commit;
-            Rc::new(GitTree::of_here(here.clone(), object_id(&id.tree)?)?.checked_out())
+            *commit = id.commit.clone();
+            Rc::new(GitTree::of_commit(here, &id)?.checked_out())
         }
     };
     let lacks_some = !matches!(checking, Checking::Commit { .. });

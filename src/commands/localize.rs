@@ -19,7 +19,7 @@ use super::{News, Status, check, fetching};
 use crate::build::{self, BuildCheck, Job};
 use crate::check::{fill, unread_reference};
 use crate::config::Config;
-use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, working};
+use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, OnBranch, working};
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::git::LocalRepo;
 use crate::graph;
@@ -212,6 +212,21 @@ pub(super) struct Branch {
     pushed: Option<String>,
 }
 
+impl Branch {
+    fn of(on: &OnBranch, delivered: Delivered, deployed: &Targets) -> Branch {
+        let name = &on.branch.name;
+        Branch {
+            pushed: on.pushed.as_ref().filter(|_| delivered.commit.is_some()).map(|one| one.remote().to_owned()),
+            commit: delivered.commit,
+            tree: delivered.tree,
+            source: on.source.commit.clone(),
+            worktree: on.options.worktree.as_ref().map(|directory| directory.display().to_string()),
+            deployed: deployed.deployed_from(name, |one| one.name.as_ref() == Some(name)),
+            name: name.clone(),
+        }
+    }
+}
+
 /// How often to begin again when the branch at the remote has moved meanwhile.
 const PUSHES: usize = 3;
 
@@ -265,15 +280,27 @@ impl<'a> Run<'a> {
     /// Plans, builds and delivers. None where the branch at the remote has moved meanwhile.
     fn localize(mut self) -> Result<Option<Localized>, Failures> {
         let how = self.request.how;
-        let found = self.findings()?;
         let uncommitted = match &self.subject {
             Subject::InPlace(_) => self.workspace.uncommitted("")?,
             Subject::Local { directory, scope } => self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?,
             Subject::Remote { .. } => Vec::new(),
         };
+        if let Some(unchanged) = self.unchanged()? {
+            return Ok(Some(Localized { uncommitted, ..unchanged }));
+        }
+        let found = self.findings()?;
         if found.iter().any(Finding::fails) {
             let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
-            return Ok(Some(Localized { status, targets, findings: found, uncommitted, ..Localized::default() }));
+            let on = self.destination.branch();
+            let branch = on.map(|on| Branch::of(on, Delivered::default(), &Targets::default()));
+            return Ok(Some(Localized {
+                status,
+                targets,
+                findings: found,
+                uncommitted,
+                branch,
+                ..Localized::default()
+            }));
         }
         let mut plan = self.plan()?;
         // What is wrong in the user's own files is said once.
@@ -302,6 +329,25 @@ impl<'a> Run<'a> {
         fill(&*self.workspace.tree, &mut plan.findings);
         let localized = self.deliver(plan, builds, deployed)?;
         Ok(localized.map(|localized| Localized { uncommitted, ..localized }))
+    }
+
+    /// Returns what a branch holds that was made of this very source: then no walk tells more.
+    fn unchanged(&self) -> Result<Option<Localized>> {
+        let how = self.request.how;
+        let (Some(on), Some(held)) = (self.destination.branch(), &self.held) else { return Ok(None) };
+        let is_built = !how.no_verify && !held.lock.files.is_empty();
+        if how.with != KustomizeArgs::default() || !on.is_made_of_source(is_built)? {
+            return Ok(None);
+        }
+        let commit = on.tip.as_ref().map(|tip| tip.commit.clone());
+        let tree = on.tip.as_ref().map(|tip| tip.tree.to_string());
+        Ok(Some(Localized {
+            status: Status::Unchanged,
+            branch: Some(Branch::of(on, Delivered { commit, tree, ..Delivered::default() }, &Targets::default())),
+            remotes: held.lock.remotes.clone(),
+            left: held.lock.left.clone(),
+            ..Localized::default()
+        }))
     }
 
     /// Returns what `check` finds in what is localized where it stands, but for what localizing mends.
@@ -412,19 +458,12 @@ impl<'a> Run<'a> {
                 if delivered.is_new { Status::Written } else { Status::Unchanged }
             }
         };
-        let branch = destination.branch().map(|branch| Branch {
-            name: branch.branch.name.clone(),
-            pushed: branch.pushed.as_ref().filter(|_| delivered.commit.is_some()).map(|one| one.remote().to_owned()),
-            commit: delivered.commit,
-            tree: delivered.tree,
-            source: branch.source.commit.clone(),
-            worktree: branch.options.worktree.as_ref().map(|directory| directory.display().to_string()),
-            deployed: deployed.deployed_from(&branch.branch.name, |one| one.name.as_ref() == Some(&branch.branch.name)),
-        });
+        let changed = std::mem::take(&mut delivered.changed);
+        let branch = destination.branch().map(|on| Branch::of(on, delivered, &deployed));
         let changes = Lock::changes(&before, &plan.lock);
         let targets = self.subject.targets().to_vec();
         let now_remote = NowRemote::between(&before, &plan.lock, &workspace.config);
-        let on_disk = on_disk(status, plan, delivered.changed, changes);
+        let on_disk = on_disk(status, plan, changed, changes);
         let mut localized = Localized { branch, builds, targets, discarded, now_remote, ..on_disk };
         if let Some(copy) = &mut localized.copy {
             copy.new_directory = destination.shown().to_owned();

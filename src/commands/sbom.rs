@@ -24,7 +24,7 @@ use crate::record::{Digest, LOCK_NAME, Lock, sha256_hex};
 use crate::reference::Upstream;
 use crate::targets::reference_tree::ReferenceTree;
 use crate::tree::disk::DiskTree;
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 use crate::tree::{SharedTree, Tree, path};
 use crate::workspace::{commit, repository_offline};
 use component::Component;
@@ -79,7 +79,7 @@ impl SbomArgs {
         let here = here.map_or_else(repository_offline, Ok)?;
         let rev = self.rev.as_deref().unwrap_or("HEAD");
         let id = commit(&here, rev)?;
-        let tree = GitTree::of_here(here.clone(), object_id(&id.tree)?)?;
+        let tree = GitTree::of_commit(&here, &id)?;
         let mut locks = Vec::new();
         for place in tree.locks()? {
             locks.extend(Lock::at(&tree, &place)?.map(|lock| (path::parent(&place).to_owned(), lock)));

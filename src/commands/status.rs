@@ -18,7 +18,7 @@ use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
 use crate::targets::Target;
 use crate::tree::SharedTree;
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
 use crate::workspace::{Workspace, repository_offline};
 
@@ -167,7 +167,7 @@ impl Status {
 /// Returns the files of HEAD; none where there is no commit.
 fn head_tree(here: &Rc<LocalRepo>) -> Result<SharedTree> {
     Ok(match here.commit("HEAD")? {
-        Some(head) => Rc::new(GitTree::of_here(here.clone(), object_id(&head.tree)?)?),
+        Some(head) => Rc::new(GitTree::of_commit(&here, &head)?),
         None => Rc::new(OverlayTree::default()),
     })
 }

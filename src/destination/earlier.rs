@@ -7,13 +7,14 @@ use super::OnBranch;
 use super::on_branch::TOOL;
 use crate::build::Earlier;
 use crate::config;
+use crate::git::object_id;
 use crate::graph::inputs;
 use crate::message::failure::Result;
 use crate::record::history::records::{self, Found};
 use crate::record::history::tip::TipState;
 use crate::record::history::trees::differences;
 use crate::record::{Lock, Trailers, Verified};
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 use crate::tree::{Tree, path};
 use crate::workspace::{Files, Workspace};
 

@@ -3,11 +3,11 @@
 use gix::ObjectId;
 use gix::objs::tree::{Editor, EntryKind};
 
+use crate::git::object_id;
 use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
 use crate::plan::Plan;
 use crate::record::history::trees::lookup;
-use crate::tree::git::object_id;
 use crate::tree::path;
 
 /// The trees that were written.

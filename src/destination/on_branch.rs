@@ -14,6 +14,7 @@ use super::{ChangedFiles, Delivered, Discarded, message};
 use crate::build::BuildCheck;
 use crate::config::{Config, FILE_NAME};
 use crate::fetch::{Histories, Published, Tip};
+use crate::git::object_id;
 use crate::git::{CommitId, LocalRepo, branch_of};
 use crate::graph::Graph;
 use crate::message::failure::{Failure, Failures, Result, listed, short, stage};
@@ -21,8 +22,8 @@ use crate::plan::Plan;
 use crate::record::history;
 use crate::record::history::tip::{self, TipState};
 use crate::record::history::trees::changed_files;
-use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message};
-use crate::tree::git::{GitTree, object_id};
+use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified, render_message};
+use crate::tree::git::GitTree;
 use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
 
@@ -202,7 +203,7 @@ impl OnBranch {
             published.refuse_unseen()?;
         }
         let mut opened = OnBranch {
-            repository: tree::git::open(&repo.git_dir)?,
+            repository: repo.repository()?.clone(),
             repo: repo.clone(),
             source: id.clone(),
             source_tree: object_id(&id.tree)?,
@@ -231,6 +232,20 @@ impl OnBranch {
             }
             None => State::Behind { commits: None },
         })
+    }
+
+    /// Returns whether the tip is what this program made of this very source, with a build unless that is not asked for:
+    /// nothing could come of it but the same.
+    pub(crate) fn is_made_of_source(&self, is_built: bool) -> Result<bool> {
+        let only_here = self.into.is_none() && self.worktree.is_none() && self.pushed.is_none();
+        let Some(tip) = self.tip.as_ref().filter(|_| only_here) else { return Ok(false) };
+        let TipState { commit, made, is_told, .. } = tip;
+        let is_same = *is_told
+            && made.tool == TOOL
+            && made.source.as_ref().map(Digest::hex) == Some(&self.source.commit)
+            && self.branch.local.as_ref() == Some(commit)
+            && !(is_built && made.verified == Verified::NotBuilt);
+        Ok(is_same && (self.repo.top.is_none() || self.repo.is_clean()?))
     }
 
     fn examine(&self, overwrite: bool, is_head: bool) -> Result<Option<TipState>> {

@@ -10,11 +10,12 @@ use std::sync::atomic::AtomicBool;
 
 use super::budget::MAX_FILE_SIZE;
 use super::git::format_of;
+use crate::git::{object_id, open_fetched};
 use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
 use crate::os::interrupt::{self, Scratch};
 use crate::record::sha256_hex;
-use crate::tree::git::{object_id, open_fetched, proven};
+use crate::tree::git::proven;
 
 /// How the names of unfinished things begin.
 const FETCHING: &str = "fetching-";

@@ -9,9 +9,10 @@ use gix::ObjectId;
 use super::git::{Fetched, GitRequest, Missing};
 use super::submodule::{self, Submodule};
 use super::{Network, ONLINE};
+use crate::git::{object_id, open_fetched};
 use crate::message::failure::{Failure, Result};
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES};
-use crate::tree::git::{GitTree, object_id, open_fetched, proven};
+use crate::tree::git::{GitTree, proven};
 use crate::tree::{Entry, Tree, path};
 
 /// One commit of a fetched repository. A file that did not come with it is fetched when it is read.

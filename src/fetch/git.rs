@@ -15,12 +15,12 @@ use super::budget::Budget;
 use super::progress::SIDE_BY_SIDE;
 use super::{DEFAULT_TIMEOUT, RELOCK};
 use crate::git::{Fetch, Part};
+use crate::git::{object_id, open_fetched};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact::SafeUrl;
 use crate::os::interrupt::Scratch;
 use crate::os::process::{Output, Terminal};
 use crate::record::is_object_id;
-use crate::tree::git::{object_id, open_fetched};
 
 /// What to fetch: everything that makes one fetch differ from another.
 #[derive(Debug, Clone, PartialEq, Eq)]

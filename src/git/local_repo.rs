@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{command, done, is_object_id, not_run, run, said};
+use gix::bstr::BStr;
+
+use super::{command, done, is_object_id, not_run, object_id, open, run, said};
 use crate::message::failure::{self, Failure, Result};
 use crate::os::failpoint;
 use crate::os::process::{self, Output, Terminal};
@@ -53,8 +55,12 @@ pub struct LocalRepo {
     pub index: PathBuf,
     /// Whether git may fetch objects that a partial clone lacks.
     may_fetch: bool,
+    /// The object database.
+    repository: OnceCell<gix::Repository>,
     /// The whole configuration: it takes git longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
+    /// What differs from HEAD, with git's letter for what it is on disk.
+    changed: OnceCell<Vec<(char, String)>>,
     /// The commits that were asked for, by their ids.
     commits: RefCell<HashMap<String, CommitId>>,
     /// Where histories of two commits meet, by their ids.
@@ -107,7 +113,9 @@ impl LocalRepo {
             prefix: (*prefix).to_owned(),
             index: absolute(index)?,
             may_fetch: true,
+            repository: OnceCell::new(),
             settings: OnceCell::new(),
+            changed: OnceCell::new(),
             commits: RefCell::default(),
             merge_bases: RefCell::default(),
         }))
@@ -117,6 +125,15 @@ impl LocalRepo {
     /// in a partial clone an object that was not fetched yet is then missing.
     pub fn discover_offline() -> Result<Option<LocalRepo>> {
         Ok(LocalRepo::discover()?.map(|found| LocalRepo { may_fetch: false, ..found }))
+    }
+
+    /// Returns the object database, without what a server has not taken yet of a push.
+    pub fn repository(&self) -> Result<&gix::Repository> {
+        if let Some(repository) = self.repository.get() {
+            return Ok(repository);
+        }
+        let repository = open(&self.git_dir)?;
+        Ok(self.repository.get_or_init(|| repository))
     }
 
     /// Returns the commit that `rev` names, or `None` if it names none.
@@ -133,6 +150,10 @@ impl LocalRepo {
         }
         if let Some(known) = self.commits.borrow().get(rev) {
             return Ok(Some((known.clone(), None)));
+        }
+        if let Some(id) = self.read_commit(rev)? {
+            self.commits.borrow_mut().insert(rev.to_owned(), id.clone());
+            return Ok(Some((id, None)));
         }
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
@@ -152,6 +173,19 @@ impl LocalRepo {
         // `HEAD` where that is detached.
         let name = name.first().filter(|name| name.starts_with("refs/"));
         Ok(Some((id, name.map(|name| (*name).to_owned()))))
+    }
+
+    fn found(&self, id: &str) -> Result<Option<gix::Commit<'_>>> {
+        let id = is_object_id(id).then(|| object_id(id)).transpose()?;
+        let repository = self.repository()?;
+        Ok(id.and_then(|id| repository.find_commit(id).ok()))
+    }
+
+    /// Returns the commit of a full id, where gix finds it.
+    fn read_commit(&self, id: &str) -> Result<Option<CommitId>> {
+        let Some(commit) = self.found(id)? else { return Ok(None) };
+        let tree = commit.tree_id().map(|tree| tree.to_string()).ok();
+        Ok(tree.map(|tree| CommitId { commit: id.to_owned(), tree }))
     }
 
     /// Returns the full name of the branch that HEAD is on, also where there is no commit yet; none where it is detached.
@@ -178,11 +212,22 @@ impl LocalRepo {
     }
 
     pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
-        Ok(old == new || self.merge_base(old, new)?.as_deref() == Some(old))
+        if old == new || self.is_parent(old, new)? {
+            return Ok(true);
+        }
+        Ok(!self.is_parent(new, old)? && self.merge_base(old, new)?.as_deref() == Some(old))
+    }
+
+    fn is_parent(&self, old: &str, new: &str) -> Result<bool> {
+        let Some(commit) = self.found(new)? else { return Ok(false) };
+        Ok(commit.parent_ids().any(|id| id.to_string() == old))
     }
 
     /// Returns a merge base of two commits; none where their histories have nothing in common here.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
+        if one == other {
+            return Ok(Some(one.to_owned()));
+        }
         let pair = BTreeSet::from([one.to_owned(), other.to_owned()]);
         if let Some(known) = self.merge_bases.borrow().get(&pair) {
             return Ok(known.clone());
@@ -245,8 +290,9 @@ impl LocalRepo {
     /// Returns whether a configuration key is set to something that git takes for true, or what holds where it is not
     /// set.
     pub fn config_bool(&self, key: &str, default: bool) -> Result<bool> {
-        let default = format!("--default={default}");
-        Ok(self.text(&["config", "--type=bool", &default, "--get", key])?.starts_with("true"))
+        let Some(value) = self.config(key)? else { return Ok(default) };
+        let value = gix::config::Boolean::try_from(BStr::new(&value));
+        value.map(|value| value.0).map_err(|error| Failure::new(format!("git cannot use its setting `{key}`: {error}")))
     }
 
     /// Returns the URLs of the remotes, as configured: those to fetch from and those to push to.

@@ -10,10 +10,10 @@ use serde_json::json;
 
 use super::File;
 use crate::git::CommitId;
+use crate::git::object_id;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::record::{Digest, Lock};
-use crate::tree::git::object_id;
 use crate::workspace::{Files, Workspace};
 
 /// The name of the file, at the top of the repository.

@@ -250,18 +250,17 @@ fn affected(graph: &Graph, changes: &Changes) -> Vec<Affected> {
 
 /// Returns what `git add` has to be given, from the top: a directory of localized files as a whole.
 fn to_stage(workspace: &Workspace, changes: &Changes, localized: &Localized, lock: &Lock) -> Result<Vec<String>> {
-    let Files::WorkingTree { repo, .. } = &workspace.files else {
+    let Files::WorkingTree { tree, .. } = &workspace.files else {
         return Ok(Vec::new());
     };
     if changes.is_empty() {
         return Ok(Vec::new());
     }
-    let tracked = repo.tracked_paths()?;
     // `git add` fails for deleted paths that git does not track.
-    let is_known = |(place, to): &(&String, &Option<File>)| to.is_some() || tracked.contains_key(*place);
+    let is_known = |(place, to): &(&String, &Option<File>)| to.is_some() || tree.is_tracked(place);
     let changed = changes.iter().filter(is_known).map(|(place, _)| place.as_str());
     // Left by an earlier run, and not added yet.
-    let left = lock.files.iter().map(|file| file.path.as_str()).filter(|place| !tracked.contains_key(*place));
+    let left = lock.files.iter().map(|file| file.path.as_str()).filter(|place| !tree.is_tracked(place));
     let whole = |place| home(place).or_else(|| localized.vendored(place)).unwrap_or(place);
     let paths: BTreeSet<&str> = changed.chain(left).map(whole).collect();
     Ok(paths.into_iter().map(str::to_owned).collect())

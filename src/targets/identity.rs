@@ -9,7 +9,7 @@ use super::{Found, LOCALIZED, Revision, Target};
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::Result;
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 
 /// What is known of the repository that is looked at.
 #[derive(Debug, Clone, Default)]
@@ -100,7 +100,7 @@ impl Identity {
         let Some(commit) = repo.commit(&tip.id)? else {
             return Ok(None);
         };
-        GitTree::of_here(repo.clone(), object_id(&commit.tree)?).map(Some)
+        GitTree::of_commit(&repo, &commit).map(Some)
     }
 
     /// Returns the directory of this repository that is the top of what a URL names; none where that is another one.

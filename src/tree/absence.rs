@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use super::git::{GitTree, object_id};
+use super::git::GitTree;
 use super::{Entry, SharedTree, Tree, checkout};
 use crate::git::{Checkout, LocalRepo};
 
@@ -57,7 +57,7 @@ impl Absences {
     fn is_in_head(&self, path: &str) -> bool {
         let entry = || {
             let commit = self.here.commit("HEAD").ok()??;
-            GitTree::of_here(self.here.clone(), object_id(&commit.tree).ok()?).ok()?.entry(path).ok()?
+            GitTree::of_commit(&self.here, &commit).ok()?.entry(path).ok()?
         };
         matches!(entry(), Some(Entry::File { .. } | Entry::Link | Entry::Directory))
     }

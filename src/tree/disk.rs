@@ -1,6 +1,6 @@
 //! Files on disk, as they are now: those of the working tree, of one directory, of the whole machine.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind};
@@ -29,13 +29,14 @@ pub(crate) struct DiskTree {
 
 /// What git knows of a working tree. Ignored files are there, too: a build reads them all.
 struct Tracked {
-    here: Rc<LocalRepo>,
     /// The submodules of the index, whether they are checked out or not.
     submodules: BTreeSet<String>,
     /// What is executable, where modes on disk mean nothing (`core.fileMode`): git adds any other file as one that is not.
     programs: Option<BTreeSet<String>>,
-    /// What git lists, once it was asked: also what is odd.
-    files: OnceCell<BTreeMap<String, bool>>,
+    /// The paths that git tracks, or neither tracks nor ignores, each with whether it does: also what is odd.
+    files: BTreeMap<String, bool>,
+    /// What a sparse checkout leaves out of them.
+    left_out: BTreeSet<String>,
     /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
     read: RefCell<HashMap<String, u64>>,
     hasher: RandomState,
@@ -48,7 +49,7 @@ impl DiskTree {
         let top = top.ok_or_else(|| {
             Failure::new("this repository has no working tree").hint("look at a commit instead: --rev REV")
         })?;
-        let staged = here.staged()?;
+        let (staged, untracked) = here.working_files()?;
         let of_mode = |mode: &str| -> BTreeSet<String> {
             let entries = staged.iter().filter(|entry| entry.mode == mode);
             entries.map(|entry| entry.path.clone()).collect()
@@ -57,10 +58,14 @@ impl DiskTree {
         let git = Tracked {
             submodules: of_mode("160000"),
             programs: (!has_modes).then(|| of_mode("100755")),
-            files: OnceCell::new(),
+            left_out: staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.clone()).collect(),
+            files: staged
+                .into_iter()
+                .map(|entry| (entry.path, true))
+                .chain(untracked.into_iter().map(|path| (path, false)))
+                .collect(),
             read: RefCell::default(),
             hasher: RandomState::new(),
-            here,
         };
         Ok(DiskTree { git: Some(git), ..DiskTree::at(top, true) })
     }
@@ -99,6 +104,16 @@ impl DiskTree {
         git.read.borrow().get(path).is_none_or(is)
     }
 
+    /// Returns whether git tracks a file of the working tree.
+    pub(crate) fn is_tracked(&self, path: &str) -> bool {
+        self.git.as_ref().is_some_and(|git| git.files.get(path) == Some(&true))
+    }
+
+    /// Returns the tracked files that a sparse checkout leaves out.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = &String> {
+        self.git.iter().flat_map(|git| &git.left_out)
+    }
+
     fn place(&self, path: &str) -> PathBuf {
         if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
@@ -106,17 +121,6 @@ impl DiskTree {
     fn failed(&self, path: &str) -> impl Fn(io::Error) -> Failure {
         let label = self.label(path);
         move |error| Failure::new(format!("could not read `{label}`: {error}"))
-    }
-}
-
-impl Tracked {
-    /// Returns the paths that git tracks, or neither tracks nor ignores, each with whether it does.
-    fn files(&self) -> Result<&BTreeMap<String, bool>> {
-        if let Some(files) = self.files.get() {
-            return Ok(files);
-        }
-        let files = self.here.working_files()?;
-        Ok(self.files.get_or_init(|| files))
     }
 }
 
@@ -199,7 +203,7 @@ impl Tree for DiskTree {
         };
         let is_below = |path: &&String| *path != directory && path::is_in(path, directory);
         let mut found = Vec::new();
-        for path in git.files()?.keys().filter(is_below) {
+        for path in git.files.keys().filter(is_below) {
             if self.entry(path)?.is_some() {
                 found.push(path.clone());
             }
@@ -209,7 +213,7 @@ impl Tree for DiskTree {
 
     fn untracked(&self) -> Result<Vec<String>> {
         let Some(git) = &self.git else { return Ok(Vec::new()) };
-        Ok(git.files()?.iter().filter(|(_, is_tracked)| !**is_tracked).map(|(path, _)| path.clone()).collect())
+        Ok(git.files.iter().filter(|(_, is_tracked)| !**is_tracked).map(|(path, _)| path.clone()).collect())
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
@@ -218,7 +222,7 @@ impl Tree for DiskTree {
             return Ok(self.below("")?.into_iter().filter(|path| is_named(&path)).collect());
         };
         let mut found = Vec::new();
-        for path in git.files()?.keys().filter(is_named) {
+        for path in git.files.keys().filter(is_named) {
             path::refuse_odd("", path)?;
             if self.entry(path)?.is_some() {
                 found.push(path.clone());
@@ -232,7 +236,7 @@ impl Tree for DiskTree {
         let Some(git) = &self.git else {
             return Ok(Box::new(move || search(self, endings, &marks)));
         };
-        let paths = git.files()?.keys().filter(|path| endings.iter().any(|ending| path.ends_with(ending)));
+        let paths = git.files.keys().filter(|path| endings.iter().any(|ending| path.ends_with(ending)));
         let paths: Vec<&String> = paths.collect();
         let places: Vec<PathBuf> = paths.iter().map(|path| self.place(path)).collect();
         let hold = hold(places, SHARE, &marks, || {

@@ -12,12 +12,11 @@ use gix::ObjectId;
 use self::objects::{Directory, Item, Objects};
 use super::checkout::Conversion;
 use super::{Entry, LOCK_COMMAND, LOCK_NAME, Names, Search, Tree, path};
-use crate::git::{LocalRepo, Staged};
+use crate::git::{CommitId, LocalRepo, Staged, object_id};
 use crate::message::failure::{Failure, Result, command, pathspec, shown};
 use crate::os::limits::{PATH, PATH_BYTES, PATHS};
 
-pub use self::objects::{object_id, open};
-pub(crate) use self::objects::{open_fetched, proven};
+pub(crate) use self::objects::proven;
 
 /// The files of one tree object, or of the index: as they are stored, or as a checkout gives them.
 pub struct GitTree {
@@ -39,7 +38,12 @@ impl GitTree {
 
     /// Opens the tree object `root` of this repository.
     pub fn of_here(here: Rc<LocalRepo>, root: ObjectId) -> Result<Self> {
-        Ok(GitTree::at(Rc::new(Objects::new(open(&here.git_dir)?, Some(here))), root))
+        Ok(GitTree::at(Rc::new(Objects::new(here.repository()?.clone(), Some(here))), root))
+    }
+
+    /// Opens the tree of a commit of this repository.
+    pub(crate) fn of_commit(here: &Rc<LocalRepo>, commit: &CommitId) -> Result<Self> {
+        GitTree::of_here(here.clone(), object_id(&commit.tree)?)
     }
 
     /// Reads the index of this repository, as it is now. One that was never written is empty. A path of which only the

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::{Kind, Verifier};
+use crate::git::object_id;
 use crate::git::{CommitId, LocalRepo};
 use crate::message::failure::{Failure, Result, short};
 use crate::record::history::records::{self, Found, Recorded};
 use crate::record::history::tip;
 use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
-use crate::tree::git::object_id;
 use crate::tree::{Entry, path};
 
 /// The history of a commit.

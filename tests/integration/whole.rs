@@ -10,6 +10,7 @@ mod killed;
 mod limits;
 pub(crate) mod old_against_new;
 mod parity;
+mod processes;
 mod secrets;
 mod snapshots;
 mod yaml;

@@ -226,7 +226,6 @@ fn the_caret_stands_under_the_span() {
         // Marks take none.
         ("- e\u{301}/ab", span(1, 6, 1, 8), "- e\u{301}/ab", "    ^^"),
         // Something is marked always, also where the span does not fit the line.
-        ("", span(1, 1, 1, 1), "", "^"),
         ("ab", span(1, 9, 1, 12), "ab", "  ^"),
         ("ab", span(0, 0, 0, 0), "ab", "^"),
         ("ab", span(1, 2, 1, 1), "ab", " ^"),

@@ -9,11 +9,12 @@ use crate::commands::{fetcher, fetching};
 use crate::destination::objects;
 use crate::fetch;
 use crate::git::LocalRepo;
+use crate::git::object_id;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::plan::{Options, copy, in_place};
 use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{LOCK_NAME, Lock};
-use crate::tree::git::{GitTree, object_id, open};
+use crate::tree::git::GitTree;
 use crate::tree::path;
 use crate::verify::{Difference, Kind, Record, Verified};
 use crate::workspace::Workspace;
@@ -64,7 +65,7 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     let tree = GitTree::of_here(here.clone(), whole)?;
     let lock = Lock::at(&tree, &path::join(&record.directory, LOCK_NAME))?.unwrap_or_default();
     // What is made again is in memory only.
-    let repository = open(&here.git_dir)?.with_object_memory();
+    let repository = here.repository()?.clone().with_object_memory();
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_rev(here.clone(), Some(&source.commit))?;
     let options = Options { overwrite: false, trailers: lock.trailers };

@@ -1,6 +1,6 @@
 //! What git knows about files: those of the index, of the working tree, and objects that only git reaches.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{LocalRepo, done};
 use crate::git::run;
@@ -31,6 +31,9 @@ pub struct Staged {
     /// The path from the top.
     pub path: String,
 }
+
+/// git's letter for a file that it does not track.
+const UNTRACKED: char = '?';
 
 /// How many pathspecs git is given: it compares each of them with each file of the index.
 const MOST_PATHSPECS: usize = 50;
@@ -75,30 +78,43 @@ impl LocalRepo {
         if among.is_empty() {
             return Ok(Vec::new());
         }
-        let mut changed = self.changed("--untracked-files=no", &pathspecs(among))?;
-        changed.retain(|(_, path)| among.contains(path));
+        let specs = if self.changed.get().is_some() { Vec::new() } else { pathspecs(among) };
+        let mut changed = self.changed(&specs)?;
+        changed.retain(|(letter, path)| *letter != UNTRACKED && among.contains(path));
         Ok(changed)
     }
 
-    fn changed(&self, untracked: &str, pathspecs: &[String]) -> Result<Vec<(char, String)>> {
-        let status = ["status", "--porcelain", "-z", untracked, "--no-renames", "--ignore-submodules=all", "--"];
-        let output = done(run(self.command().args(status).args(pathspecs), None)?)?;
+    /// Returns whether no file that git tracks differs from HEAD in the index or on disk.
+    pub fn is_clean(&self) -> Result<bool> {
+        Ok(self.changed(&[])?.iter().all(|(letter, _)| *letter == UNTRACKED))
+    }
+
+    /// Returns what differs from HEAD, with git's letter for what it is on disk. Everything is asked for once in a run.
+    fn changed(&self, pathspecs: &[String]) -> Result<Vec<(char, String)>> {
+        if let Some(known) = self.changed.get().filter(|_| pathspecs.is_empty()) {
+            return Ok(known.clone());
+        }
+        let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
+        let mut git = self.command();
+        git.args(status).args(["--ignore-submodules=all", "--"]).args(pathspecs);
+        let output = done(run(&mut git, None)?)?;
         // A name that is not UTF-8 is none that a reference could name.
         let output = String::from_utf8_lossy(&output);
         let changed = output.split('\0').filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned())));
-        Ok(changed.collect())
+        let changed: Vec<(char, String)> = changed.collect();
+        if pathspecs.is_empty() {
+            let _ = self.changed.set(changed.clone());
+        }
+        Ok(changed)
     }
 
     /// Returns the files in or below a directory with one of these names (from the top) that are not the same in HEAD, the
     /// index and on disk; not those that git ignores.
     pub fn uncommitted(&self, directory: &str, names: &[&str]) -> Result<Vec<String>> {
-        let changed = self.changed("--untracked-files=all", &named(directory, names))?;
-        Ok(changed.into_iter().map(|(_, path)| path).collect())
-    }
-
-    /// Returns the tracked paths (from the top), and of each whether a sparse checkout leaves it out.
-    pub fn tracked_paths(&self) -> Result<HashMap<String, bool>> {
-        Ok(self.staged()?.into_iter().map(|entry| (entry.path, entry.is_left_out)).collect())
+        let is_all = directory.is_empty();
+        let specs = if is_all { Vec::new() } else { named(directory, names) };
+        let changed = self.changed(&specs)?.into_iter().map(|(_, path)| path);
+        Ok(changed.filter(|path| !is_all || names.contains(&path.rsplit('/').next().unwrap_or(path))).collect())
     }
 
     /// Returns the files that were renamed since the commit `base`: the new path by the old one, from the top.
@@ -148,9 +164,7 @@ impl LocalRepo {
     /// Returns the entries of the index as git reads it, in its order, without those of which only the name is staged (`git
     /// add -N`).
     pub fn staged(&self) -> Result<Vec<Staged>> {
-        let lines = self.listed(&["ls-files", "-s", "-t", "-z", "--full-name", "--", ":/"])?;
-        let entries: Option<Vec<Staged>> = lines.iter().map(|line| staged(line)).collect();
-        let mut entries = entries.ok_or_else(|| Failure::new("cannot read what git lists of the index"))?;
+        let mut entries = self.entries(&[])?.0;
         // git lists an entry that only names a file as an empty one.
         if entries.iter().any(Staged::is_empty) {
             let named =
@@ -161,13 +175,26 @@ impl LocalRepo {
         Ok(entries)
     }
 
-    /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from the top, each with
-    /// whether it is tracked, and also those that are no longer on disk.
-    pub fn working_files(&self) -> Result<BTreeMap<String, bool>> {
-        let which = ["-t", "--cached", "--others", "--exclude-standard"];
-        let lines = self.listed(&[&["ls-files", "-z", "--full-name"], &which[..], &["--", ":/"]].concat())?;
-        let tagged = lines.iter().filter_map(|line| line.split_once(' '));
-        Ok(tagged.map(|(tag, path)| (path.to_owned(), tag != "?")).collect())
+    /// Returns the entries of the index, also those of which only the name is staged, and the files of the working tree,
+    /// from the top, that git neither tracks nor ignores.
+    pub fn working_files(&self) -> Result<(Vec<Staged>, Vec<String>)> {
+        self.entries(&["--cached", "--others", "--exclude-standard"])
+    }
+
+    /// Returns entries of the index, and files that git does not track.
+    fn entries(&self, which: &[&str]) -> Result<(Vec<Staged>, Vec<String>)> {
+        let lines = self.listed(&[&["ls-files", "-s", "-t", "-z", "--full-name"], which, &["--", ":/"]].concat())?;
+        let (mut entries, mut untracked) = (Vec::new(), Vec::new());
+        for line in lines {
+            match line.strip_prefix("? ") {
+                Some(path) => untracked.push(path.to_owned()),
+                None => {
+                    let unreadable = || Failure::new("cannot read what git lists of the index");
+                    entries.push(staged(&line).ok_or_else(unreadable)?);
+                }
+            }
+        }
+        Ok((entries, untracked))
     }
 
     /// Returns what git lists with `-z`: what is not UTF-8 as it can be shown.

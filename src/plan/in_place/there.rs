@@ -94,14 +94,14 @@ pub(super) fn changes(
 /// Refuses to edit files of the user that differ from the index: the edit could not be told apart from what was
 /// there before.
 fn unstaged(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Failure>> {
-    let Files::WorkingTree { repo, .. } = &workspace.files else {
+    let Files::WorkingTree { repo, tree, .. } = &workspace.files else {
         return Ok(None);
     };
     if edits.is_empty() {
         return Ok(None);
     }
-    let (unstaged, tracked) = (repo.unstaged_paths(&edits)?, repo.tracked_paths()?);
-    let differs = |place: &String| unstaged.contains(place) || !tracked.contains_key(place);
+    let unstaged = repo.unstaged_paths(&edits)?;
+    let differs = |place: &String| unstaged.contains(place) || !tree.is_tracked(place);
     let differ: Vec<String> = edits.into_iter().filter(differs).collect();
     let message = || format!("these files would be edited, and differ from the index: {}", listed(&differ));
     Ok((!differ.is_empty()).then(|| Failure::new(message()).hint(stage(&differ))))

@@ -3,9 +3,9 @@
 use gix::ObjectId;
 
 use super::trees::lookup;
+use crate::git::object_id;
 use crate::message::failure::{Failure, Result, short};
 use crate::record::Trailers;
-use crate::tree::git::object_id;
 
 /// How far back to look for a localized commit.
 const HISTORY: usize = 1000;

@@ -8,9 +8,10 @@ use gix::ObjectId;
 use super::records::{self, Found, Recorded};
 use super::trees::{differences, entries, lookup};
 use crate::git::LocalRepo;
+use crate::git::object_id;
 use crate::message::failure::{Failure, Result, command};
 use crate::record::{LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
-use crate::tree::git::{GitTree, object_id};
+use crate::tree::git::GitTree;
 use crate::tree::{Entry, Tree, path};
 
 /// A directory with a lock.

@@ -146,7 +146,7 @@ spec:
         let before = work.state();
         work.run(&[command, "--no-verify"])
             .fails(1)
-            .stderr_has("sets/apps.yaml:1:1: ")
+            .stderr_has(" --> sets/apps.yaml:1:1\n")
             .stderr_has("ApplicationSet argocd/apps")
             .stderr_has("hint: ");
         work.state().assert_same(&before);
