@@ -53,7 +53,7 @@ use crate::tree::{Tree, path};
 
 use context::Context;
 pub(crate) use known::renamed;
-pub(crate) use unread_reference::unread_reference;
+pub(crate) use unread_reference::{not_built, unread_reference};
 
 /// How long a line is that people look at, in bytes.
 const LONGEST_LINE: usize = 10_000;
@@ -320,17 +320,10 @@ pub struct Known {
 pub struct Builds {
     /// How many there were that ended, and asked for nothing but what is locked.
     pub built: usize,
-    pub not_built: Vec<NotBuilt>,
+    /// How many were not built because something stays remote by an exception.
+    pub left: usize,
     /// Whether nothing was built because of what the check found.
     pub stopped: bool,
-}
-
-/// What could not be built.
-#[derive(Debug, Clone, Serialize)]
-pub struct NotBuilt {
-    /// What names the build: a kustomization or a target.
-    pub name: String,
-    pub reason: String,
 }
 
 /// The result of a check.
@@ -392,7 +385,8 @@ impl Checked {
     }
 
     /// Adds findings.
-    pub(crate) fn add(&mut self, findings: Vec<Finding>, tree: &dyn Tree) {
+    pub(crate) fn add(&mut self, mut findings: Vec<Finding>, config: &Config, tree: &dyn Tree) {
+        config.judge(&mut findings);
         self.findings.extend(findings);
         fill(tree, &mut self.findings);
         finding::sort(&mut self.findings);

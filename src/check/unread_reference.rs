@@ -1,10 +1,21 @@
-//! `unread-reference`: what a build asks for and no reference names. Only builds find it.
+//! `unread-reference` and `not-built`: what only builds find.
 
 use crate::message::finding::{Finding, Rule};
 
-/// Makes a finding about a root, by its kustomization, and what builds it.
+/// Makes a finding about a root, by its kustomization, and what builds it, about what a build asks for and no reference
+/// names.
 pub(crate) fn unread_reference(path: &str, message: String, by: &str) -> Finding {
     let help = "write the reference plainly, and lock it: git kustomize-localize explain unread-reference";
-    let found = Finding::new(Rule::UnreadReference, path, message, vec![help.to_owned()]);
-    Finding { deployed: if by == path { Vec::new() } else { vec![by.to_owned()] }, ..found }
+    of_build(Rule::UnreadReference, path, message, by, help)
+}
+
+/// Makes one about a root that is not built.
+pub(crate) fn not_built(path: &str, reason: &str, by: &str) -> Finding {
+    let help = "mend it; if nobody builds it by itself, write its directory into `exclude` in .kustomize-localize";
+    of_build(Rule::NotBuilt, path, format!("not built: {reason}"), by, help)
+}
+
+fn of_build(rule: Rule, path: &str, message: String, by: &str, help: &str) -> Finding {
+    let deployed = if by == path { Vec::new() } else { vec![by.to_owned()] };
+    Finding { deployed, ..Finding::new(rule, path, message, vec![help.to_owned()]) }
 }

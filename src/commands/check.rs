@@ -196,7 +196,7 @@ pub(super) fn check(
         (Base::Own | Base::Nothing, _) => None,
     };
     let built = (&opened.checking, &opened.tree);
-    let building = how.map(|how| Building::open(here, built, &paths, since.as_ref(), how)).transpose()?;
+    let building = how.map(|how| Building::open(here, built, (&paths, config), since.as_ref(), how)).transpose()?;
     let checked = opened.check(&paths, config, own, building.as_ref());
     let mut checked = checked.map_err(|failure| match opened.unseen(&paths) {
         0 => failure,

@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::build::subject::{Subject, Written};
-use crate::check::{Builds, Checked, Checking, NotBuilt, unread_reference};
+use crate::check::{Builds, Checked, Checking, not_built, unread_reference};
 use crate::commands::affected::{of_commits, since};
 use crate::commands::from_lock;
 use crate::commands::localize::{KustomizeArgs, deployed_from};
 use crate::commands::targets::written;
+use crate::config::Config;
 use crate::fetch::Fetcher;
 use crate::git::{CommitId, LocalRepo};
 use crate::graph::inputs::explore_all;
@@ -38,6 +39,8 @@ pub(super) struct Building<'a> {
     workspace: Workspace,
     how: &'a How<'a>,
     paths: &'a [String],
+    /// What the team decided: with `base`, before the change.
+    policy: &'a Config,
     /// What alone is built; none for everything.
     affected: Option<Affected>,
     fetcher: RefCell<Fetcher>,
@@ -60,7 +63,7 @@ impl<'a> Building<'a> {
     pub(super) fn open(
         here: &Rc<LocalRepo>,
         (what, tree): (&Checking, &SharedTree),
-        paths: &'a [String],
+        (paths, policy): (&'a [String], &'a Config),
         base: Option<&CommitId>,
         how: &'a How<'a>,
     ) -> Result<Building<'a>, Failures> {
@@ -76,7 +79,7 @@ impl<'a> Building<'a> {
         });
         let (affected, fetcher) = (affected.transpose()?, from_lock(Some(here), &workspace, how.offline, how.quiet)?);
         let (here, fetcher) = (here.clone(), RefCell::new(fetcher));
-        Ok(Building { here, workspace, how, paths, affected, fetcher, came: RefCell::default() })
+        Ok(Building { here, workspace, how, paths, policy, affected, fetcher, came: RefCell::default() })
     }
 
     /// Builds, and returns what is deployed as it came out.
@@ -95,7 +98,7 @@ impl<'a> Building<'a> {
         if checked.status() == 0 {
             checked.failures.extend(failures);
         }
-        checked.add(findings, &*self.workspace.tree);
+        checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
     fn wants(&self, target: &Target) -> bool {
@@ -130,8 +133,8 @@ impl<'a> Building<'a> {
     }
 
     fn not_built(&self, builder: &Builder, failures: &Failures) {
-        let not_built = NotBuilt { name: builder.by.clone(), reason: reason(failures) };
-        self.came.borrow_mut().builds.not_built.push(not_built);
+        let finding = not_built(&file(builder), &reason(failures), &builder.by);
+        self.came.borrow_mut().findings.push(finding);
     }
 
     /// Localizes the roots of builds in memory. What stands in the way of `branch` does so here.
@@ -141,7 +144,7 @@ impl<'a> Building<'a> {
         let options = Options { overwrite: false, trailers: true };
         let mut plan = in_place::plan(&self.workspace, request, &options, &mut *self.fetcher.borrow_mut())?;
         deployed_from(&self.here, &self.workspace, &mut plan)?;
-        self.workspace.config.judge(&mut plan.findings);
+        self.policy.judge(&mut plan.findings);
         let errors = plan.findings.iter().filter(|one| one.fails());
         self.came.borrow_mut().findings.extend(errors.cloned());
         Ok(plan)
@@ -166,7 +169,7 @@ impl<'a> Building<'a> {
                 Ok(_) => self.came.borrow_mut().builds.built += 1,
                 Err(failures) if self.note(builder, failures) => {}
                 Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::Left) => {
-                    self.not_built(builder, failures);
+                    self.came.borrow_mut().builds.left += 1;
                 }
                 Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::NotBuilt) => {
                     failed.insert(builder.made.directory.as_str());
@@ -219,13 +222,18 @@ impl<'a> Building<'a> {
     /// Notes what a build asks for. Returns whether it asks for anything.
     fn note(&self, builder: &Builder, failures: &Failures) -> bool {
         let requests = failures.0.iter().filter(|one| one.kind == FailureKind::UnreadReference);
-        let file = path::join(&builder.made.directory, builder.made.file_name);
+        let file = file(builder);
         let findings: Vec<Finding> =
             requests.map(|one| unread_reference(&file, one.message.clone(), &builder.by)).collect();
         let is_any = !findings.is_empty();
         self.came.borrow_mut().findings.extend(findings);
         is_any
     }
+}
+
+/// Returns the kustomization that is built.
+fn file(builder: &Builder) -> String {
+    path::join(&builder.made.directory, builder.made.file_name)
 }
 
 fn is_unlocked(failure: &Failure) -> bool {

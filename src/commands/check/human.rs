@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::check::{Checked, Checking};
+use crate::check::{Builds, Checked, Checking};
 use crate::commands::findings::{each, explain, painted};
 use crate::commands::messages::{add, counted, named};
 use crate::commands::output::Shown;
@@ -50,9 +50,6 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     let locked = checked.new_locked.iter();
     let locked = locked.map(|new| format!("{}:{}: {} {}", new.lock, new.line, new.remote, new.digest));
     notes.extend(locked.map(|new| ("new in the lock:", new)));
-    let unbuilt = checked.builds.iter().flat_map(|builds| &builds.not_built);
-    let unbuilt = unbuilt.map(|one| ("not built:", format!("{}: {}", one.name, one.reason)));
-    notes.extend(unbuilt.filter(|_| shown.verbose));
     for (mark, text) in notes {
         out += &format!("{} {}\n", painted(mark, "cyan.bold", shown.color), visible(&text));
     }
@@ -79,10 +76,10 @@ fn summary(checked: &Checked) -> String {
     let line = match &checked.builds {
         None => line,
         Some(builds) if builds.stopped => format!("{line}, and built nothing"),
-        Some(builds) => match builds.not_built.len() {
-            0 => format!("{line}, {}", counted(builds.built, "build")),
-            failed => format!("{line}, {}, {failed} not built (-v shows why)", counted(builds.built, "build")),
-        },
+        Some(Builds { built, left, .. }) => {
+            let left = if *left > 0 { format!(", {left} skipped (a reference stays remote)") } else { String::new() };
+            format!("{line}, {}{left}", counted(*built, "build"))
+        }
     };
     let differing = match checked.differing {
         0 => String::new(),

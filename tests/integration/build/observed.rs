@@ -113,9 +113,16 @@ fn a_build_that_is_as_it_was_read_asks_for_nothing_more() {
     work.run(&["lock"]).success();
     work.commit("locked");
     let output = work.run(&["check", "--build", "-v"]);
-    output.success().stdout_has("1 build, 2 not built (-v shows why)").lacks(RULE);
-    output.stdout_has("not built: left/kustomization.yaml: https://files.example.com/v1/left.yaml stays remote");
-    output.stdout_has("not built: bad/kustomization.yaml: ");
+    output.success().stdout_has("1 build, 1 skipped (a reference stays remote): 1 warning, 1 allowed\n").lacks(RULE);
+    output.stdout_has("warning[not-built]: not built: ").stdout_has(" --> bad/kustomization.yaml\n");
+    // The policy is that of the base: a change cannot turn it off for itself.
+    let gate = ["check", "--build", "--base", "HEAD"];
+    work.write("bad/cm.yaml", config_map("other"));
+    work.run(&gate).success().stdout_has("warning[not-built]");
+    work.decide("rules: {not-built: error}\n");
+    work.run(&["check", "--build"]).fails(1).stdout_has("error[not-built]");
+    work.run(&["check", "--build", "--base", "HEAD~1"]).success().stdout_has("warning[not-built]");
+    work.decide("");
     // What the lock holds is fetched.
     std::fs::remove_dir_all(world.sandbox.path("cache")).ok();
     work.run(&["check", "--build", "--offline"]).fails(2).stderr_has("not in the cache");
