@@ -31,6 +31,7 @@ mod suppression;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unknown_target;
+mod unlisted_source;
 mod unread_reference;
 mod unsafe_reference;
 
@@ -158,7 +159,7 @@ fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> V
 type Find = fn(&Context<'_>) -> Vec<Finding>;
 
 /// What the rules find in what the walk and the record yield. `new-exception` sees the findings of the others.
-const RULES: [Find; 19] = [
+const RULES: [Find; 20] = [
     |context| context.unfollowed(),
     remote_reference::find,
     locked_reference::find,
@@ -178,6 +179,7 @@ const RULES: [Find; 19] = [
     stale_lock::find,
     stale_allow::unmatched,
     behind::find,
+    unlisted_source::find,
 ];
 
 /// Applies rules.

@@ -1,6 +1,8 @@
 //! The configuration of `check`: `.kustomize-localize` at the top of the tree that is checked.
 //!
 //! ```yaml
+//! sources:                    # what may be locked at all
+//! - {url: github.com/acme}
 //! rules:                      # error, warning or off, for each rule; "*" is all that are warnings by default
 //!   floating-ref: warning
 //! scopes:                     # directories that may not reach out of themselves
@@ -58,6 +60,7 @@ mod comment;
 mod deployed;
 mod glob;
 mod read;
+mod source;
 mod starts;
 
 use std::collections::BTreeMap;
@@ -104,6 +107,8 @@ pub struct Config {
     pub exclude: Vec<Glob>,
     /// What stays as it is.
     pub allow: Vec<Allow>,
+    /// What may be locked; none: anything.
+    pub sources: Option<Vec<source::Source>>,
     /// Whether charts of repositories are brought in.
     pub helm: bool,
     /// Whether the licences of what is brought in are left out.

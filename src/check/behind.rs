@@ -13,11 +13,11 @@ use super::remotes::RemoteUse;
 use crate::config::Config;
 use crate::graph::{self, way, ways};
 use crate::message::finding::Finding;
-use crate::record::LOCK_NAME;
+use crate::record::Lock;
 use crate::reference::Upstream;
 use crate::tree::LOCK_COMMAND;
 
-/// How many things behind one reference are reported one by one.
+/// How many things behind one reference are reported.
 const MOST: usize = 100;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -29,18 +29,28 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if open.is_empty() {
         return Vec::new();
     }
+    let found = behind(context, lock, &open).into_iter();
+    found.map(|(one, open, chain)| finding(context, one, open, &chain)).collect()
+}
+
+/// Returns which of these upstreams are behind locked references, each with what leads there; of one reference at most
+/// [`MOST`].
+pub(super) fn behind<'a>(
+    context: &'a Context<'_>,
+    lock: &'a Lock,
+    those: &BTreeSet<&'a Upstream>,
+) -> Vec<(&'a RemoteUse<'a>, &'a Upstream, String)> {
     let mut found = Vec::new();
-    for one in context.remotes.iter().filter(|one| one.is_locked) {
+    for one in context.remotes.iter().filter(|one| one.is_locked && !those.is_empty()) {
         let Some(upstream) = &one.locked else { continue };
         let ways = ways([upstream], |from| lock.names(from).into_iter().flatten().map(|to| (to, to)));
-        let behind: Vec<&Upstream> = open.iter().copied().filter(|open| ways.contains_key(*open)).collect();
-        for open in behind.iter().take(MOST) {
-            found.push(finding(context, one, open, &way(&ways, *open).unwrap_or_default()));
-        }
-        if let Some(next) = behind.get(MOST) {
-            let message = format!("{} more behind `{}` stay remote", behind.len() - MOST, one.shown());
-            let help = vec![format!("see `names` in {LOCK_NAME}")];
-            found.push(context.at_reference(graph::rule(next), one.edge, message, help));
+        let behind = those.iter().copied().filter(|open| ways.contains_key(*open) && *open != upstream);
+        let behind: Vec<&Upstream> = behind.collect();
+        for (index, open) in behind.iter().take(MOST).enumerate() {
+            let chain: Vec<String> = way(&ways, *open).unwrap_or_default().iter().map(ToString::to_string).collect();
+            let more = behind.len() - MOST.min(behind.len());
+            let more = if index + 1 == MOST && more > 0 { format!(", and {more} more") } else { String::new() };
+            found.push((one, *open, chain.join(" > ") + &more));
         }
     }
     found
@@ -58,7 +68,7 @@ fn covered(config: &Config, upstream: &Upstream) -> Option<usize> {
 }
 
 /// Makes a finding of something that a reference leads to, over these.
-fn finding(context: &Context<'_>, one: &RemoteUse<'_>, open: &Upstream, chain: &[&Upstream]) -> Finding {
+fn finding(context: &Context<'_>, one: &RemoteUse<'_>, open: &Upstream, chain: &str) -> Finding {
     let (what, help) = match open {
         Upstream::Chart { .. } => ("the chart", remote_chart::lock_charts(context.config)),
         Upstream::Image { .. } => (
@@ -67,10 +77,8 @@ fn finding(context: &Context<'_>, one: &RemoteUse<'_>, open: &Upstream, chain: &
         ),
         Upstream::Git { .. } | Upstream::File { .. } => ("what is at", format!("lock it: {LOCK_COMMAND}")),
     };
-    let chain: Vec<String> = chain.iter().map(ToString::to_string).collect();
     let shown = one.shown();
-    let message =
-        format!("`{shown}` is locked, but {what} {open} behind it stays remote: {shown} > {}", chain.join(" > "));
+    let message = format!("`{shown}` is locked, but {what} {open} behind it stays remote: {shown} > {chain}");
     let at = context.at_reference(graph::rule(open), one.edge, message, vec![help]);
     Finding { reference: open.to_string(), subject: graph::subject(open), ..at }
 }
@@ -146,9 +154,8 @@ mod tests {
         let charts = (0..MOST + 4).map(|number| format!("https://charts.example/stable#c{number:03}"));
         let scene = charts.fold(scene(CHART), |scene, chart| scene.names(OWN, &chart));
         let findings = scene.find(Rule::RemoteChart);
-        assert_eq!(findings.len(), MOST + 1);
-        let last = format!("5 more behind `{OWN}` stay remote");
-        assert!(findings.iter().any(|one| one.message == last && one.fails()));
+        assert_eq!(findings.len(), MOST);
+        assert!(findings.iter().any(|one| one.message.ends_with(", and 5 more") && one.fails()));
     }
 
     #[test]

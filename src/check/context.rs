@@ -211,7 +211,7 @@ impl<'a> Context<'a> {
 fn rule(kind: &TroubleKind) -> Option<Rule> {
     use TroubleKind::{
         BadKustomization, Chart, Cycle, Failed, Missing, NoKustomization, OutOfScope, Problem, Refused, Reshaped,
-        Restricted, Submodule, Unsafe, Unsupported,
+        Restricted, Submodule, Unlisted, Unsafe, Unsupported,
     };
     Some(match kind {
         Failed => return None,
@@ -223,6 +223,7 @@ fn rule(kind: &TroubleKind) -> Option<Rule> {
         Missing { .. } | NoKustomization { .. } | Chart => Rule::MissingPath,
         Problem(_) | BadKustomization { .. } | Refused | Cycle => Rule::InvalidKustomization,
         Unsafe | Unsupported => Rule::UnsafeReference,
+        Unlisted => Rule::UnlistedSource,
         Reshaped => Rule::Function,
     })
 }

@@ -229,7 +229,8 @@ impl Setup {
         // Why it is not locked is known.
         let is_said = |finding: &Finding| {
             let line = finding.span.map_or(0, |span| span.line);
-            finding.rule == Rule::RemoteReference && unresolved.contains(&(finding.path.clone(), line))
+            matches!(finding.rule, Rule::RemoteReference | Rule::UnlistedSource)
+                && unresolved.contains(&(finding.path.clone(), line))
         };
         edits.extend(failing(&self.checked).filter(|finding| !is_said(finding)).map(Edit::of_finding));
         let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));

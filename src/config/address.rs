@@ -29,6 +29,7 @@ use super::glob;
 use crate::message::finding::Subject;
 use crate::message::redact;
 use crate::reference::{RepoSpec, Upstream};
+use crate::tree::path;
 
 /// The schemes that a glob can name, and the port that need not be written.
 const SCHEMES: [(&str, &str); 5] = [("https", ":443"), ("ssh", ":22"), ("http", ":80"), ("oci", ":443"), ("file", "")];
@@ -186,9 +187,14 @@ fn split(text: &str) -> Result<(Option<&'static str>, String, &str), String> {
     Ok((scheme, host, path))
 }
 
+/// Returns whether a glob matches what a finding is about, or what is above it.
+pub(super) fn covers(glob: &GlobMatcher, subject: &Subject) -> bool {
+    place(subject).is_some_and(|place| path::and_above(&place).any(|place| glob.is_match(place)))
+}
+
 /// Returns the scheme, the host and the path of what a finding is about, as one path: what globs match, or what is above.
 /// None where that is no URL, or clients could differ.
-pub(super) fn place(subject: &Subject) -> Option<String> {
+fn place(subject: &Subject) -> Option<String> {
     let parts = match subject {
         Subject::Git { url, path, .. } => parts(url, path),
         Subject::Http { url } => parts(url.split(['?', '#']).next().unwrap_or_default(), ""),

@@ -10,7 +10,6 @@ use super::{Config, PLACEHOLDER, RefPolicy, glob, read};
 use crate::message::failure::Exception;
 use crate::message::finding::{Rule, Span, Subject};
 use crate::message::redact;
-use crate::tree::path;
 
 /// An entry of `allow`: what it covers stays as it is, wherever that is looked at.
 #[derive(Debug, Clone, Deserialize)]
@@ -80,7 +79,7 @@ pub(super) fn is_match(matcher: &Matcher, subject: &Subject, exact: Option<&Exac
         Subject::Path { path } => glob.is_match(path),
         Subject::Local => glob.is_match(file),
         Subject::Program { program } => glob.is_match(program),
-        _ => address::place(subject).is_some_and(|place| path::and_above(&place).any(|place| glob.is_match(place))),
+        _ => address::covers(glob, subject),
     }
 }
 
@@ -158,7 +157,7 @@ impl Config {
 }
 
 /// Returns a text as a value between `{` and `}`.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
     if text.chars().all(is_plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         text.to_owned()

@@ -18,7 +18,11 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
         trouble.failure.chain = locations(graph, &way);
         let can_stay = !matches!(
             trouble.kind,
-            TroubleKind::Failed | TroubleKind::Chart | TroubleKind::Unsafe | TroubleKind::Unsupported
+            TroubleKind::Failed
+                | TroubleKind::Chart
+                | TroubleKind::Unlisted
+                | TroubleKind::Unsafe
+                | TroubleKind::Unsupported
         );
         let named = match trouble.at {
             At::Edge(root, edge) => Some(&graph.roots[root].edges[edge]),

@@ -243,13 +243,17 @@ impl Walker<'_> {
                 }
                 Ok(None)
             }
-            (_, Some(wanted)) if has_network => {
-                // That concerns the text, not what it leads to.
-                wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
-                let is_left = self.accepts_chart(*note, wanted);
-                Ok(Some(wanted.clone()).filter(|_| !is_left))
+            (_, Some(wanted)) => {
+                if has_network {
+                    // That concerns the text, not what it leads to.
+                    wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
+                }
+                if self.accepts_chart(*note, wanted) {
+                    return Ok(None);
+                }
+                self.refuse_unlisted(&wanted.subject(), &wanted.upstream().to_string())?;
+                Ok(Some(wanted.clone()).filter(|_| has_network))
             }
-            (_, Some(_)) => Ok(None),
             (Place::Missing(path), None) if self.may_be_missing(source, &path, self.graph.lines_of(*note)) => {
                 self.keep_missing(root, &path);
                 Ok(None)

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use super::local::alike;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{ANEW, FileId, Found, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker};
+use crate::config::Config;
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Result};
-use crate::message::finding::Rule;
+use crate::message::finding::{Rule, Subject};
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved};
 
@@ -31,11 +32,22 @@ impl Walker<'_> {
             && (self.options.keeps || self.is_allowed(Rule::RemoteReference, &wanted.subject(), lines));
         if is_left {
             self.graph.left.insert((root, edge));
+        } else {
+            self.refuse_unlisted(&wanted.subject(), &wanted.text.shown())?;
         }
         if !self.offline && !is_left {
             self.pending.push((root, edge));
         }
         Ok(Target::Remote)
+    }
+
+    /// Refuses an upstream that may not be locked.
+    pub(super) fn refuse_unlisted(&self, subject: &Subject, shown: &str) -> WalkResult<()> {
+        if self.options.leave.is_none_or(|config| config.lists(subject)) {
+            return Ok(());
+        }
+        let message = format!("`{shown}` is not in `sources`, so it may not be locked");
+        Err(Trouble::new(TroubleKind::Unlisted, message).hint(Config::list_it(subject)))
     }
 
     /// Returns the URL of the upstream that a file is of; none of the user's.

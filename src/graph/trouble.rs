@@ -37,6 +37,8 @@ pub(crate) enum TroubleKind {
     /// The reference was surely meant to be remote, but kustomize cannot read it; or it is a URL for kustomize, and there is
     /// something at the path of that name.
     Unsupported,
+    /// No entry of `sources` covers the upstream.
+    Unlisted,
     /// The path leaves its scope or the tree, or is absolute.
     OutOfScope,
     /// The path leaves its root, which may read files in or below it only.

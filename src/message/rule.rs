@@ -45,6 +45,7 @@ macro_rules! rules {
 
 rules! {
     RemoteReference "remote-reference" Error Always;
+    UnlistedSource "unlisted-source" Error Never;
     LockedReference "locked-reference" Off Always;
     FloatingRef "floating-ref" Warning Always;
     RemoteChart "remote-chart" Error Always;

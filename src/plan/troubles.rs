@@ -61,5 +61,7 @@ pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
         At::Edge(root, edge) => super::is_remote(&graph.roots[root].edges[edge].reference),
         _ => false,
     };
-    graph.sources[graph.roots[root].source].repository.is_some() || trouble.kind == TroubleKind::Chart || names_remote
+    graph.sources[graph.roots[root].source].repository.is_some()
+        || matches!(trouble.kind, TroubleKind::Chart | TroubleKind::Unlisted)
+        || names_remote
 }

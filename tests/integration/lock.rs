@@ -4,5 +4,6 @@ mod decides;
 mod entries;
 mod init;
 mod sbom;
+mod sources;
 mod status;
 mod update;

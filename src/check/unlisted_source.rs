@@ -1,0 +1,93 @@
+//! `unlisted-source`: what may not be locked, as no entry of `sources` covers it. The walk reports references that name such
+//! an upstream; what is behind a locked reference, and what only the lock holds, is reported here.
+
+use std::collections::BTreeSet;
+
+use super::Context;
+use super::behind::behind;
+use crate::config::Config;
+use crate::graph;
+use crate::message::finding::{Finding, Rule};
+use crate::record::LOCK_NAME;
+use crate::reference::Upstream;
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let Some(lock) = context.lock().filter(|_| context.config.sources.is_some()) else {
+        return Vec::new();
+    };
+    let unlisted: BTreeSet<Upstream> =
+        lock.upstreams().filter(|one| !context.config.lists(&graph::subject(one))).collect();
+    let own = context.edges().filter_map(|(_, edge)| Some(edge.remote.as_ref()?.locked(lock)?.source()));
+    let mut said: BTreeSet<Upstream> = own.collect();
+    let mut found = Vec::new();
+    for (one, upstream, chain) in behind(context, lock, &unlisted.iter().collect()) {
+        let shown = one.shown();
+        let message = format!("`{shown}` is locked, but {upstream} behind it is not in `sources`: {shown} > {chain}");
+        let help = vec![Config::list_it(&graph::subject(upstream))];
+        let at = context.at_reference(Rule::UnlistedSource, one.edge, message, help);
+        found.push(Finding { reference: upstream.to_string(), subject: graph::subject(upstream), ..at });
+        said.insert(upstream.source());
+    }
+    // Nothing names them any more: they were localized, or are stale.
+    let rest: BTreeSet<Upstream> = unlisted.iter().map(Upstream::source).filter(|one| !said.contains(one)).collect();
+    found.extend(rest.iter().map(|one| {
+        let help = vec![Config::list_it(&graph::subject(one))];
+        let message = format!("the lock holds {one}, which is not in `sources`");
+        Finding { subject: graph::subject(one), ..Finding::new(Rule::UnlistedSource, LOCK_NAME, message, help) }
+    }));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, under_caret};
+    use super::*;
+
+    const OWN: &str = "https://github.com/acme/lib//a?ref=v1";
+    const DEEP: &str = "https://github.com/evil/deep//base?ref=v1";
+
+    fn find(scene: Scene) -> Vec<Finding> {
+        scene.find(Rule::UnlistedSource)
+    }
+
+    fn scene() -> Scene {
+        let scene = Scene::of(&format!("resources:\n- {OWN}\n")).git("https://github.com/acme/lib", Some("v1"));
+        scene.names(OWN, DEEP).git("https://github.com/evil/deep", Some("v1"))
+    }
+
+    #[test]
+    fn what_is_named_or_behind_what_is_named_must_be_listed() {
+        assert!(find(scene()).is_empty());
+        assert!(find(scene().config("sources: [{url: '*'}]\n")).is_empty());
+        let found = find(scene().config("sources: [{url: github.com/acme}]\n"));
+        let [behind] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(under_caret(behind), OWN);
+        assert!(behind.message.ends_with(&format!("{OWN} > {DEEP}")), "{}", behind.message);
+        let found = find(scene().config("sources: [{url: github.com/evil}]\n"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(under_caret(&found[0]), OWN);
+        assert_eq!(
+            found[0].help,
+            ["if it may be used, add it to `sources` in .kustomize-localize: - {url: github.com/acme/lib}"]
+        );
+    }
+
+    #[test]
+    fn what_is_not_locked_yet_must_be_listed_unless_it_stays_remote() {
+        let scene = |allow: &str| {
+            let scene = Scene::of(&format!("resources:\n- {OWN}\n"));
+            scene.config(&format!("sources: [{{url: github.com/other}}]\n{allow}"))
+        };
+        let all = scene("").check().findings;
+        assert_eq!(all.iter().map(|one| one.rule).collect::<Vec<_>>(), [Rule::UnlistedSource]);
+        let left = scene("allow: [{url: github.com/acme, refs: any, reason: r}]\n");
+        assert!(find(left).is_empty());
+    }
+
+    #[test]
+    fn what_only_the_lock_holds_is_found_there() {
+        let scene = Scene::of("resources: []\n").git("https://github.com/evil/deep", Some("v1"));
+        let found = find(scene.config("sources: [{url: github.com/acme}]\n"));
+        assert_eq!(found.iter().map(|one| one.path.as_str()).collect::<Vec<_>>(), [LOCK_NAME]);
+    }
+}
