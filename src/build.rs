@@ -21,7 +21,6 @@ pub(crate) mod subject;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
@@ -30,8 +29,9 @@ pub(crate) use compare::{Difference, Verdict};
 pub(crate) use earlier::Earlier;
 pub(crate) use runner::check_builds;
 
+use crate::config::Config;
 use crate::plan::Plan;
-use crate::record::{Builder, LoadRestrictor, Verified};
+use crate::record::{Builder, Verified};
 use crate::tree::SharedTree;
 
 /// How to build.
@@ -41,10 +41,8 @@ pub(crate) struct Options {
     pub program: Option<PathBuf>,
     /// More arguments for `kustomize build`.
     pub arguments: Vec<String>,
-    /// Where files of a kustomization may lie.
-    pub load_restrictor: LoadRestrictor,
-    /// How long one build may take, if that is said.
-    pub timeout: Option<Duration>,
+    /// What the team decided.
+    pub config: Config,
     /// Whether the network is closed for the original as well.
     pub offline: bool,
     /// Whether to show no progress.

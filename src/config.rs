@@ -116,6 +116,9 @@ pub struct Config {
     pub no_licenses: bool,
     /// Which files a kustomization root may load.
     pub load_restrictor: LoadRestrictor,
+    /// The version of kustomize that builds, or the first numbers of it; none: any.
+    #[serde(deserialize_with = "read::version")]
+    pub kustomize: Option<String>,
     /// How long one build may take; none: the default.
     #[serde(deserialize_with = "read::duration")]
     pub build_timeout: Option<Duration>,

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::disk;
 use super::inputs::{self, Answers};
 use super::program::{self, Program};
 use super::run::Building;
+use crate::config::Config;
 use crate::graph::{Graph, Source};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
@@ -66,12 +66,11 @@ impl Roots {
     }
 }
 
-/// Finds the program, for builds that may take so long.
-pub(super) fn program(named: Option<&Path>, timeout: Option<Duration>) -> Result<Program> {
-    let found = program::find(named)?.map(|program| program.within(timeout));
-    found.map_err(|reason| {
-        Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE")
-    })
+/// Finds the program that the configuration wants.
+pub(super) fn program(named: Option<&Path>, config: &Config) -> Result<Program> {
+    let missing =
+        |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
+    program::find(named)?.map_err(missing)?.configured(config)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::config::Config;
 use crate::message::failure::{Failure, Result};
 use crate::os::process::{self, Isolation, Output, Terminal};
 use crate::record::sha256_hex;
@@ -66,6 +67,8 @@ pub(super) struct Program {
     pub(super) kind: Kind,
     /// Its version as it prints it; for a build without one, what distinguishes it from others.
     version: String,
+    /// The version of kustomize that it is, or has in it, if it says one.
+    kustomize: Option<String>,
     /// How the network can be closed for it.
     pub(super) network: Network,
     /// How long a build may take, if that is said.
@@ -78,9 +81,18 @@ impl Program {
         format!("{}/{}", self.kind.name(), self.version)
     }
 
-    /// Returns it with how long a build may take.
-    pub(super) fn within(self, timeout: Option<Duration>) -> Program {
-        Program { timeout, ..self }
+    /// Returns it with how long a build may take. Refuses another version than the configuration names.
+    pub(super) fn configured(self, config: &Config) -> Result<Program> {
+        if let Some(wanted) = &config.kustomize
+            && !self.kustomize.as_deref().is_some_and(|version| is_version(version, wanted))
+        {
+            let version = self.kustomize.as_deref().unwrap_or("of no known version");
+            let (path, file) = (self.path.display(), &config.file);
+            return Err(Failure::new(format!("`{path}` is kustomize {version}, and `{file}` wants {wanted}")).hint(
+                format!("install kustomize {wanted}, and name it: --kustomize FILE, or the variable KUSTOMIZE"),
+            ));
+        }
+        Ok(Program { timeout: config.build_timeout, ..self })
     }
 
     /// Returns the command that builds, without arguments.
@@ -161,8 +173,9 @@ fn examine(path: &Path, kind: Kind) -> Result<Program, String> {
         error => format!("cannot be used: {error}"),
     })?;
     match version(kind, &output.stdout) {
-        Some(version) if output.status.success() => {
-            Ok(Program { path: path.to_owned(), kind, version: identified(version, path), network, timeout: None })
+        Some((version, kustomize)) if output.status.success() => {
+            let (path, version) = (path.to_owned(), identified(version, path));
+            Ok(Program { path, kind, version, kustomize, network, timeout: None })
         }
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("does not say its version: {line}"),
@@ -219,9 +232,16 @@ fn build_id(path: &Path) -> std::io::Result<Vec<u8>> {
     found.ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
-/// Reads what a program says of its version: `v5.8.1`, `(devel)`, in older ones `{Version:kustomize/v4.5.7 …}`; kubectl
-/// says it in JSON.
-fn version(kind: Kind, said: &[u8]) -> Option<String> {
+/// Returns whether a version begins with these numbers.
+fn is_version(version: &str, numbers: &str) -> bool {
+    let rest = version.trim_start_matches('v').strip_prefix(numbers);
+    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+}
+
+/// Reads what a program says of its version, and of that of the kustomize in it: `v5.8.1`, `(devel)`, in older ones
+/// `{Version:kustomize/v4.5.7 …}`; kubectl says both in JSON.
+fn version(kind: Kind, said: &[u8]) -> Option<(String, Option<String>)> {
+    let mut kustomize = None;
     let word = match kind {
         Kind::Kustomize => {
             let word = str::from_utf8(said).ok()?.split_whitespace().next()?;
@@ -230,12 +250,16 @@ fn version(kind: Kind, said: &[u8]) -> Option<String> {
         }
         Kind::Kubectl => {
             let json: serde_json::Value = serde_json::from_slice(said).ok()?;
+            kustomize = json["kustomizeVersion"].as_str().map(str::to_owned);
             json["clientVersion"]["gitVersion"].as_str()?.to_owned()
         }
     };
     let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '+' | '_');
     let numbered = word.strip_prefix('v').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-    (word == UNVERSIONED || (numbered && word.chars().all(plain))).then_some(word)
+    if kind == Kind::Kustomize {
+        kustomize = Some(word.clone()).filter(|word| word != UNVERSIONED);
+    }
+    (word == UNVERSIONED || (numbered && word.chars().all(plain))).then_some((word, kustomize))
 }
 
 #[cfg(test)]
@@ -252,10 +276,27 @@ mod tests {
             ("", None),
             ("very good", None),
         ] {
-            assert_eq!(version(Kind::Kustomize, text.as_bytes()).as_deref(), expected, "{text:?}");
+            let found = version(Kind::Kustomize, text.as_bytes()).map(|(version, _)| version);
+            assert_eq!(found.as_deref(), expected, "{text:?}");
         }
         let json = r#"{"clientVersion": {"gitVersion": "v1.34.1"}, "kustomizeVersion": "v5.7.1"}"#;
-        assert_eq!(version(Kind::Kubectl, json.as_bytes()).as_deref(), Some("v1.34.1"));
+        let found = version(Kind::Kubectl, json.as_bytes());
+        assert_eq!(found, Some(("v1.34.1".to_owned(), Some("v5.7.1".to_owned()))));
         assert_eq!(version(Kind::Kubectl, b"{}"), None);
+    }
+
+    #[test]
+    fn the_first_numbers_of_a_version_are_compared() {
+        for (found, numbers, expected) in [
+            ("v5.8.1", "5.8", true),
+            ("v5.8.1", "5.8.1", true),
+            ("5.8.1", "5", true),
+            ("v5.8.1-rc.1", "5.8.1", true),
+            ("v5.80.1", "5.8", false),
+            ("v5.7.1", "5.8", false),
+            ("v15.8.1", "5.8", false),
+        ] {
+            assert_eq!(is_version(found, numbers), expected, "{found} {numbers}");
+        }
     }
 }

@@ -37,11 +37,11 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     let mut checked = BuildCheck::default();
     if verdicts.iter().any(Option::is_none) {
         let program = match program::find(options.program.as_deref())? {
-            Ok(program) => program.within(options.timeout),
+            Ok(program) => program.configured(&options.config)?,
             Err(reason) => return Ok(BuildCheck::without(&reason)),
         };
         let mut arguments = options.arguments.clone();
-        if options.load_restrictor == LoadRestrictor::None {
+        if options.config.load_restrictor == LoadRestrictor::None {
             arguments.push(ANY_FILE.to_owned());
         }
         let by = Builder { program: program.name(), arguments: arguments.clone() };

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use super::Roots;
 use super::program::Program;
 use super::runner::{refuse_arguments, unrunnable};
+use crate::config::Config;
 use crate::graph::inputs::explore;
 use crate::graph::{Graph, Remotes, Source};
 use crate::message::failure::{Failure, FailureKind, Failures, Result, shown};
@@ -114,11 +114,11 @@ impl Written {
                 None => Ok(graph),
             }
         };
-        Written::by(kustomize, workspace.config.build_timeout, more)?.with(&workspace.tree, checks_out, subjects, reach)
+        Written::by(kustomize, &workspace.config, more)?.with(&workspace.tree, checks_out, subjects, reach)
     }
 
-    fn by(kustomize: Option<&Path>, timeout: Option<Duration>, more: &[String]) -> Result<Written> {
-        let program = super::alone::program(kustomize, timeout)?;
+    fn by(kustomize: Option<&Path>, config: &Config, more: &[String]) -> Result<Written> {
+        let program = super::alone::program(kustomize, config)?;
         Ok(Written { program, more: more.to_vec(), roots: Vec::new(), calls: Vec::new() })
     }
 
@@ -170,7 +170,7 @@ impl Written {
         tree: &SharedTree,
         subjects: Vec<Result<Option<Subject>, Failures>>,
         kustomize: Option<&Path>,
-        timeout: Option<Duration>,
+        config: &Config,
         more: &[String],
     ) -> Result<Written> {
         refuse_arguments(more)?;
@@ -178,7 +178,7 @@ impl Written {
             let graph = explore(tree.clone(), directories).graph;
             unrunnable(&graph, more, program).map_or(Ok(graph), |reason| Err(Failure::new(reason).into()))
         };
-        Written::by(kustomize, timeout, more)?.with(tree, false, subjects, reach)
+        Written::by(kustomize, config, more)?.with(tree, false, subjects, reach)
     }
 
     /// Writes everything else that is in the tree.
@@ -210,16 +210,12 @@ fn refusal(graph: &Graph) -> impl Fn(&str) -> Option<Failure> {
 }
 
 /// Builds what engines make of a tree, side by side, without anything else.
-pub(crate) fn build_all(
-    tree: &SharedTree,
-    all: &[&Generated],
-    timeout: Option<Duration>,
-) -> Vec<Result<Vec<u8>, Failures>> {
+pub(crate) fn build_all(tree: &SharedTree, all: &[&Generated], config: &Config) -> Vec<Result<Vec<u8>, Failures>> {
     if all.is_empty() {
         return Vec::new();
     }
     let subjects = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
-    match Written::closed(tree, subjects, None, timeout, &[]) {
+    match Written::closed(tree, subjects, None, config, &[]) {
         Ok(written) => side_by_side(all, processors(), |number, _| written.build(number)),
         Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
     }

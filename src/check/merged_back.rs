@@ -44,7 +44,7 @@ pub(crate) fn find(
         return Ok(None);
     };
     let head = here.commit(rev)?;
-    let head = head.map(|head| Ok((GitTree::of_commit(&here, &head)?, head.commit))).transpose()?;
+    let head = head.map(|head| Ok((GitTree::of_commit(here, &head)?, head.commit))).transpose()?;
     let undo = match head {
         // What a server receives is not in its repository yet.
         Some((tree, commit)) if has_files(&tree) => undo(here, tree.repository(), &commit).ok().flatten(),

@@ -81,7 +81,7 @@ pub(super) fn changes(here: &Rc<LocalRepo>, workspace: &Workspace, base: &Commit
 
 /// Compares a commit with the working tree.
 pub(super) fn since(here: &Rc<LocalRepo>, tree: &SharedTree, base: &CommitId) -> Result<Changes> {
-    let was = GitTree::of_commit(&here, &base)?.checked_out();
+    let was = GitTree::of_commit(here, base)?.checked_out();
     Changes::among(Rc::new(was), tree.clone(), here.changed_since(&base.commit)?)
 }
 

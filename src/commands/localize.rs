@@ -27,9 +27,10 @@ use crate::message::failure::{Failure, Failures, Result};
 use crate::message::finding::{self, Finding, Rule};
 use crate::os::interrupt;
 use crate::plan::{self, Changes, Options, Plan, Rewritten};
-use crate::record::{Change, Lock, Remotes, serialize_left, serialize_remotes, sha256_hex, stored};
+use crate::record::{Change, LoadRestrictor, Lock, Remotes, serialize_left, serialize_remotes, sha256_hex, stored};
 use crate::reference::Upstream;
 use crate::targets::Targets;
+use crate::targets::generated::ANY_FILE;
 use crate::tree::path;
 use crate::workspace::{Files, Workspace};
 
@@ -335,8 +336,12 @@ impl<'a> Run<'a> {
     fn unchanged(&self) -> Result<Option<Localized>> {
         let how = self.request.how;
         let (Some(on), Some(held)) = (self.destination.branch(), &self.held) else { return Ok(None) };
+        let arguments: &[String] = match self.workspace.config.load_restrictor {
+            LoadRestrictor::RootOnly => &[],
+            LoadRestrictor::None => &[ANY_FILE.to_owned()],
+        };
         let is_built = !how.no_verify && !held.lock.files.is_empty();
-        if how.with != KustomizeArgs::default() || !on.is_made_of_source(is_built)? {
+        if how.with != KustomizeArgs::default() || !on.is_made_of_source(is_built.then_some(arguments))? {
             return Ok(None);
         }
         let commit = on.tip.as_ref().map(|tip| tip.commit.clone());
@@ -414,8 +419,7 @@ impl<'a> Run<'a> {
         let options = build::Options {
             program: how.with.kustomize.clone(),
             arguments: how.with.build_arg.clone(),
-            load_restrictor: self.workspace.config.load_restrictor,
-            timeout: self.workspace.config.build_timeout,
+            config: self.workspace.config.clone(),
             offline: how.offline,
             quiet: self.request.quiet,
             outputs: self.outputs(),

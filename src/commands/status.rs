@@ -167,7 +167,7 @@ impl Status {
 /// Returns the files of HEAD; none where there is no commit.
 fn head_tree(here: &Rc<LocalRepo>) -> Result<SharedTree> {
     Ok(match here.commit("HEAD")? {
-        Some(head) => Rc::new(GitTree::of_commit(&here, &head)?),
+        Some(head) => Rc::new(GitTree::of_commit(here, &head)?),
         None => Rc::new(OverlayTree::default()),
     })
 }

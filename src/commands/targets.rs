@@ -208,7 +208,7 @@ fn outputs(tree: &SharedTree, config: &Config, builders: &[&Builder], left: &mut
     let all: Vec<&Generated> =
         builders.iter().filter(|one| one.reaches.is_empty()).map(|one| &one.made).take(*left).collect();
     *left -= all.len();
-    let mut outputs = build_all(tree, &all, config.build_timeout).into_iter();
+    let mut outputs = build_all(tree, &all, config).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
         None => match outputs.next() {

@@ -170,6 +170,20 @@ pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
     })
 }
 
+/// Reads a version, or the first numbers of one.
+pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let numbers = text.strip_prefix('v').unwrap_or(&text);
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if numbers.split('.').all(is_number) {
+        return Ok(Some(numbers.to_owned()));
+    }
+    let text = shown(&text);
+    Err(D::Error::custom(format!(
+        "`{text}` is not a version\nwrite its numbers, or the first of them, for example `5.8`"
+    )))
+}
+
 /// Reads whether something is not so.
 pub(super) fn not<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     bool::deserialize(deserializer).map(|flag| !flag)

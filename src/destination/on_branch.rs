@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::record::history;
 use crate::record::history::tip::{self, TipState};
 use crate::record::history::trees::changed_files;
-use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified, render_message};
+use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message};
 use crate::tree::git::GitTree;
 use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
@@ -234,9 +234,9 @@ impl OnBranch {
         })
     }
 
-    /// Returns whether the tip is what this program made of this very source, with a build unless that is not asked for:
-    /// nothing could come of it but the same.
-    pub(crate) fn is_made_of_source(&self, is_built: bool) -> Result<bool> {
+    /// Returns whether the tip is what this program made of this very source, verified by builds with these arguments, if
+    /// there are to be any: nothing could come of it but the same.
+    pub(crate) fn is_made_of_source(&self, arguments: Option<&[String]>) -> Result<bool> {
         let only_here = self.into.is_none() && self.worktree.is_none() && self.pushed.is_none();
         let Some(tip) = self.tip.as_ref().filter(|_| only_here) else { return Ok(false) };
         let TipState { commit, made, is_told, .. } = tip;
@@ -244,7 +244,7 @@ impl OnBranch {
             && made.tool == TOOL
             && made.source.as_ref().map(Digest::hex) == Some(&self.source.commit)
             && self.branch.local.as_ref() == Some(commit)
-            && !(is_built && made.verified == Verified::NotBuilt);
+            && arguments.is_none_or(|arguments| made.verified.is_by(arguments));
         Ok(is_same && (self.repo.top.is_none() || self.repo.is_clean()?))
     }
 

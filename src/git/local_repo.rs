@@ -220,7 +220,7 @@ impl LocalRepo {
 
     fn is_parent(&self, old: &str, new: &str) -> Result<bool> {
         let Some(commit) = self.found(new)? else { return Ok(false) };
-        Ok(commit.parent_ids().any(|id| id.to_string() == old))
+        Ok(commit.parent_ids().any(|id| id == old))
     }
 
     /// Returns a merge base of two commits; none where their histories have nothing in common here.

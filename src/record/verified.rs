@@ -52,6 +52,11 @@ impl Builder {
 }
 
 impl Verified {
+    /// Returns whether something was built with these arguments.
+    pub fn is_by(&self, arguments: &[String]) -> bool {
+        matches!(self, Verified::Identical { by, .. } if by.arguments == arguments)
+    }
+
     /// Returns whether the record still says what builds with `by` give. A program of which nothing but `(devel)` is
     /// known may be another one today.
     pub fn holds_for(&self, by: &Builder) -> bool {

@@ -100,7 +100,7 @@ impl Identity {
         let Some(commit) = repo.commit(&tip.id)? else {
             return Ok(None);
         };
-        GitTree::of_commit(&repo, &commit).map(Some)
+        GitTree::of_commit(repo, &commit).map(Some)
     }
 
     /// Returns the directory of this repository that is the top of what a URL names; none where that is another one.

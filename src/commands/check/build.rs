@@ -211,8 +211,7 @@ impl<'a> Building<'a> {
     ) -> Result<Outputs, Failures> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let KustomizeArgs { kustomize, build_arg } = self.how.with;
-        let timeout = self.workspace.config.build_timeout;
-        let written = Written::closed(tree, subjects, kustomize.as_deref(), timeout, build_arg)?;
+        let written = Written::closed(tree, subjects, kustomize.as_deref(), &self.workspace.config, build_arg)?;
         if whole {
             written.complete(tree)?;
         }

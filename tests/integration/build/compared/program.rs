@@ -132,3 +132,31 @@ fn options_of_a_verification_that_is_not_wanted() {
         project.overlay(&args).fails(2).stderr_has("--no-verify");
     }
 }
+
+#[test]
+fn only_the_version_that_the_configuration_names_builds() {
+    let Some(project) = project() else { return };
+    let kustomize = Kustomize::find().unwrap();
+    let real = kustomize.program().display().to_string();
+    let sandbox = &project.sandbox;
+    for (name, says) in [("v5.8", "echo v5.8.1"), ("v5.80", "echo v5.80.0"), ("none", "echo '(devel)'")] {
+        sandbox.script(name, &format!("[ \"$1\" = version ] && {{ {says}; exit; }}\nexec {real} \"$@\""));
+    }
+    let program = |name: &str| sandbox.path(&format!("bin/{name}")).display().to_string();
+    project.work.decide("kustomize: '5.8'\n");
+    project.work.lock();
+    let before = project.work.state();
+    for (name, version) in [("v5.80", "v5.80.0"), ("none", "of no known version")] {
+        let said = format!("is kustomize {version}, and `.kustomize-localize` wants 5.8");
+        let args = ["--kustomize", &program(name)];
+        project.overlay(&args).fails(2).stderr_has(&said).stderr_has("install kustomize 5.8, and name it: --kustomize");
+        for command in [&["build", "example/overlay"][..], &["check", "--build"]] {
+            let output = project.work.run(&[command, &args].concat());
+            output.fails(2).stderr_has(&said);
+        }
+    }
+    before.assert_same(&project.work.state());
+    project.overlay(&["--kustomize", &program("v5.8")]).success().stdout_has("kustomize/v5.8.1");
+    // What is not built needs no program.
+    project.overlay(&["--no-commit", "copy", "--no-verify"]).success();
+}
