@@ -17,6 +17,7 @@
 //! | `read_paths` | what engines read, and what Argo CD has to watch |
 //! | `place` | what the tree holds where a target says |
 //! | `settle` | which objects a build may change before they are deployed |
+//! | `field_specs` | what a kustomization may write into objects |
 //! | [`built`] | what builds make of these objects |
 //! | `ignore` | what Flux leaves out of an artifact |
 //! | `undeployed` | which objects nothing deploys |
@@ -28,6 +29,7 @@
 pub(crate) mod affected;
 mod argo;
 pub(crate) mod built;
+mod field_specs;
 mod fleet;
 mod flux;
 pub(crate) mod generated;
@@ -95,6 +97,9 @@ pub(crate) struct Target {
     /// The sha256 of all that the object and its source say, in hex.
     #[serde(skip)]
     pub digest: String,
+    /// The objects that say what its source is.
+    #[serde(skip)]
+    pub sources: Vec<Object>,
     /// Where the object names its path, or the object itself: 1-based line and column.
     #[serde(skip)]
     pub spot: (usize, usize),
@@ -243,8 +248,6 @@ pub(crate) enum Found {
 /// A source of Flux: what of the repository it packs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Artifact {
-    /// The source.
-    pub object: Option<Object>,
     /// What it leaves out.
     ignores: Ignores,
     /// The directories that come from other sources: `spec.include[].toPath`.
@@ -476,7 +479,7 @@ impl Target {
             }
         };
         let digest = sha256_hex(format!("{said} {source} {:?}", build.options).as_bytes());
-        Target { engine, object, digest, spot, place, build, changed_by: None, reaches: None }
+        Target { engine, object, sources: Vec::new(), digest, spot, place, build, changed_by: None, reaches: None }
     }
 
     /// Returns why it is not known what is built; none where it is.

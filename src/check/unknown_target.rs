@@ -12,3 +12,106 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     });
     findings.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, flux, source};
+    use super::*;
+
+    const APPS: &str = "resources: [apps.yaml, source.yaml]\n";
+    const PATH: &str =
+        "kind: Component\npatches: [{target: {kind: Kustomization}, patch: '[{op: remove, path: /spec/path}]'}]\n";
+
+    /// Returns what is not known of a target whose objects, in `clusters/prod`, lie beside other files.
+    fn unknown(files: &[(&str, &str)]) -> Vec<String> {
+        let scene = Scene::default()
+            .file("clusters/prod/source.yaml", &source(""))
+            .file("clusters/prod/apps.yaml", &flux("./web"))
+            .file("web/kustomization.yaml", "resources: []\n")
+            .config("repository: [{url: 'https://github.com/acme/fleet'}]\n");
+        let scene = files.iter().fold(scene, |scene, (file, text)| scene.file(file, text));
+        scene.find(Rule::UnknownTarget).into_iter().map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn who_may_change_what_is_deployed_is_named() {
+        let own = "clusters/prod/kustomization.yaml";
+        let parent = |path: &str, more: &str| flux(path).replace("name: apps", "name: parent") + more;
+        let url = "patches: [{target: {kind: GitRepository}, patch: '{kind: X, spec: {url: x}}'}]";
+        let elsewhere = source("").replace("acme/fleet", "acme/other");
+        let reference = "nameReference: [{kind: ConfigMap, fieldSpecs: [{path: spec/path, kind: Kustomization}]}]\n";
+        for (files, expected) in [
+            (vec![(own, format!("{APPS}patches: [{{path: p.yaml}}]\n"))], Some(own)),
+            // What its source says may change, too, also where that is not this repository.
+            (vec![(own, format!("{APPS}{url}\n"))], Some(own)),
+            (vec![(own, format!("{APPS}{url}\n")), ("clusters/prod/source.yaml", elsewhere)], Some(own)),
+            (vec![(own, format!("{APPS}components: ['https://github.com/acme/bases//part?ref=v1']\n"))], Some(own)),
+            (
+                vec![
+                    (own, format!("{APPS}components: [part]\n")),
+                    ("clusters/prod/part/kustomization.yaml", PATH.to_owned()),
+                ],
+                Some("clusters/prod/part/kustomization.yaml"),
+            ),
+            // Configurations of a base beside it count for names in what reads both.
+            (
+                vec![
+                    (own, APPS.to_owned()),
+                    ("all/kustomization.yaml", "resources: [../clusters/prod, ../maps]\nnamePrefix: x-\n".to_owned()),
+                    ("maps/kustomization.yaml", "configurations: [c.yaml]\n".to_owned()),
+                    ("maps/c.yaml", reference.to_owned()),
+                ],
+                Some("maps/kustomization.yaml"),
+            ),
+            // A parent patches what it reads, wherever that is, and by its components.
+            (
+                vec![
+                    (own, APPS.to_owned()),
+                    ("root/kustomization.yaml", "resources: [../clusters/prod]\n".to_owned()),
+                    (
+                        "root.yaml",
+                        parent(
+                            "./root",
+                            "  patches: [{target: {kind: Kustomization}, patch: '{kind: X, spec: {path: x}}'}]\n",
+                        ),
+                    ),
+                ],
+                Some("Flux Kustomization parent (root.yaml:1)"),
+            ),
+            (
+                vec![
+                    ("part/kustomization.yaml", PATH.to_owned()),
+                    ("root.yaml", parent("./clusters/prod", "  components: [../../part]\n")),
+                ],
+                Some("Flux Kustomization parent (root.yaml:1)"),
+            ),
+            (
+                vec![(
+                    "root.yaml",
+                    parent(
+                        "./clusters/prod",
+                        "  patches: [{patch: '{kind: Kustomization, metadata: {name: x}, spec: {interval: 1h, decryption: {provider: sops}, postBuild: {}}}', target: {kind: Kustomization}}]\n",
+                    ),
+                )],
+                None,
+            ),
+            (
+                vec![(
+                    own,
+                    format!(
+                        "{APPS}commonLabels: {{a: b}}\npatches: [{{target: {{kind: Deployment}}, path: p.yaml}}]\n"
+                    ),
+                )],
+                None,
+            ),
+        ] {
+            let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (*file, text.as_str())).collect();
+            let message = |by: &str| {
+                format!(
+                    "cannot tell what Flux Kustomization apps (clusters/prod/apps.yaml:1) deploys: {by} may change it"
+                )
+            };
+            assert_eq!(unknown(&files), expected.map(message).into_iter().collect::<Vec<_>>(), "{files:?}");
+        }
+    }
+}

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::generated::{Generated, generated};
 use super::reference_tree::Namer;
 use super::scan::{self, Document, Scan};
-use super::settle::files_of;
+use super::settle::files_read;
 use super::{Build, Engine, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Why, place};
 use crate::config::Config;
 use crate::graph::{Explored, Graph, RootId, reach};
@@ -113,11 +113,7 @@ impl Targets {
         let mut files = Vec::new();
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, target) in all.iter().enumerate() {
-            let here = target.here().into_iter();
-            let read = here.flat_map(|here| {
-                let scanned = here.scanned.iter().map(|one| one.path.as_str());
-                files_of(graph, roots(target, here)).into_iter().chain(scanned)
-            });
+            let read = target.here().into_iter().flat_map(|here| files_read(graph, &known, target, here));
             let read: BTreeSet<&str> = read.filter(|file| self.files.get(*file) == Some(&true)).collect();
             read.iter().for_each(|file| readers.entry(file).or_default().push(index));
             files.push(read);

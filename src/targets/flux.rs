@@ -4,7 +4,7 @@
 mod copied;
 mod source;
 
-use super::scan::Document;
+use super::scan::{self, Document};
 use super::{Build, Component, Engine, Found, Identity, Ignores, Place, Target, Targets, place, unfilled};
 use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
@@ -15,17 +15,8 @@ use source::{Bound, Sources};
 /// The kinds that name a directory to build.
 const DEPLOYING: [&str; 3] = ["Kustomization", "FluxInstance", "ResourceSet"];
 
-/// The fields of a `Kustomization` that change what is built, as Flux writes them into the kustomization.
-const OVERRIDES: [&str; 8] = [
-    "targetNamespace",
-    "namePrefix",
-    "nameSuffix",
-    "patches",
-    "patchesStrategicMerge",
-    "patchesJson6902",
-    "images",
-    "buildMetadata",
-];
+/// The fields of a `Kustomization` that are read, and that Flux does not write into the kustomization as they are.
+const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "path"];
 
 /// Adds what Flux deploys. What bootstrapping made, where no object says what that is, is this repository, unless none of
 /// the paths that are deployed from it is here.
@@ -56,17 +47,17 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
 
 /// Returns what an object deploys; none for one that is a source, or a patch.
 fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Option<Target>> {
-    let (bound, path) = match found.object.kind.as_str() {
+    let ((bound, said_by), path) = match found.object.kind.as_str() {
         "Kustomization" => {
             // Without a source it is a patch for one.
             let Some(reference) = found.value.at(&["spec", "sourceRef"]) else { return Ok(None) };
             (sources.bind(found, reference), found.value.at(&["spec", "path"]))
         }
         "FluxInstance" => match sources.of_instance(found) {
-            Some(bound) => (bound, found.value.at(&["spec", "sync", "path"])),
+            Some(bound) => ((bound, Vec::new()), found.value.at(&["spec", "sync", "path"])),
             None => return Ok(None),
         },
-        "ResourceSet" => (Bound::Templated("the cluster makes its objects".to_owned()), None),
+        "ResourceSet" => ((Bound::Templated("the cluster makes its objects".to_owned()), Vec::new()), None),
         _ => return Ok(None),
     };
     let written = path.and_then(Value::text).unwrap_or_default();
@@ -84,7 +75,8 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
             }
         },
     };
-    found.target(tree, Engine::Flux, found.spot(path), place, build(found)).map(Some)
+    let target = found.target(tree, Engine::Flux, found.spot(path), place, build(found))?;
+    Ok(Some(Target { sources: said_by, ..target }))
 }
 
 /// Returns how Flux builds an object.
@@ -92,7 +84,9 @@ fn build(found: &Document) -> Build {
     let mut build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
     if found.object.kind == "Kustomization" {
         let spec = |key: &str| found.value.at(&["spec", key]);
-        build.overrides = OVERRIDES.iter().filter_map(|key| Some(((*key).to_owned(), spec(key)?.json()))).collect();
+        let fields = scan::deciding("Kustomization").filter_map(|field| field.strip_prefix("spec."));
+        let fields = fields.filter(|key| !key.contains('.') && !NOT_OVERRIDES.contains(key));
+        build.overrides = fields.filter_map(|key| Some((key.to_owned(), spec(key)?.json()))).collect();
         build.components = found.texts(spec("components")).map(Component::from).collect();
         build.ignore_missing_components =
             spec("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));

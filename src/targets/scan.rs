@@ -11,37 +11,59 @@ use crate::tree::{Entry, Search, Tree, path};
 use super::unread::{Why, is_of_chart};
 use super::{Build, Engine, Object, Place, Target, Text, Unread, place};
 
-/// The kinds that say what is deployed, by what their `apiVersion` begins with. What follows a kind must be a text where it
-/// is there, with `[]` each of a list; nothing behind it may be anything.
-const KINDS: [(&str, &[(&str, &str)]); 6] = [
+/// A kind; the fields that must be texts where they are there, with `[]` each of a list, with nothing behind it anything;
+/// the other fields that are read.
+type KindFields = (&'static str, &'static str, &'static str);
+
+/// The kinds that say what is deployed, by what their `apiVersion` begins with.
+const KINDS: [(&str, &[KindFields]); 6] = [
     (
         "kustomize.toolkit.fluxcd.io/v",
         &[(
             "Kustomization",
             "spec.path spec.sourceRef.kind spec.sourceRef.namespace spec.sourceRef.name spec.components[]",
+            "spec.ignoreMissingComponents spec.targetNamespace spec.namePrefix spec.nameSuffix spec.patches \
+             spec.patchesStrategicMerge spec.patchesJson6902 spec.images spec.buildMetadata",
         )],
     ),
     (
         "source.toolkit.fluxcd.io/v",
         &[
-            ("GitRepository", ""),
-            ("OCIRepository", ""),
-            ("Bucket", ""),
-            ("ExternalArtifact", ""),
-            ("ArtifactGenerator", ""),
+            ("GitRepository", "", "spec.url spec.ref spec.ignore spec.sparseCheckout spec.include"),
+            ("OCIRepository", "", "spec.url spec.ref spec.sparseCheckout spec.include"),
+            ("Bucket", "", ""),
+            ("ExternalArtifact", "", ""),
+            ("ArtifactGenerator", "", GENERATOR),
         ],
     ),
-    ("source.extensions.fluxcd.io/v", &[("ArtifactGenerator", "")]),
+    ("source.extensions.fluxcd.io/v", &[("ArtifactGenerator", "", GENERATOR)]),
     (
         "fluxcd.controlplane.io/v",
         &[
-            ("FluxInstance", "spec.sync.kind spec.sync.name spec.sync.url spec.sync.ref spec.sync.path"),
-            ("ResourceSet", ""),
+            ("FluxInstance", "spec.sync.kind spec.sync.name spec.sync.url spec.sync.ref spec.sync.path", ""),
+            ("ResourceSet", "", ""),
         ],
     ),
-    ("argoproj.io/v", &[("Application", "spec.sources[]."), ("ApplicationSet", "spec.generators[]."), ("ArgoCD", "")]),
-    ("fleet.cattle.io/v", &[("GitRepo", "spec.repo spec.branch spec.revision spec.paths[]")]),
+    (
+        "argoproj.io/v",
+        &[
+            ("Application", "spec.sources[].", "spec.source spec.sourceHydrator operation.sync"),
+            (
+                "ApplicationSet",
+                "spec.generators[].",
+                "spec.goTemplate spec.templatePatch spec.template.metadata spec.template.spec.source \
+                 spec.template.spec.sources spec.template.spec.sourceHydrator spec.template.operation",
+            ),
+            ("ArgoCD", "", ""),
+        ],
+    ),
+    ("fleet.cattle.io/v", &[("GitRepo", "spec.repo spec.branch spec.revision spec.paths[]", "")]),
 ];
+
+const GENERATOR: &str = "spec.sources spec.artifacts spec.pathPattern";
+
+/// What says which object one is, of any kind.
+const NAMES: &str = "apiVersion kind metadata.name metadata.namespace";
 
 /// How the names of the files end that are searched.
 const SEARCHED: &[&str] = &[".yaml", ".yml", ".json"];
@@ -52,9 +74,21 @@ const OPTIONS: &str = "argocd-cm";
 /// The ends of the tag of base64, which hides what a text holds.
 const BINARY: [&str; 2] = ["!binary", ":binary"];
 
+/// Returns the kinds that say what is deployed.
+pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().flat_map(|(_, kinds)| kinds.iter().map(|(kind, ..)| *kind))
+}
+
 /// Returns whether objects of a kind say what is deployed.
 pub(super) fn is_known(kind: &str) -> bool {
-    KINDS.iter().any(|(_, kinds)| kinds.iter().any(|(known, _)| *known == kind))
+    kinds().any(|known| known == kind)
+}
+
+/// Returns the fields of objects of a kind that are read to find what is deployed.
+pub(super) fn deciding(kind: &str) -> impl Iterator<Item = &'static str> {
+    let all = KINDS.iter().flat_map(|(_, kinds)| *kinds).filter(move |(known, ..)| *known == kind);
+    let fields = all.flat_map(|(_, texts, more)| texts.split_whitespace().chain(more.split_whitespace()));
+    fields.chain(NAMES.split_whitespace()).map(|field| field.trim_end_matches(['.', ']', '[']))
 }
 
 /// An object that matters.
@@ -187,8 +221,9 @@ fn declares(text: &str) -> bool {
         // `kind: !!binary QXBw…`, perhaps with an anchor before the tag.
         let has_tag = |text: &str| BINARY.iter().any(|tag| text.contains(tag));
         let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
-        let names = |(version, kinds): &(&str, &[(&str, &str)])| {
-            (has_tag(&text) || text.contains(version)) && kinds.iter().any(|(kind, _)| is_hidden || text.contains(kind))
+        let names = |(version, kinds): &(&str, &[KindFields])| {
+            (has_tag(&text) || text.contains(version))
+                && kinds.iter().any(|(kind, ..)| is_hidden || text.contains(kind))
         };
         KINDS.iter().any(names) || text.contains(OPTIONS) && (is_hidden || text.contains("ConfigMap"))
     })
@@ -285,9 +320,9 @@ fn identify(file: &str, value: &Value) -> Option<(Object, &'static str)> {
     let kind = text(&["kind"])?;
     let name = text(&["metadata", "name"]).unwrap_or_default();
     let known = KINDS.iter().find(|(known, _)| version.starts_with(known));
-    let known = known.and_then(|(_, kinds)| kinds.iter().find(|(known, _)| *known == kind));
+    let known = known.and_then(|(_, kinds)| kinds.iter().find(|(known, ..)| *known == kind));
     let is_options = (&*kind, &*name) == ("ConfigMap", OPTIONS);
-    let texts = known.map(|(_, texts)| *texts).or(is_options.then_some(""))?;
+    let texts = known.map(|(_, texts, _)| *texts).or(is_options.then_some(""))?;
     let namespace = text(&["metadata", "namespace"]).unwrap_or_default();
     Some((Object { file: file.to_owned(), line: value.line, kind, namespace, name, built_by: None }, texts))
 }

@@ -1,41 +1,52 @@
-//! Which objects a build may change before they are deployed: a kustomization above reads the file of the object, as a
-//! parent of Flux or Argo CD does, and has transformers, or a patch or replacement that is not for another kind.
+//! Which objects a build may change before they are deployed, so that they deploy something else: a kustomization above
+//! reads the file of the object, as a parent of Flux or Argo CD does, and may write a field that says what is deployed.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value as Json;
 
-use super::scan::is_known;
-use super::{Changer, Found, Place, Target, Targets};
-use crate::graph::{Edge, Graph, RootId, Target as Leads};
-use crate::kustomization::{Kind, read_object};
-use crate::tree::path;
+use super::field_specs::{Read, changed_kinds};
+use super::{Changer, Found, Here, Object, Place, Target, Targets, scan};
+use crate::graph::{Edge, Graph, Root, RootId, Target as Leads};
+use crate::kustomization::{Accepts, Kind, read_object};
+use crate::reference::is_url;
+use crate::tree::{self, Resolved, path};
+
+/// What may change objects of some kinds: its name.
+type Change = (String, Vec<&'static str>);
 
 impl Targets {
     /// Notes which targets stand in objects that a kustomization of `graph` (a walk over all of the tree), or another target, may
     /// change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
     pub(crate) fn settle(&mut self, graph: &Graph) {
         let files: HashSet<&str> = self.targets.iter().flat_map(Target::object_files).collect();
-        let roots = if files.is_empty() { HashMap::new() } else { changed_files(graph, &files) };
-        let mut parents: HashMap<&str, Vec<String>> = HashMap::new();
+        let mut changes = Changes { graph, known: graph.own_roots(), kinds: HashMap::new() };
+        let roots = if files.is_empty() { HashMap::new() } else { changes.of_files(&files) };
+        let mut parents: HashMap<&str, Vec<Change>> = HashMap::new();
         for target in &self.targets {
-            if let Some(path) = target.patched() {
-                parents.entry(path).or_default().push(target.builder());
+            let Place::Here(here) = &target.place else { continue };
+            let kinds = changes.of_target(target, here);
+            if !kinds.is_empty() {
+                for file in files_read(graph, &changes.known, target, here) {
+                    parents.entry(file).or_default().push((target.builder(), kinds.clone()));
+                }
             }
         }
         let changer = |target: &Target| {
-            let files = target.object_files();
             let is_built = target.object.built_by.is_some();
-            let by_root = || files.iter().find_map(|file| roots.get(*file));
-            let by_parent = || {
-                let own = target.builder();
-                let above = files.iter().flat_map(|file| path::and_above(file).chain([""]));
-                let mut parents = above.filter_map(|path| parents.get(path)).flatten();
-                parents.find(|by| **by != own && !(is_built && self.builds.done.contains(*by)))
+            let find = |changes: &HashMap<&str, Vec<Change>>, counts: &dyn Fn(&str) -> bool| {
+                target.objects().find_map(|object| {
+                    let mut all = changes.get(object.file.as_str())?.iter();
+                    let is_it = |(by, kinds): &&Change| kinds.contains(&object.kind.as_str()) && counts(by);
+                    all.find(is_it).map(|(by, _)| by.clone())
+                })
             };
-            let name = if is_built { None } else { by_root() };
-            let not_built = files.iter().find_map(|file| self.builds.failed.get(*file));
-            Some(Changer { name: name.or_else(by_parent)?.clone(), not_built: not_built.cloned() })
+            let own = target.builder();
+            let is_other = |by: &str| by != own && !(is_built && self.builds.done.contains(by));
+            let name = if is_built { None } else { find(&roots, &|_| true) };
+            let name = name.or_else(|| find(&parents, &is_other))?;
+            let not_built = target.object_files().find_map(|file| self.builds.failed.get(file));
+            Some(Changer { name, not_built: not_built.cloned() })
         };
         let changed: Vec<Option<Changer>> = self.targets.iter().map(changer).collect();
         for (target, changer) in self.targets.iter_mut().zip(changed) {
@@ -46,15 +57,6 @@ impl Targets {
 }
 
 impl Target {
-    /// Returns the directory whose objects it may patch.
-    fn patched(&self) -> Option<&str> {
-        let Place::Here(here) = &self.place else {
-            return None;
-        };
-        let may = || may_change(&Json::Object(self.build.overrides.clone()));
-        (!matches!(here.found, Found::Nothing(_)) && may()).then_some(&here.path)
-    }
-
     /// Returns its name as one who builds: what deploys itself was no other one before.
     pub(super) fn builder(&self) -> String {
         let name = self.written().by();
@@ -68,64 +70,119 @@ impl Target {
         written
     }
 
-    /// Returns the files of the objects that say what it is: its own, and that of its source.
-    pub(crate) fn object_files(&self) -> Vec<&str> {
-        let mut files = vec![self.object.file.as_str()];
-        if let Place::Here(here) = &self.place
-            && let Some(object) = here.artifact.as_ref().and_then(|one| one.object.as_ref())
-        {
-            files.push(&object.file);
-        }
-        files
+    /// Returns the objects that say what it is: its own, and those of its source.
+    fn objects(&self) -> impl Iterator<Item = &Object> {
+        std::iter::once(&self.object).chain(&self.sources)
+    }
+
+    /// Returns the files of these objects.
+    pub(crate) fn object_files(&self) -> impl Iterator<Item = &str> {
+        self.objects().map(|object| object.file.as_str())
     }
 }
 
-/// Returns the files that roots read which may change one of `objects`, each with the first such kustomization.
-fn changed_files(graph: &Graph, objects: &HashSet<&str>) -> HashMap<String, String> {
-    let mut changed = HashMap::new();
-    for reader in readers(graph, &|file| objects.contains(file)) {
-        // A component changes what its users have accumulated.
-        let components = graph.reach(
-            [reader],
-            |_, _, edge| matches!(edge.target, Leads::Root { id, .. } if graph.roots[id].kind == Some(Kind::Component)),
-        );
-        let may_change = |root: &RootId| graph.roots[*root].source == 0 && root_may_change(graph, *root);
-        let by = [reader].into_iter().chain(components).find(may_change);
-        if let Some(by) = by {
-            let by = graph.label(graph.roots[by].file);
-            for file in files_of(graph, [reader]) {
-                changed.entry(file.to_owned()).or_insert_with(|| by.clone());
+/// What finds who may change objects.
+struct Changes<'a> {
+    graph: &'a Graph,
+    known: HashMap<&'a str, RootId>,
+    /// The kinds of which each root may change objects, as far as it was asked for.
+    kinds: HashMap<RootId, Vec<&'static str>>,
+}
+
+impl<'a> Changes<'a> {
+    /// Returns who may change objects in some files, of those that roots read.
+    fn of_files(&mut self, files: &HashSet<&str>) -> HashMap<&'a str, Vec<Change>> {
+        let graph = self.graph;
+        let configured = self.configured();
+        let mut changed: HashMap<&str, Vec<Change>> = HashMap::new();
+        for reader in readers(graph, &|file| files.contains(file)) {
+            let below = configured.iter().filter(|(_, above)| above.contains(&reader)).map(|(root, _)| *root);
+            let all: Vec<RootId> = self.with_components([reader]).into_iter().chain(below).collect();
+            for root in all {
+                let kinds = self.of_root(root);
+                if kinds.is_empty() {
+                    continue;
+                }
+                let by = graph.label(graph.roots[root].file);
+                for file in files_of(graph, [reader]).into_iter().filter(|file| files.contains(file)) {
+                    changed.entry(file).or_default().push((by.clone(), kinds.clone()));
+                }
             }
         }
+        changed
     }
-    changed
+
+    /// Returns the roots whose configurations may change objects, each with those that lead to it: kustomize takes what they
+    /// say of names for what roots above have read, too.
+    fn configured(&mut self) -> Vec<(RootId, BTreeSet<RootId>)> {
+        let graph = self.graph;
+        let says = |edge: &Edge| ["configurations", "crds"].iter().any(|key| edge.reference.field.starts_with(key));
+        let own = graph.own_roots().into_values();
+        let all = own.filter(|root| graph.roots[*root].edges.iter().any(says));
+        let all: Vec<RootId> = all.filter(|root| !self.of_root(*root).is_empty()).collect();
+        all.into_iter().map(|root| (root, graph.leading_to([root]))).collect()
+    }
+
+    /// Returns the kinds of which a target may change objects that it deploys.
+    fn of_target(&mut self, target: &Target, here: &Here) -> Vec<&'static str> {
+        if matches!(here.found, Found::Nothing(_)) {
+            return Vec::new();
+        }
+        let own = self.kinds_in(&Json::Object(target.build.overrides.clone()), &here.path);
+        let components = target.build.components.iter().map(|one| &one.found);
+        let roots = components.clone().filter_map(|found| match found {
+            Some(Found::Kustomization(root)) => self.known.get(root.as_str()).copied(),
+            _ => None,
+        });
+        let roots = self.with_components(roots.collect::<Vec<_>>());
+        let unknown = components.clone().any(Option::is_none);
+        let all: Vec<&str> = roots.into_iter().flat_map(|root| self.of_root(root)).chain(own).collect();
+        scan::kinds().filter(|kind| unknown || all.contains(kind)).collect()
+    }
+
+    /// Returns roots with the components that they add: these change what their users have accumulated.
+    fn with_components(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        let is_component = |edge: &Edge| matches!(edge.target, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(Kind::Component));
+        self.graph.reach(roots, |_, _, edge| is_component(edge))
+    }
+
+    /// Returns the kinds of which a root may change objects by itself. One that cannot be read may change all.
+    fn of_root(&mut self, root: RootId) -> Vec<&'static str> {
+        if let Some(kinds) = self.kinds.get(&root) {
+            return kinds.clone();
+        }
+        let Root { source, directory, file, edges, .. } = &self.graph.roots[root];
+        // What is remote is read as what names it.
+        let is_unknown =
+            |edge: &Edge| edge.reference.accepts == Accepts::Component && !matches!(edge.target, Leads::Root { .. });
+        let bytes = self.graph.read(*file).ok().filter(|_| *source == 0 && !edges.iter().any(is_unknown));
+        let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let read = text.and_then(|text| read_object(text, 0).ok()?);
+        let kinds = read.map_or_else(|| scan::kinds().collect(), |read| self.kinds_in(&read.json(), directory));
+        self.kinds.entry(root).or_insert(kinds).clone()
+    }
+
+    /// Returns the kinds of which what stands in a kustomization may change objects.
+    fn kinds_in(&self, kustomization: &Json, directory: &str) -> Vec<&'static str> {
+        let tree = &*self.graph.sources[0].tree;
+        let read: Read<'_> = &|text| {
+            let place = path::resolve(directory, text).filter(|_| !is_url(text) && !path::is_absolute(text))?;
+            let Resolved::File { path, .. } = tree::resolve(tree, &place).ok()? else { return None };
+            String::from_utf8(tree.read(&path).ok()?).ok()
+        };
+        changed_kinds(kustomization, read)
+    }
 }
 
-/// Returns whether a root may change objects of engines. One that cannot be read, or is not plain YAML, may.
-fn root_may_change(graph: &Graph, root: RootId) -> bool {
-    let Ok(bytes) = graph.read(graph.roots[root].file) else { return true };
-    let text = String::from_utf8_lossy(&bytes);
-    read_object(&text, 0).map_or(true, |found| found.is_some_and(|kustomization| may_change(&kustomization.json())))
-}
-
-/// Returns whether a kustomization may change objects of engines: it has transformers, or a patch or replacement that
-/// does not name another kind.
-fn may_change(kustomization: &Json) -> bool {
-    let items = |key: &str| kustomization[key].as_array().into_iter().flatten();
-    let is_wanted = |kind: &Json| kind.as_str().is_none_or(is_engines);
-    let patch = |one: &Json| is_wanted(&one["target"]["kind"]) && is_wanted(&one["kind"]);
-    let replacement = |one: &Json| {
-        let targets = one["targets"].as_array();
-        targets.is_none_or(|all| all.iter().any(|one| is_wanted(&one["select"]["kind"])))
-    };
-    let mut patches = ["patches", "patchesJson6902", "patchesStrategicMerge"].into_iter().flat_map(items);
-    items("transformers").next().is_some() || patches.any(patch) || items("replacements").any(replacement)
-}
-
-/// Returns whether objects of a kind, or some that a regular expression for kinds matches, say what is deployed.
-fn is_engines(kind: &str) -> bool {
-    let is_plain = kind.chars().all(|character| character.is_ascii_alphanumeric());
-    !is_plain || kind == "List" || is_known(kind)
+/// Returns the files of the tree that the build of a target reads.
+pub(super) fn files_read<'a>(
+    graph: &'a Graph,
+    known: &HashMap<&str, RootId>,
+    target: &'a Target,
+    here: &'a Here,
+) -> BTreeSet<&'a str> {
+    let roots = target.roots(here).filter_map(|root| known.get(root).copied());
+    files_of(graph, roots).into_iter().chain(here.scanned.iter().map(|one| one.path.as_str())).collect()
 }
 
 /// Returns the files of the tree that roots, and those that they lead to, read.
@@ -143,32 +200,4 @@ pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -
 pub(crate) fn readers(graph: &Graph, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<RootId> {
     let reads = |edge: &Edge| graph.own_file(edge).is_some_and(is_wanted);
     graph.leading_to((0..graph.roots.len()).filter(|id| graph.roots[*id].edges.iter().any(reads)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::may_change;
-    use crate::kustomization::read_object;
-
-    #[test]
-    fn only_what_is_not_for_another_kind_may_change_an_object() {
-        for (text, expected) in [
-            ("patches: [{target: {kind: Application}, path: x.yaml}]", true),
-            ("patches: [{target: {kind: Deployment}, path: x.yaml}]", false),
-            ("patches: [{target: {kind: 'Appl.*'}, path: x.yaml}]", true),
-            ("patches: [{path: x.yaml}]", true),
-            ("patchesStrategicMerge: [x.yaml]", true),
-            ("patchesStrategicMerge: [{kind: Kustomization, spec: {path: x}}]", true),
-            ("patchesJson6902: [{target: {kind: List}, path: x.yaml}]", true),
-            ("replacements: [{path: x.yaml}]", true),
-            ("replacements: [{targets: [{select: {kind: Application}}]}]", true),
-            ("replacements: [{targets: [{select: {kind: Deployment}}, {select: {}}]}]", true),
-            ("replacements: [{targets: [{select: {kind: Deployment}}]}]", false),
-            ("transformers: [x.yaml]", true),
-            ("namePrefix: a-\nimages: [{name: a, newTag: b}]", false),
-        ] {
-            let value = read_object(text, 0).unwrap().unwrap();
-            assert_eq!(may_change(&value.json()), expected, "{text}");
-        }
-    }
 }

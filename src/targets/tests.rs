@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::graph::testing::tree;
+use crate::kustomization::read_object;
 
 mod argo;
 mod flux;
@@ -185,4 +186,97 @@ fn what_is_excluded_is_no_target() {
     let config = Config::parse(b"exclude: ['**/testdata']\n", ".kustomize-localize").unwrap();
     let tree = tree(&[("testdata/app.yaml", flux::APPS), ("x/testdata/deep/fleet.yaml", "namespace: x\n")]);
     assert_eq!(find(&tree, &config, &|| Ok(identity(&config))).unwrap(), Targets::default());
+}
+
+/// One object of each kind that says what is deployed, with every field that is read.
+const ALL: &str = r#"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: apps, namespace: x, labels: {a: b}},
+  spec: {path: ./a, sourceRef: {kind: GitRepository, name: fleet, namespace: x}, components: [../part], ignoreMissingComponents: true,
+    targetNamespace: x, namePrefix: a-, nameSuffix: -a, patches: [{patch: x}], images: [{name: x}], buildMetadata: [x],
+    patchesStrategicMerge: [{kind: X}], patchesJson6902: [{patch: []}],
+    interval: 1h, prune: true, suspend: true, postBuild: {substitute: {a: b}}, decryption: {provider: sops}, dependsOn: [{name: x}]}}
+---
+{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: made, namespace: x},
+  spec: {path: ./b, sourceRef: {kind: ExternalArtifact, name: made}}}
+---
+{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: fleet, namespace: x, labels: {a: b}},
+  spec: {url: HERE, ref: {branch: main}, ignore: /x, sparseCheckout: [a], include: [{toPath: b}], interval: 1h, recurseSubmodules: true}}
+---
+{apiVersion: source.extensions.fluxcd.io/v1beta1, kind: ArtifactGenerator, metadata: {name: g, namespace: x},
+  spec: {sources: [{alias: a, kind: GitRepository, name: fleet}], artifacts: [{name: made, copy: [{from: '@a/b', to: '@artifact/'}]}]}}
+---
+{apiVersion: fluxcd.controlplane.io/v1, kind: FluxInstance, metadata: {name: flux, namespace: x},
+  spec: {sync: {kind: GitRepository, name: other, url: HERE, ref: refs/heads/main, path: a, pullSecret: x}, distribution: {version: 2.x}}}
+---
+{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: web, namespace: x},
+  spec: {project: x, destination: {name: x}, syncPolicy: {automated: {}}, source: {repoURL: HERE, path: b, targetRevision: main, kustomize: {namePrefix: a-}}}}
+---
+{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: two, namespace: x},
+  spec: {sources: [{repoURL: HERE, path: b}], sourceHydrator: {drySource: {repoURL: HERE, path: a, targetRevision: main}}},
+  operation: {sync: {revision: x, sources: [{repoURL: HERE, path: b}]}}}
+---
+{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, metadata: {name: set, namespace: x},
+  spec: {goTemplate: true, generators: [{list: {elements: [{a: b}]}}], syncPolicy: {preserveResourcesOnDeletion: true},
+    templatePatch: '{spec: {source: {targetRevision: main}}}',
+    template: {metadata: {name: '{{.a}}', labels: {a: b}}, spec: {project: x, syncPolicy: {automated: {}}, source: {repoURL: HERE, path: '{{.a}}'}}}}}
+---
+{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, metadata: {name: more, namespace: x},
+  spec: {generators: [{list: {elements: [{a: b}]}}], strategy: {type: AllAtOnce}, template: {metadata: {name: more},
+    spec: {sources: [{repoURL: HERE, path: b}], sourceHydrator: {drySource: {repoURL: HERE, path: b}}},
+    operation: {sync: {source: {repoURL: HERE, path: b}}}}}}
+---
+{apiVersion: fleet.cattle.io/v1alpha1, kind: GitRepo, metadata: {name: repo, namespace: x},
+  spec: {repo: HERE, branch: main, revision: x, paths: [b], targets: [{clusterSelector: {}}], pollingInterval: 1h}}
+"#;
+
+/// Returns a value without the fields for which that is said.
+fn without(value: &Json, path: &str, is_out: &dyn Fn(&str) -> bool) -> Json {
+    let Json::Object(fields) = value else { return value.clone() };
+    let fields = fields.iter().filter_map(|(key, value)| {
+        let path = format!("{path}{key}");
+        let inner = || (key.clone(), without(value, &format!("{path}."), is_out));
+        (!is_out(&path)).then(inner)
+    });
+    Json::Object(fields.collect())
+}
+
+#[test]
+fn only_fields_that_are_said_to_be_read_make_a_difference() {
+    let objects: Vec<Json> = crate::kustomization::documents(ALL)
+        .map(|(before, text)| read_object(&text.replace("HERE", HERE), before).unwrap().unwrap().json())
+        .collect();
+    let found = |objects: &[Json]| -> Vec<String> {
+        let texts = objects.iter().enumerate().map(|(at, object)| (format!("{at}.yaml"), object.to_string()));
+        let texts: Vec<(String, String)> = texts.collect();
+        let mut files: Vec<(&str, &str)> = texts.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+        files.extend([("a/kustomization.yaml", "resources: []\n"), ("b/x.yaml", "kind: X\n")]);
+        let mut targets = find_in(&files).targets;
+        // Where in a file something stands is another thing.
+        let texts = targets.iter_mut().flat_map(|one| one.build.components.iter_mut());
+        texts.for_each(|one| one.text.column = 0);
+        let packed = |target: &Target| target.here().and_then(|here| Some(here.artifact.as_ref()?.said()));
+        let said =
+            |target: &Target| format!("{} {:?} {:?} {:?}", line(target), packed(target), target.build, target.sources);
+        targets.iter().map(said).collect()
+    };
+    let all = found(&objects);
+    assert_eq!(all.len(), 12, "{all:#?}");
+    let mut less = objects.clone();
+    for object in &mut less {
+        let kind = object["kind"].as_str().unwrap().to_owned();
+        let is_in =
+            |one: &str, other: &str| one == other || one.strip_prefix(other).is_some_and(|rest| rest.starts_with('.'));
+        let is_out = |path: &str| !scan::deciding(&kind).any(|field| is_in(path, field) || is_in(field, path));
+        *object = without(object, "", &is_out);
+        // Each that is said to be read is there.
+        let kinds = || objects.iter().filter(|one| one["kind"] == kind);
+        for field in scan::deciding(&kind) {
+            let pointer = format!("/{}", field.replace('.', "/"));
+            assert!(
+                kinds().any(|one| one.pointer(&pointer).is_some()) || field == "spec.pathPattern",
+                "{kind} {field}"
+            );
+        }
+    }
+    assert_eq!(found(&less), all);
+    assert!(serde_json::to_string(&less).unwrap().len() + 500 < serde_json::to_string(&objects).unwrap().len());
 }

@@ -1,4 +1,5 @@
 mod affected;
 mod command;
 mod diff;
+mod patched;
 mod tree;

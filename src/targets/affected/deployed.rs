@@ -73,7 +73,7 @@ impl Causes<'_> {
         let mut inputs = Vec::new();
         if target.changed_by.is_some() || (object.built_by.is_some() && !is_same) {
             // Who reads the object may change it.
-            let files = target.object_files();
+            let files: Vec<&str> = target.object_files().collect();
             let mut readers = targets::readers(self.graph, &|file| files.contains(&file)).into_iter();
             if let Some(cause) = readers.find_map(|root| self.of_roots[root].clone()) {
                 return Ok(Some(cause));

@@ -2,31 +2,41 @@
 
 use std::rc::Rc;
 
+use super::super::Object;
 use super::super::scan::Document;
 use super::source::{Bound, Sources};
 use crate::kustomization::Value;
 use crate::tree::{Entry, path};
 
-/// Returns what an artifact of a generator holds.
-pub(super) fn bound(sources: &Sources<'_>, generator: &Document, artifact: &Value) -> Bound {
+/// Returns what an artifact of a generator holds, and the objects that say what its sources are.
+pub(super) fn bound(sources: &Sources<'_>, generator: &Document, artifact: &Value) -> (Bound, Vec<Object>) {
     let why = |why| format!("the ArtifactGenerator `{}` {why}", generator.object.full_name());
-    match made(sources, generator, artifact) {
+    let mut said_by = Vec::new();
+    let bound = match made(sources, generator, artifact, &mut said_by) {
         Ok(Some(bound)) => bound,
         // An artifact has one set of patterns here.
         Ok(None) => Bound::Templated(why("copies from several sources")),
         Err(reason) => Bound::Templated(why(reason)),
-    }
+    };
+    (bound, said_by)
 }
 
 /// Returns what it holds; none of several sources. Fails where that is not here as it lies.
-fn made(sources: &Sources<'_>, generator: &Document, artifact: &Value) -> Result<Option<Bound>, &'static str> {
+fn made(
+    sources: &Sources<'_>,
+    generator: &Document,
+    artifact: &Value,
+    said_by: &mut Vec<Object>,
+) -> Result<Option<Bound>, &'static str> {
     let mut copies = Vec::new();
     for entry in artifact.get("copy").and_then(Value::list).unwrap_or_default() {
         let Copied { alias, from, to } = step(entry).ok_or("copies more than files and directories")?;
         let mut known = generator.value.at(&["spec", "sources"]).and_then(Value::list).unwrap_or_default().iter();
         let source = known.find(|one| one.get("alias").and_then(Value::text) == Some(alias));
         let source = source.ok_or("names a source that it does not have")?;
-        copies.push((sources.bind(generator, source), from, to));
+        let (bound, mut objects) = sources.bind(generator, source);
+        said_by.append(&mut objects);
+        copies.push((bound, from, to));
     }
     let (first, ..) = copies.first().ok_or("copies nothing")?;
     if !copies.iter().all(|(source, ..)| source == first) {

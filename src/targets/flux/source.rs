@@ -28,6 +28,8 @@ pub(super) enum Bound {
 struct Source {
     /// What makes it, under its own kind and name.
     object: Object,
+    /// The objects that say what it is.
+    said_by: Vec<Object>,
     /// The directory from which that is deployed.
     home: String,
     bound: Bound,
@@ -63,15 +65,15 @@ impl<'a> Sources<'a> {
         for found in objects {
             let Object { kind, name, .. } = &found.object;
             match kind.as_str() {
-                "GitRepository" | "OCIRepository" => sources.add(found, kind, name, sources.of_url(found)),
+                "GitRepository" | "OCIRepository" => sources.add(found, kind, name, sources.of_url(found), &[]),
                 "Bucket" | "ExternalArtifact" => {
-                    sources.add(found, kind, name, Some(Bound::Elsewhere(format!("its source is a {kind}"))));
+                    sources.add(found, kind, name, Some(Bound::Elsewhere(format!("its source is a {kind}"))), &[]);
                 }
                 "FluxInstance" => {
                     let sync = |key: &str| found.value.at(&["spec", "sync", key])?.text();
                     let namespace = Some(&*found.object.namespace).filter(|namespace| !namespace.is_empty());
                     let name = sync("name").or(namespace).unwrap_or(BOOTSTRAPPED.1);
-                    sources.add(found, sync("kind").unwrap_or_default(), name, sources.of_instance(found));
+                    sources.add(found, sync("kind").unwrap_or_default(), name, sources.of_instance(found), &[]);
                 }
                 _ => {}
             }
@@ -82,15 +84,16 @@ impl<'a> Sources<'a> {
                 ..Object::of("", 0, BOOTSTRAPPED.0, BOOTSTRAPPED.1.to_owned())
             };
             let bound = Bound::Here { base: String::new(), revision: Revision::this(), artifact: sources.whole() };
-            sources.all.push(Source { object, home: String::new(), bound });
+            sources.all.push(Source { object, said_by: Vec::new(), home: String::new(), bound });
         }
         sources.add_copied(objects);
         sources
     }
 
-    fn add(&mut self, found: &Document, kind: &str, name: &str, bound: Option<Bound>) {
+    fn add(&mut self, found: &Document, kind: &str, name: &str, bound: Option<Bound>, others: &[Object]) {
         let object = Object { kind: kind.to_owned(), name: name.to_owned(), ..found.object.clone() };
-        self.all.extend(bound.map(|bound| Source { object, home: found.home.clone(), bound }));
+        let said_by = [std::slice::from_ref(&found.object), others].concat();
+        self.all.extend(bound.map(|bound| Source { object, said_by, home: found.home.clone(), bound }));
     }
 
     /// Returns whether an object says what bootstrapping made.
@@ -115,7 +118,7 @@ impl<'a> Sources<'a> {
             };
             ignores.sparse = list("sparseCheckout").filter_map(Value::text).map(below).collect();
             let included = list("include").filter_map(|one| one.get("toPath")?.text()).map(below).collect();
-            Some(Rc::new(Artifact { object: Some(found.object.clone()), ignores, included }))
+            Some(Rc::new(Artifact { ignores, included }))
         }))
     }
 
@@ -160,22 +163,22 @@ impl<'a> Sources<'a> {
                 }
             }
         }
-        for (found, name, bound) in made {
-            self.add(found, "ExternalArtifact", name, Some(bound));
+        for (found, name, (bound, others)) in made {
+            self.add(found, "ExternalArtifact", name, Some(bound), &others);
         }
     }
 
-    /// Returns what an object means by a `sourceRef`.
+    /// Returns what an object means by a `sourceRef`, and the objects that say what that is.
     ///
     /// A namespace need not be written: a kustomization gives it. Of several sources of one name, as in a repository
     /// with many clusters, the nearest counts: one of the same build, else one whose directory is near, of these one of the
     /// same file.
-    pub(super) fn bind(&self, found: &Document, reference: &Value) -> Bound {
+    pub(super) fn bind(&self, found: &Document, reference: &Value) -> (Bound, Vec<Object>) {
         let object = &found.object;
         let [kind, namespace, name] =
             ["kind", "namespace", "name"].map(|key| reference.get(key).and_then(Value::text).unwrap_or_default());
         if let Some(why) = unfilled([kind, namespace, name]) {
-            return Bound::Templated(why);
+            return (Bound::Templated(why), Vec::new());
         }
         // Its own where it names none.
         let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
@@ -189,29 +192,27 @@ impl<'a> Sources<'a> {
             (is_of_same, distance, source.object.file == object.file)
         };
         let candidates: Vec<&Source> = self.all.iter().filter(fits).collect();
-        let nearest = candidates.iter().map(|source| near(source)).max();
-        let mut nearest = candidates.iter().filter(|source| Some(near(source)) == nearest);
-        let Some(first) = nearest.next() else {
-            if kind == "ExternalArtifact" && self.has_patterns {
-                return Bound::Templated(format!("a `pathPattern` may make the {kind} `{name}`"));
-            }
-            return Bound::Elsewhere(match kind {
-                "ExternalArtifact" => format!("its source is the {kind} `{name}`, which is made in the cluster"),
-                _ => format!("no {kind} `{name}` in this repository says what it is"),
-            });
-        };
-        if nearest.all(|other| other.bound == first.bound) {
-            return first.bound.clone();
-        }
+        let best = candidates.iter().map(|source| near(source)).max();
+        let nearest: Vec<&Source> = candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();
+        let said_by = nearest.iter().flat_map(|source| source.said_by.iter().cloned()).collect();
         let is_here = |source: &&Source| matches!(source.bound, Bound::Here { .. });
-        match &first.bound {
+        let bound = match nearest.first().map(|source| &source.bound) {
+            None if kind == "ExternalArtifact" && self.has_patterns => {
+                Bound::Templated(format!("a `pathPattern` may make the {kind} `{name}`"))
+            }
+            None if kind == "ExternalArtifact" => {
+                Bound::Elsewhere(format!("its source is the {kind} `{name}`, which is made in the cluster"))
+            }
+            None => Bound::Elsewhere(format!("no {kind} `{name}` in this repository says what it is")),
+            Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
             // The same files, whichever it is, but nobody knows which revision.
-            Bound::Here { base, .. } if candidates.iter().all(is_here) => {
+            Some(Bound::Here { base, .. }) if candidates.iter().all(is_here) => {
                 let revision = Revision { is_this: false, ..Revision::this() };
                 Bound::Here { base: base.clone(), revision, artifact: None }
             }
-            _ => Bound::Elsewhere(format!("there are several {kind} `{name}`")),
-        }
+            Some(_) => Bound::Elsewhere(format!("there are several {kind} `{name}`")),
+        };
+        (bound, said_by)
     }
 }
 
