@@ -60,7 +60,7 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
         for source in sources(&application.found.value) {
             // Without a repository it is a patch for one.
             if source.get("repoURL").is_some() {
-                targets.targets.extend(argo.of_source(application, source, &mut targets.unread)?);
+                targets.targets.extend(argo.of_source(application, &source, &mut targets.unread)?);
             }
         }
     }
@@ -86,16 +86,20 @@ pub(super) fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
     Some(if is_none { LoadRestrictor::None } else { LoadRestrictor::RootOnly })
 }
 
-/// Returns what an application is built from.
-fn sources(application: &Value) -> impl Iterator<Item = &Value> {
-    let at = |keys: &[&str]| application.at(keys);
+/// Returns what an application is built from, and what a hydrator writes for it into a repository of its own.
+fn sources(application: &Value) -> Vec<Value> {
+    let at = |keys: &[&str]| application.at(keys).cloned();
     let many = [at(&["spec", "sources"]), at(&["operation", "sync", "sources"])];
-    let many = many.into_iter().filter_map(|value| value?.list());
+    let many = many.iter().flatten().filter_map(Value::list).flatten().cloned();
     let one = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
+    let hydrator = |key: &str| at(&["spec", "sourceHydrator", key]);
+    let written = hydrator("syncSource").map(|sync| {
+        let branch = sync.get("targetBranch").map(|branch| ("targetRevision".to_owned(), branch.clone()));
+        sync.with(Data::Mapping(sync.mapping().unwrap_or_default().iter().cloned().chain(branch).collect()))
+    });
     // What is synchronized once, as soon as the object is there.
     let once = at(&["operation", "sync", "source"]);
-    let single = [one, at(&["spec", "sourceHydrator", "drySource"]), once];
-    many.flatten().chain(single.into_iter().flatten())
+    many.chain([one, hydrator("drySource"), written, once].into_iter().flatten()).collect()
 }
 
 impl Argo<'_> {
@@ -256,8 +260,18 @@ pub(crate) fn override_files(directory: &str, application: &str) -> Vec<String> 
 
 /// Returns whether something has a key that Argo CD takes for another one, which says what an application is built from.
 fn is_respelled(value: &Value) -> bool {
-    const KEYS: [&str; 9] =
-        ["spec", "source", "sources", "sourceHydrator", "drySource", "kustomize", "components", "patches", "path"];
+    const KEYS: [&str; 10] = [
+        "spec",
+        "source",
+        "sources",
+        "sourceHydrator",
+        "drySource",
+        "syncSource",
+        "kustomize",
+        "components",
+        "patches",
+        "path",
+    ];
     let is_other = |key: &str| KEYS.iter().any(|known| key != *known && is_same_key(known, key));
     match &value.data {
         Data::Mapping(pairs) => pairs.iter().any(|(key, value)| is_other(key) || is_respelled(value)),

@@ -60,6 +60,26 @@ fn every_source_is_a_target() {
         lines(&[("a.yaml", &text)]),
         ["Application argocd/web (a.yaml:1) dry@Some(\"localized/main\")true nothing"]
     );
+    // What is hydrated into another repository is deployed from there.
+    let hydrated = |dry: &str, sync: &str| {
+        format!(
+            "{HEAD}spec:\n  sourceHydrator:\n    drySource: {{repoURL: '{HERE}{dry}', path: dry}}\n    syncSource: {{{sync}path: wet, targetBranch: main}}\n"
+        )
+    };
+    for (dry, sync, expected) in [
+        ("", "", &["dry nothing"][..]),
+        ("-dry", "", &["external: it is in https://github.com/acme/fleet-dry"]),
+        (
+            "-dry",
+            &format!("repoURL: '{HERE}', "),
+            &["external: it is in https://github.com/acme/fleet-dry", "wet@Some(\"main\")true directory"],
+        ),
+    ] {
+        let found = lines(&[("a.yaml", &hydrated(dry, sync)), ("wet/manifest.yaml", "kind: X\n")]);
+        let expected: Vec<String> =
+            expected.iter().map(|one| format!("Application argocd/web (a.yaml:1) {one}")).collect();
+        assert_eq!(found, expected, "{dry} {sync}");
+    }
     for text in [format!("{HEAD}spec:\n  source: {{path: a}}\n"), HEAD.to_owned()] {
         assert_eq!(lines(&[("a.yaml", &text)]), [""; 0], "{text}");
     }
