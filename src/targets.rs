@@ -361,6 +361,9 @@ pub(crate) struct Targets {
     pub sets: Vec<DirectorySet>,
     /// What could not be read, and was passed over.
     pub unread: Vec<Unread>,
+    /// Whether all are elsewhere, and one of their paths is here.
+    #[serde(skip)]
+    pub points_here: bool,
     /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed: known after
     /// [`Targets::settle`].
     #[serde(skip)]
@@ -598,6 +601,12 @@ fn of_scan(
             identity.add_told_by(&all.targets);
         }
         engines(&identity, &mut targets)?;
+        if targets.targets.iter().all(|target| matches!(target.place, Place::External(_))) {
+            let mut all = Targets::default();
+            engines(&identity.of_any(), &mut all)?;
+            let is_there = |here: &Here| !here.path.is_empty() && !matches!(here.found, Found::Nothing(_));
+            targets.points_here = all.here().any(|(_, here)| is_there(here));
+        }
         // Nothing in the tree says how Argo CD builds.
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());
         unsaid.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));

@@ -108,8 +108,7 @@ impl Outcome for Targets {
             out.push('\n');
         }
         let mut out: String = out.lines().map(|line| visible(line) + "\n").collect();
-        let mut places = self.targets.iter().map(|target| &target.place);
-        if !self.targets.is_empty() && places.all(|place| matches!(place, Place::External(_))) {
+        if self.points_here {
             out += &format!(
                 "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list under `targets` there what is deployed\n"
             );

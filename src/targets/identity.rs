@@ -20,6 +20,8 @@ pub struct Identity {
     is_declared: bool,
     /// Whether every URL is taken for its own, to find out which are.
     is_any: bool,
+    /// Whether what is packed is taken for its own, too.
+    is_any_artifact: bool,
     /// The branches that can be what is looked at.
     branches: BTreeSet<String>,
     /// The repository itself; none where there is only a tree.
@@ -65,6 +67,11 @@ impl Identity {
         (!self.is_declared).then(|| Identity { is_any: true, repo: None, ..self.clone() })
     }
 
+    /// Returns one that takes every URL for its own, those of artifacts too.
+    pub(super) fn of_any(&self) -> Identity {
+        Identity { is_any: true, is_any_artifact: true, repo: None, ..self.clone() }
+    }
+
     /// Adds the URLs that the tree itself says: those from which more paths are deployed that are here than paths that are
     /// not. `targets` are those of [`Self::of_any_url`].
     pub(super) fn add_told_by(&mut self, targets: &[Target]) {
@@ -107,7 +114,7 @@ impl Identity {
     pub fn directory_of(&self, url: &str) -> Option<&str> {
         let url = normal(url);
         // Nobody knows what is packed into an artifact.
-        if self.is_any && !url.starts_with("oci://") {
+        if self.is_any && (self.is_any_artifact || !url.starts_with("oci://")) {
             return Some("");
         }
         let own = self.urls.iter().find(|(own, _)| *own == url);

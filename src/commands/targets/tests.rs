@@ -47,15 +47,33 @@ spec:
 }
 
 #[test]
-fn where_all_are_elsewhere_it_says_how_this_repository_is_known() {
-    let mut found = found();
+fn where_paths_of_another_repository_are_here_it_says_how_this_one_is_known() {
     let note = "\nnote: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in .kustomize-localize; or list under `targets` there what is deployed\n";
-    assert!(!found.text(Shown::default()).contains(note));
-    let is_external = |target: &Target| matches!(target.place, Place::External(_));
-    found.targets.retain(is_external);
-    assert!(found.text(Shown::default()).contains(note));
-    found.targets.clear();
-    assert!(!found.text(Shown::default()).contains(note));
+    assert!(!found().text(Shown::default()).contains(note));
+    let config = "repository: [{url: 'https://github.com/acme/fleet'}]\n";
+    let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
+    let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: x}\nspec: {url: 'oci://ghcr.io/acme/fleet'}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x}\nspec: {path: ./web, sourceRef: {kind: OCIRepository, name: x}}\n";
+    let application = |source: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: x}}\nspec: {{source: {{repoURL: 'https://example.com/x', {source}}}}}\n"
+        )
+    };
+    for (object, is_said) in [
+        (application("path: web"), true),
+        (source.to_owned(), true),
+        (application("path: other"), false),
+        (application("path: ."), false),
+        (application("chart: web"), false),
+        (application("path: web").replace("example.com/x", "github.com/acme/fleet"), false),
+        (String::new(), false),
+    ] {
+        let mut tree = OverlayTree::default();
+        tree.file("x.yaml", object.as_bytes(), false);
+        tree.file("web/kustomization.yaml", b"", false);
+        let identity = || Ok(Identity::new([], &config, []));
+        let found = targets::find(&tree, &config, &identity).unwrap();
+        assert_eq!(found.text(Shown::default()).contains(note), is_said, "{object}");
+    }
 }
 
 #[test]
