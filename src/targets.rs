@@ -79,9 +79,11 @@ pub(crate) struct Object {
     pub line: usize,
     /// Its kind, as `Kustomization`; `fleet.yaml` for a bundle of Fleet, `target` for an entry of the configuration.
     pub kind: String,
-    /// Its namespace; empty where none is written.
+    /// Its namespace; empty where nothing says it.
     pub namespace: String,
     pub name: String,
+    /// The `ApplicationSet` that makes it.
+    pub set: Option<String>,
     /// The build that made it what it is; none where it is deployed as its file has it.
     pub built_by: Option<String>,
 }
@@ -443,7 +445,7 @@ impl Object {
     /// Returns one of no namespace, as its file has it.
     fn of(file: &str, line: usize, kind: &str, name: String) -> Object {
         let [file, kind] = [file, kind].map(str::to_owned);
-        Object { file, line, kind, namespace: String::new(), name, built_by: None }
+        Object { file, line, kind, namespace: String::new(), name, set: None, built_by: None }
     }
 
     /// Returns namespace and name, as `kubectl` shows them.
@@ -454,9 +456,17 @@ impl Object {
         }
     }
 
+    /// Returns the kind of what stands in its file.
+    fn written_kind(&self) -> &str {
+        if self.set.is_some() { "ApplicationSet" } else { &self.kind }
+    }
+
     /// Returns where it stands, and what made it what it is.
     pub(crate) fn place(&self) -> String {
         let mut place = format!("{}:{}", self.file, self.line);
+        if let Some(set) = &self.set {
+            place.push_str(&format!(", of ApplicationSet {set}"));
+        }
         if let Some(by) = &self.built_by {
             place.push_str(&format!(", built by {by}"));
         }

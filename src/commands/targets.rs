@@ -82,6 +82,9 @@ impl Outcome for Targets {
         for target in &self.targets {
             let Target { object, place, .. } = target;
             out += &format!("{}:{}: {}\n  {}", object.file, object.line, named(target), described(place));
+            if let Some(set) = &object.set {
+                out += &format!(", of ApplicationSet {set}");
+            }
             match target.reaches.as_deref() {
                 Some([]) => out += ", hermetic",
                 reached => {

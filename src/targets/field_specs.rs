@@ -53,7 +53,7 @@ fn field<'a>(json: &'a Json, name: &str) -> Option<&'a Json> {
 }
 
 /// Returns a text of what kustomize reads; empty where there is none.
-fn text<'a>(json: &'a Json, name: &str) -> &'a str {
+pub(super) fn text<'a>(json: &'a Json, name: &str) -> &'a str {
     field(json, name).and_then(Json::as_str).unwrap_or_default()
 }
 

@@ -324,5 +324,5 @@ fn identify(file: &str, value: &Value) -> Option<(Object, &'static str)> {
     let is_options = (&*kind, &*name) == ("ConfigMap", OPTIONS);
     let texts = known.map(|(_, texts, _)| *texts).or(is_options.then_some(""))?;
     let namespace = text(&["metadata", "namespace"]).unwrap_or_default();
-    Some((Object { file: file.to_owned(), line: value.line, kind, namespace, name, built_by: None }, texts))
+    Some((Object { file: file.to_owned(), line: value.line, kind, namespace, name, set: None, built_by: None }, texts))
 }

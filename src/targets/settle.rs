@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value as Json;
 
-use super::field_specs::{Read, changed_kinds};
-use super::{Changer, Found, Here, Object, Place, Target, Targets, scan};
+use super::field_specs::{self, Read, changed_kinds};
+use super::{Changer, Found, Here, Object, Place, Target, Targets, scan, unfilled};
 use crate::graph::{Edge, Graph, Root, RootId, Target as Leads};
 use crate::kustomization::{Accepts, Kind, read_object};
 use crate::reference::is_url;
@@ -20,7 +20,7 @@ impl Targets {
     /// change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
     pub(crate) fn settle(&mut self, graph: &Graph) {
         let files: HashSet<&str> = self.targets.iter().flat_map(Target::object_files).collect();
-        let mut changes = Changes { graph, known: graph.own_roots(), kinds: HashMap::new() };
+        let mut changes = Changes { graph, known: graph.own_roots(), of_roots: HashMap::new() };
         let roots = if files.is_empty() { HashMap::new() } else { changes.of_files(&files) };
         let mut parents: HashMap<&str, Vec<Change>> = HashMap::new();
         for target in &self.targets {
@@ -37,7 +37,7 @@ impl Targets {
             let find = |changes: &HashMap<&str, Vec<Change>>, counts: &dyn Fn(&str) -> bool| {
                 target.objects().find_map(|object| {
                     let mut all = changes.get(object.file.as_str())?.iter();
-                    let is_it = |(by, kinds): &&Change| kinds.contains(&object.kind.as_str()) && counts(by);
+                    let is_it = |(by, kinds): &&Change| kinds.contains(&object.written_kind()) && counts(by);
                     all.find(is_it).map(|(by, _)| by.clone())
                 })
             };
@@ -52,7 +52,46 @@ impl Targets {
         for (target, changer) in self.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
         }
+        self.fill_namespaces(&mut changes);
         self.undeployed = self.undeployed(graph);
+    }
+
+    /// Fills in the namespaces of objects that say none: the one that the targets which deploy them give, else the one of the
+    /// kustomizations that read them.
+    fn fill_namespaces(&mut self, changes: &mut Changes<'_>) {
+        let is_bare = |target: &&Target| target.object.namespace.is_empty() && scan::is_known(&target.object.kind);
+        let bare: HashSet<String> =
+            self.targets.iter().filter(is_bare).map(|target| target.object.file.clone()).collect();
+        if bare.is_empty() {
+            return;
+        }
+        let mut given: [HashMap<String, BTreeSet<String>>; 2] = Default::default();
+        let mut give = |by: usize, files: &mut dyn Iterator<Item = &str>, namespace: &str| {
+            for file in
+                files.filter(|file| !namespace.is_empty() && unfilled([namespace]).is_none() && bare.contains(*file))
+            {
+                given[by].entry(file.to_owned()).or_default().insert(namespace.to_owned());
+            }
+        };
+        for target in &self.targets {
+            let namespace =
+                ["targetNamespace", "namespace"].iter().find_map(|key| target.build.overrides.get(*key)?.as_str());
+            if let (Place::Here(here), Some(namespace)) = (&target.place, namespace) {
+                give(0, &mut files_read(changes.graph, &changes.known, target, here).into_iter(), namespace);
+            }
+        }
+        for root in readers(changes.graph, &|file| bare.contains(file)) {
+            let namespace = changes.of_root(root).1;
+            if !namespace.is_empty() {
+                give(1, &mut files_of(changes.graph, [root]).into_iter(), &namespace);
+            }
+        }
+        for object in
+            self.targets.iter_mut().map(|target| &mut target.object).filter(|object| object.namespace.is_empty())
+        {
+            let all = given.iter().find_map(|given| given.get(&object.file)).filter(|all| all.len() == 1);
+            object.namespace = all.and_then(|all| all.first().cloned()).unwrap_or_default();
+        }
     }
 }
 
@@ -85,8 +124,8 @@ impl Target {
 struct Changes<'a> {
     graph: &'a Graph,
     known: HashMap<&'a str, RootId>,
-    /// The kinds of which each root may change objects, as far as it was asked for.
-    kinds: HashMap<RootId, Vec<&'static str>>,
+    /// The kinds of which each root may change objects, and the namespace that it gives, as far as it was asked for.
+    of_roots: HashMap<RootId, (Vec<&'static str>, String)>,
 }
 
 impl<'a> Changes<'a> {
@@ -99,7 +138,7 @@ impl<'a> Changes<'a> {
             let below = configured.iter().filter(|(_, above)| above.contains(&reader)).map(|(root, _)| *root);
             let all: Vec<RootId> = self.with_components([reader]).into_iter().chain(below).collect();
             for root in all {
-                let kinds = self.of_root(root);
+                let kinds = self.of_root(root).0;
                 if kinds.is_empty() {
                     continue;
                 }
@@ -119,7 +158,7 @@ impl<'a> Changes<'a> {
         let says = |edge: &Edge| ["configurations", "crds"].iter().any(|key| edge.reference.field.starts_with(key));
         let own = graph.own_roots().into_values();
         let all = own.filter(|root| graph.roots[*root].edges.iter().any(says));
-        let all: Vec<RootId> = all.filter(|root| !self.of_root(*root).is_empty()).collect();
+        let all: Vec<RootId> = all.filter(|root| !self.of_root(*root).0.is_empty()).collect();
         all.into_iter().map(|root| (root, graph.leading_to([root]))).collect()
     }
 
@@ -136,7 +175,7 @@ impl<'a> Changes<'a> {
         });
         let roots = self.with_components(roots.collect::<Vec<_>>());
         let unknown = components.clone().any(Option::is_none);
-        let all: Vec<&str> = roots.into_iter().flat_map(|root| self.of_root(root)).chain(own).collect();
+        let all: Vec<&str> = roots.into_iter().flat_map(|root| self.of_root(root).0).chain(own).collect();
         scan::kinds().filter(|kind| unknown || all.contains(kind)).collect()
     }
 
@@ -146,10 +185,11 @@ impl<'a> Changes<'a> {
         self.graph.reach(roots, |_, _, edge| is_component(edge))
     }
 
-    /// Returns the kinds of which a root may change objects by itself. One that cannot be read may change all.
-    fn of_root(&mut self, root: RootId) -> Vec<&'static str> {
-        if let Some(kinds) = self.kinds.get(&root) {
-            return kinds.clone();
+    /// Returns the kinds of which a root may change objects by itself, and the namespace that it gives. One that cannot be
+    /// read may change all.
+    fn of_root(&mut self, root: RootId) -> (Vec<&'static str>, String) {
+        if let Some(known) = self.of_roots.get(&root) {
+            return known.clone();
         }
         let Root { source, directory, file, edges, .. } = &self.graph.roots[root];
         // What is remote is read as what names it.
@@ -157,9 +197,11 @@ impl<'a> Changes<'a> {
             |edge: &Edge| edge.reference.accepts == Accepts::Component && !matches!(edge.target, Leads::Root { .. });
         let bytes = self.graph.read(*file).ok().filter(|_| *source == 0 && !edges.iter().any(is_unknown));
         let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let read = text.and_then(|text| read_object(text, 0).ok()?);
-        let kinds = read.map_or_else(|| scan::kinds().collect(), |read| self.kinds_in(&read.json(), directory));
-        self.kinds.entry(root).or_insert(kinds).clone()
+        let known = match text.and_then(|text| read_object(text, 0).ok()?).map(|read| read.json()) {
+            Some(read) => (self.kinds_in(&read, directory), field_specs::text(&read, "namespace").to_owned()),
+            None => (scan::kinds().collect(), String::new()),
+        };
+        self.of_roots.entry(root).or_insert(known).clone()
     }
 
     /// Returns the kinds of which what stands in a kustomization may change objects.

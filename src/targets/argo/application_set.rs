@@ -125,7 +125,9 @@ fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) 
     let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).0);
     let text = |key: &str| filled.at(&["metadata", key]).and_then(Value::scalar);
     let namespace = text("namespace").unwrap_or_else(|| set.object.namespace.clone());
-    let object = Object { namespace, name: text("name").unwrap_or_default(), ..set.object.clone() };
+    let name = text("name").unwrap_or_default();
+    let set_name = Some(set.object.full_name());
+    let object = Object { namespace, name, kind: "Application".to_owned(), set: set_name, ..set.object.clone() };
     Document { object, value: filled, home: set.home.clone(), is_template: set.is_template }
 }
 

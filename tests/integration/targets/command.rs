@@ -411,3 +411,53 @@ fn what_nothing_deploys_is_a_warning_that_names_the_way_out() {
     let told = found(1, 0, 4);
     assert!(told.contains("to `exclude`"), "{told}");
 }
+
+#[test]
+fn a_target_has_the_namespace_that_what_deploys_it_gives() {
+    let sandbox = Sandbox::new();
+    let repo = fleet(&sandbox);
+    let without = |text: &str| text.replace(", namespace: flux-system", "");
+    let named = |name: &str| without(OBJECTS).replace("name: apps", &format!("name: {name}"));
+    let object = |name: &str| named(name).split("---\n").nth(1).unwrap().to_owned();
+    repo.write(
+        "clusters/prod/apps.yaml",
+        OBJECTS.replace("apps/web", "more").replace("spec:\n", "spec:\n  targetNamespace: given\n"),
+    );
+    repo.write("more/kustomization.yaml", "namespace: hidden\nresources: [one.yaml]\n");
+    repo.write("more/one.yaml", object("one"));
+    // Nobody deploys these: one kustomization gives a namespace, or several do.
+    repo.write("two/kustomization.yaml", "Namespace: own\nresources: [two.yaml]\n");
+    repo.write("two/two.yaml", object("two"));
+    repo.write("base/kustomization.yaml", "resources: [three.yaml]\n");
+    repo.write("base/three.yaml", object("three"));
+    repo.write("a/kustomization.yaml", "namespace: a\nresources: [../base]\n");
+    repo.write("b/kustomization.yaml", "namespace: b\nresources: [../base]\n");
+    repo.write(
+        "set.yaml",
+        "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: all, namespace: argocd}
+spec:
+  generators: [{list: {elements: [{name: web}]}}]
+  template:
+    metadata: {name: 'app-{{name}}'}
+    spec: {source: {repoURL: 'https://github.com/acme/fleet', path: 'apps/{{name}}'}}
+",
+    );
+    repo.write(".kustomize-localize", OURS);
+    let shown = repo.run(&["targets"]).success().stdout.clone();
+    for line in [
+        "more/one.yaml:1: Flux Kustomization given/one\n",
+        "two/two.yaml:1: Flux Kustomization own/two\n",
+        "base/three.yaml:1: Flux Kustomization three\n",
+        "set.yaml:1: Argo CD Application argocd/app-web\n  apps/web: a kustomization, of ApplicationSet argocd/all, hermetic\n",
+    ] {
+        assert!(shown.contains(line), "{line}\n{shown}");
+    }
+    if sandbox.builds().is_some() {
+        for name in ["given/one", "own/two", "argocd/app-web"] {
+            repo.run(&["build", name]).success().stdout_has("name: web");
+        }
+        repo.run(&["build", "a/three"]).fails(2);
+    }
+}
