@@ -15,6 +15,7 @@
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
 //! | `read_paths` | what engines read, and what Argo CD has to watch |
+//! | [`plain`] | what engines apply of a directory of plain files |
 //! | `place` | what the tree holds where a target says |
 //! | `settle` | which objects a build may change before they are deployed |
 //! | `field_specs` | what a kustomization may write into objects |
@@ -37,6 +38,7 @@ mod git_repo;
 mod identity;
 mod ignore;
 mod place;
+pub(crate) mod plain;
 mod reaches;
 mod read_paths;
 pub(crate) mod reference_tree;

@@ -15,6 +15,7 @@ use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
 use crate::record::LoadRestrictor;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
+use crate::targets::plain::plain;
 use crate::targets::{Engine, Found, Place, Target, at_other_revision};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
@@ -27,6 +28,8 @@ pub(crate) struct Subject {
     directory: String,
     /// What is passed to kustomize.
     arguments: Vec<String>,
+    /// What comes out of it, where nothing builds it.
+    plain: Option<Vec<u8>>,
 }
 
 impl Subject {
@@ -41,7 +44,7 @@ impl Subject {
             LoadRestrictor::None => vec![ANY_FILE.to_owned()],
             LoadRestrictor::RootOnly => Vec::new(),
         };
-        Subject { tree: tree.clone(), directory: directory.to_owned(), arguments }
+        Subject { tree: tree.clone(), directory: directory.to_owned(), arguments, plain: None }
     }
 
     /// Takes what the engine of a target builds.
@@ -65,12 +68,17 @@ impl Subject {
             }
         }
         let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
-        let made = generated(&*seen, target, there)?;
-        let made = made.ok_or_else(|| match &there.found {
+        if let Some(made) = generated(&*seen, target, there)? {
+            return Ok(Subject::made(seen, &made));
+        }
+        if let Some(why) = &target.build.unread {
+            return Err(not_built(why));
+        }
+        let plain = plain(&*seen, target, there)?.ok_or_else(|| match &there.found {
             Found::Nothing(why) => not_built(why),
             _ => not_built(&format!("`{}` is not for kustomize", path::shown(&there.path))),
         })?;
-        Ok(Subject::made(seen, &made))
+        Ok(Subject { tree: seen, directory: there.path.clone(), arguments: Vec::new(), plain: Some(plain) })
     }
 
     /// Takes what an engine makes of a directory of a tree.
@@ -78,12 +86,17 @@ impl Subject {
         let mut seen = OverlayTree::new(tree.clone());
         seen.file(&path::join(&made.directory, made.file_name), &made.text, false);
         let tree = if made.is_changed { Rc::new(seen) } else { tree };
-        Subject { tree, directory: made.directory.clone(), arguments: made.arguments.clone() }
+        Subject { tree, directory: made.directory.clone(), arguments: made.arguments.clone(), plain: None }
     }
 }
 
-/// Among which roots something is, its directory, and its arguments.
-type Call = (usize, String, Vec<String>);
+/// What gives the output of a subject.
+enum Call {
+    /// kustomize: among which roots it is, its directory, and its arguments.
+    Kustomize(usize, String, Vec<String>),
+    /// Nothing: it is known.
+    Known(Vec<u8>),
+}
 
 /// Subjects on disk with all that they reach, to be built without the network, side by side: no tree is in it.
 pub(crate) struct Written {
@@ -130,7 +143,7 @@ impl Written {
         subjects: Vec<Result<Option<Subject>, Failures>>,
         mut reach: impl FnMut(&Program, &SharedTree, &[String]) -> Result<Graph, Failures>,
     ) -> Result<Written> {
-        let is_root = |one: &&Subject| Rc::ptr_eq(&one.tree, tree);
+        let is_root = |one: &&Subject| one.plain.is_none() && Rc::ptr_eq(&one.tree, tree);
         let mut roots: Vec<String> =
             subjects.iter().flatten().flatten().filter(is_root).map(|one| one.directory.clone()).collect();
         roots.sort();
@@ -149,7 +162,10 @@ impl Written {
         for subject in subjects {
             let mut write = |subject: Subject| {
                 let is_shared = is_root(&&subject) && roots.binary_search(&subject.directory).is_ok();
-                let Subject { tree, directory, arguments } = subject;
+                let Subject { tree, directory, arguments, plain } = subject;
+                if let Some(output) = plain {
+                    return Ok(Call::Known(output));
+                }
                 if !is_shared {
                     let alone = std::slice::from_ref(&directory);
                     let graph = reach(&self.program, &tree, alone)?;
@@ -157,7 +173,7 @@ impl Written {
                     self.roots.push(Roots::write(&graph, alone, checks_out)?);
                 }
                 let at = if is_shared { 0 } else { self.roots.len() - 1 };
-                Ok((at, directory, arguments))
+                Ok(Call::Kustomize(at, directory, arguments))
             };
             let call = subject.and_then(|subject| subject.map(&mut write).transpose());
             self.calls.push(call);
@@ -190,8 +206,13 @@ impl Written {
     /// Builds one of the subjects, and returns what kustomize wrote, to the byte.
     pub(crate) fn build(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let call = self.calls[subject].as_ref().map_err(Failures::clone)?;
-        let Some((at, directory, arguments)) = call else { return Ok(Vec::new()) };
-        self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())
+        match call {
+            None => Ok(Vec::new()),
+            Some(Call::Known(output)) => Ok(output.clone()),
+            Some(Call::Kustomize(at, directory, arguments)) => {
+                self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fleet: each `fleet.yaml` makes a bundle of its directory, built with kustomize where there is a kustomization.
 
-use super::{Build, Engine, Object, Place, Revision, Target, Targets, Unread, place};
+use super::{Build, Engine, Found, Here, Object, Place, Revision, Target, Targets, Unread, place, plain};
 use crate::config::Config;
 use crate::kustomization::{Value, read_object};
 use crate::message::failure::Result;
@@ -50,30 +50,40 @@ pub(super) fn file_in(tree: &dyn Tree, directory: &str) -> Result<Option<String>
     Ok(None)
 }
 
+/// Returns whether a file is that of a bundle, by its name.
+pub(super) fn is_file(file: &str) -> bool {
+    FILE_NAMES.contains(&path::name(file))
+}
+
 fn is_fleet(value: &Value) -> bool {
     let is_key = |key: &str| KEYS.split_whitespace().any(|one| one == key);
     value.mapping().is_some_and(|pairs| pairs.iter().any(|(key, _)| is_key(key)))
 }
 
-/// Returns how Fleet builds.
-pub(super) fn build() -> Build {
-    Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() }
+/// Returns how Fleet builds what is in a bundle.
+pub(super) fn build(tree: &dyn Tree, place: &Place) -> Result<Build> {
+    let unread = match place {
+        Place::Here(Here { found: Found::Directory(directory), .. }) => plain::unknown_of_fleet(tree, directory)?,
+        _ => None,
+    };
+    Ok(Build { load_restrictor: Some(LoadRestrictor::RootOnly), unread, ..Build::default() })
 }
 
 /// Adds the directories that a bundle is built from: its own, and those that it names for some clusters, in
 /// `targetCustomizations` or under its older name, `targets`.
 fn bundle(tree: &dyn Tree, file: &str, value: &Value, targets: &mut Targets) -> Result<()> {
     let directory = path::parent(file);
-    let mut add = |(line, column): (usize, usize), name: &str, place: Place| {
+    let mut add = |(line, column): (usize, usize), name: &str, place: Place| -> Result<()> {
         let object = Object::of(file, line, FILE_NAME, tree.label(name));
-        targets.targets.push(Target::new(Engine::Fleet, object, (line, column), place, build(), &value.json()));
+        let build = build(tree, &place)?;
+        targets.targets.push(Target::new(Engine::Fleet, object, (line, column), place, build, &value.json()));
+        Ok(())
     };
     let customized = ["targetCustomizations", "targets"].into_iter().filter_map(|key| value.get(key)?.list());
     let parts = std::iter::once(value).chain(customized.flatten());
     let overlays: Vec<&Value> = parts.filter_map(|part| part.at(&["kustomize", "dir"])).collect();
     if overlays.is_empty() && value.at(&["helm", "chart"]).is_some() {
-        add((1, 1), directory, Place::External("it is a chart".to_owned()));
-        return Ok(());
+        return add((1, 1), directory, Place::External("it is a chart".to_owned()));
     }
     let itself = [((1, 1), Some(""))];
     let named = overlays.iter().map(|overlay| ((overlay.line, overlay.column), overlay.text()));
@@ -85,7 +95,7 @@ fn bundle(tree: &dyn Tree, file: &str, value: &Value, targets: &mut Targets) -> 
         };
         // Fleet packs the directory of the bundle, and nothing else.
         let here = place::here(tree, Engine::Fleet, directory, written, Revision::this(), None)?;
-        add(spot, &here.path.clone(), Place::Here(here));
+        add(spot, &here.path.clone(), Place::Here(here))?;
     }
     Ok(())
 }

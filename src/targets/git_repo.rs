@@ -56,7 +56,8 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
             } else {
                 Place::External(format!("it is in {}", redact::url(repository)))
             };
-            targets.targets.push(found.target(tree, Engine::Fleet, spot, place, fleet::build())?);
+            let build = fleet::build(tree, &place)?;
+            targets.targets.push(found.target(tree, Engine::Fleet, spot, place, build)?);
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ use crate::kustomization::read_object;
 mod argo;
 mod flux;
 mod generated;
+mod plain;
 
 const HERE: &str = "https://github.com/acme/fleet";
 

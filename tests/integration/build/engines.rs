@@ -142,7 +142,7 @@ fn a_target_is_built_as_its_engine_does() {
         .stdout_has("  name: plain-${WHO}\n")
         .stdout_has("  password: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A=]\n");
     work.run(&["build", "one"]).success().stdout_has("  name: one-base\n");
-    work.run(&["build", "root"]).fails(2).stderr_has("cannot be built here: `argo/apps` is not for kustomize");
+    work.run(&["build", "root"]).success().stdout_has("kind: Application\n").stdout_has("path: example/overlay");
 }
 
 #[test]

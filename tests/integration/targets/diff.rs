@@ -290,3 +290,48 @@ fn nothing_in_an_object_fakes_a_line() {
     let output = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
     output.stdout_has("\n````diff\n").stdout_has("<code>v1 ConfigMap prod/@all ::warning::</code>");
 }
+
+#[test]
+fn a_plain_directory_is_compared_as_it_is_applied() {
+    let sandbox = Sandbox::new();
+    if sandbox.builds().is_none() {
+        return;
+    }
+    let work = &sandbox.repo("work");
+    let application = "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec: {source: {repoURL: 'https://github.com/acme/fleet', path: web, directory: {recurse: true, exclude: 'old/*'}}}
+";
+    let files = [
+        (".kustomize-localize", "repository: [{url: 'https://github.com/acme/fleet'}]\n"),
+        ("web.yaml", application),
+        ("web/a.yaml", &config_map("a")),
+        ("web/in/b.yaml", &config_map("b")),
+        ("web/old/c.yaml", &config_map("c")),
+        ("bundle/fleet.yaml", "namespace: x\n"),
+        ("bundle/d.yaml", &config_map("d")),
+    ];
+    work.commit_files(&files);
+    work.run(&["build", "web"]).success().stdout_has("name: a\n").stdout_has("name: b\n").lacks("name: c\n");
+    let set = |file: &str, value: &str| {
+        work.write(file, work.read(file).replace("kind: ConfigMap", &format!("kind: {value}")))
+    };
+    let stat = || work.run(&["diff", "HEAD", "--stat"]).success().clone();
+    // What it does not take makes no difference.
+    set("web/old/c.yaml", "Secret");
+    let output = stat();
+    assert!(output.stdout.is_empty(), "{}", output.stdout);
+    set("web/in/b.yaml", "Secret");
+    set("bundle/d.yaml", "Secret");
+    let shown = stat().stdout;
+    for line in ["Argo CD Application web (web.yaml:1)", "Fleet (bundle/fleet.yaml:1)", "v1 Secret b", "v1 Secret d"] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    // How it is read counts, too.
+    work.write("web.yaml", application.replace("recurse: true", "recurse: false"));
+    assert!(stat().stdout.contains("v1 ConfigMap b"));
+    work.write("web/x.jsonnet", "{}");
+    let output = work.run(&["diff", "HEAD", "--stat"]);
+    assert!(format!("{}{}", output.stdout, output.stderr).contains("Jsonnet"), "{}{}", output.stdout, output.stderr);
+}

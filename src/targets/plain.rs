@@ -1,0 +1,130 @@
+//! What Argo CD and Fleet apply of a directory of plain files: every object in its manifests, as it stands there.
+//!
+//! Argo CD: `getPotentiallyValidManifests` in its `reposerver/repository/repository.go`; Fleet: `manifests` in its
+//! `internal/helmdeployer/render`.
+
+use globset::GlobBuilder;
+use serde_json::Value as Json;
+
+use super::{Directory, Engine, Found, Here, Target, fleet};
+use crate::kustomization::{documents, read_object};
+use crate::message::failure::Result;
+use crate::tree::{self, Resolved, Tree, path};
+
+/// How the names of manifests end.
+const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// A file with this text is none for Argo CD.
+const SKIPPED: &str = "+argocd:skip-file-rendering";
+
+/// Returns the objects that an engine applies of a directory of plain files, one after the other; none where it does
+/// something else. They are all of them, if [`Build::unread`](super::Build::unread) says nothing else.
+pub(crate) fn plain(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Vec<u8>>> {
+    let Found::Directory(directory) = &here.found else { return Ok(None) };
+    let files = match (target.engine, &target.build.directory) {
+        (Engine::ArgoCd, read) => of_argo(tree, directory, &read.clone().unwrap_or_default())?,
+        (Engine::Fleet, _) => of_fleet(tree, directory)?,
+        _ => return Ok(None),
+    };
+    let mut all = String::new();
+    for file in files {
+        if let Resolved::File { path: real, .. } = tree::resolve(tree, &file)? {
+            let bytes = tree.read(&real)?;
+            let text = String::from_utf8_lossy(&bytes);
+            if target.engine == Engine::Fleet || !text.contains(SKIPPED) {
+                add(&text, file.ends_with(".json"), &mut all);
+            }
+        }
+    }
+    Ok(Some(all.into_bytes()))
+}
+
+fn of_argo(tree: &dyn Tree, directory: &str, read: &Directory) -> Result<Vec<String>> {
+    let files = if read.recurse {
+        tree.below(directory)?
+    } else {
+        tree.names(directory)?.iter().map(|name| path::join(directory, name)).collect()
+    };
+    // A star goes over slashes, and two stars are one.
+    let glob = |text: &str| {
+        let mut text = text.to_owned();
+        while text.contains("**") {
+            text = text.replace("**", "*");
+        }
+        Some(GlobBuilder::new(&text).literal_separator(false).backslash_escape(true).build().ok()?.compile_matcher())
+    };
+    let (include, exclude) = (glob(&read.include), glob(&read.exclude));
+    let is_taken = |file: &String| {
+        let inside = path::below(file, directory).unwrap_or_default();
+        let matches = |glob: &Option<globset::GlobMatcher>| glob.as_ref().is_some_and(|glob| glob.is_match(inside));
+        let is_out = !read.exclude.is_empty() && matches(&exclude);
+        is_manifest(file) && !is_out && (read.include.is_empty() || matches(&include))
+    };
+    Ok(files.into_iter().filter(is_taken).collect())
+}
+
+/// Returns the manifests of a bundle: without those of bundles and charts in it.
+fn of_fleet(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
+    let files = tree.below(directory)?;
+    let is_other =
+        |file: &&String| path::parent(file) != directory && (fleet::is_file(file) || path::name(file) == "Chart.yaml");
+    let others: Vec<String> = files.iter().filter(is_other).map(|file| path::parent(file).to_owned()).collect();
+    let is_taken = |file: &String| {
+        let is_hidden = path::below(file, directory)
+            .is_some_and(|inside| path::components(inside).any(|name| name.starts_with('.')));
+        is_manifest(file) && !is_hidden && !fleet::is_file(file) && !others.iter().any(|other| path::is_in(file, other))
+    };
+    Ok(files.into_iter().filter(is_taken).collect())
+}
+
+fn is_manifest(file: &str) -> bool {
+    MANIFESTS.iter().any(|end| file.ends_with(end))
+}
+
+/// Returns why not every object is known that Fleet applies of a bundle; none where all are.
+pub(super) fn unknown_of_fleet(tree: &dyn Tree, directory: &str) -> Result<Option<String>> {
+    let files = tree.below(directory)?;
+    let odd = files.iter().find_map(|file| {
+        let inside = path::below(file, directory)?;
+        let is_odd =
+            inside.starts_with("templates/") || inside.starts_with("overlays/") || path::name(inside) == ".fleetignore";
+        is_odd.then(|| format!("Fleet makes its objects with `{inside}`"))
+    });
+    Ok(odd)
+}
+
+/// Adds the objects in a text. One in which something is no object is passed over, unless it looks like manifests.
+fn add(text: &str, is_json: bool, all: &mut String) {
+    let parts: Vec<(usize, &str)> = if is_json { vec![(0, text)] } else { documents(text).collect() };
+    // The engines take more for YAML than what may declare targets.
+    let read = |(before, part): &(usize, &str)| match read_object(part, *before) {
+        Ok(value) => Ok(value.map(|value| value.json())),
+        Err(_) => serde_yaml::from_str::<Json>(part).map(Some),
+    };
+    let objects: Vec<_> = parts.iter().map(read).collect();
+    let is_object = |read: &Result<Option<Json>, _>| {
+        read.as_ref().is_ok_and(|json| json.as_ref().is_none_or(|json| json["kind"].is_string()))
+    };
+    let looks_so = is_json || ["apiVersion:", "kind:", "metadata:"].iter().all(|key| text.contains(key));
+    if !objects.iter().all(is_object) && !looks_so {
+        return;
+    }
+    for ((_, part), read) in parts.iter().zip(objects) {
+        let items = read.as_ref().ok().and_then(|json| json.as_ref()?["items"].as_array().cloned());
+        let is_empty = matches!(read, Ok(None));
+        match items {
+            Some(items) => items.iter().filter_map(|item| serde_yaml::to_string(item).ok()).for_each(|item| {
+                all.push_str("---\n");
+                all.push_str(&item);
+            }),
+            None if is_empty => {}
+            None => {
+                all.push_str("---\n");
+                all.push_str(part.strip_prefix("---").map_or(*part, |part| part.trim_start_matches(['\r', '\n'])));
+                if !all.ends_with('\n') {
+                    all.push('\n');
+                }
+            }
+        }
+    }
+}
