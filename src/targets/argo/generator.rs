@@ -1,12 +1,14 @@
 //! The generators of an `ApplicationSet`: what each gives, as far as the tree tells.
 
+use std::collections::BTreeMap;
+
 use globset::{GlobSet, GlobSetBuilder};
 
 use super::super::scan::Document;
 use super::super::{DirectorySet, FILE, Targets, Unread};
 use super::Argo;
 use super::pattern::of_git;
-use super::template::{self, Parameters, Style, fill};
+use super::template::{self, Parameters, Style, TO_JSON, fill};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
 use crate::tree::{Entry, path};
@@ -59,8 +61,15 @@ impl Reader<'_> {
         let given = match kind {
             _ if generator.get("selector").is_some() => Given::unknown("its generator has a `selector`"),
             "" => Given::unknown("it has a generator of no kind"),
-            "list" if body.get("elementsYaml").is_some() => Given::unknown("its list is made of a template"),
-            "list" => Given::known(list("elements").unwrap_or_default().iter().map(flat).collect()),
+            "list" => {
+                let made = body.get("elementsYaml").map(|text| elements(text.text().unwrap_or_default()));
+                let all = list("elements").unwrap_or_default().iter().map(flat);
+                match made {
+                    Some(None) => Given::unknown("its list is made of a template"),
+                    made => Given::known(all.chain(made.flatten().unwrap_or_default()).collect()),
+                }
+            }
+            "merge" => self.merge(body)?,
             "matrix" => match list("generators") {
                 Some([one, two]) => self.matrix(one, two)?,
                 _ => Given::unknown("a matrix has two generators"),
@@ -116,6 +125,41 @@ impl Reader<'_> {
             }
         }
         Ok(Given { all, more })
+    }
+
+    /// Adds to what the first generator gives what the others give for the same keys.
+    fn merge(&mut self, merge: &Value) -> Result<Given> {
+        let list = |key: &str| merge.get(key).and_then(Value::list).unwrap_or_default();
+        let keys: Vec<&str> = list("mergeKeys").iter().filter_map(Value::text).collect();
+        if keys.is_empty() || list("generators").len() < 2 || self.is_go && keys.iter().any(|key| key.contains('.')) {
+            return Ok(Given::unknown("its `merge` has no keys, or no two generators"));
+        }
+        let key = |one: &Parameters| -> Vec<Option<String>> { keys.iter().map(|key| one.get(*key).cloned()).collect() };
+        let mut merged: Option<Vec<Parameters>> = None;
+        for one in list("generators") {
+            let &[(kind, body)] = &*kinds(one) else {
+                return Ok(Given::unknown("a generator of its `merge` is of two kinds"));
+            };
+            if ["matrix", "merge"].contains(&kind) {
+                return Ok(Given::unknown("its `merge` holds another"));
+            }
+            let given = self.generate(one, kind, body)?;
+            let by_key: BTreeMap<_, _> = given.all.iter().map(|one| (key(one), one)).collect();
+            if given.more.is_some() || by_key.len() < given.all.len() {
+                let twice = || "a generator of its `merge` gives a key twice".to_owned();
+                return Ok(Given::unknown(given.more.unwrap_or_else(twice)));
+            }
+            let Some(all) = &mut merged else {
+                merged = Some(given.all);
+                continue;
+            };
+            for own in all {
+                if let Some(more) = by_key.get(&key(own)) {
+                    own.extend((*more).clone());
+                }
+            }
+        }
+        Ok(Given::known(merged.unwrap_or_default()))
     }
 
     fn git(&mut self, git: &Value) -> Result<Given> {
@@ -239,13 +283,22 @@ pub(super) fn kinds(generator: &Value) -> Vec<(&str, &Value)> {
     kinds
 }
 
-/// Returns the scalars of an element by the keys that lead to them.
+/// Returns the elements in a text; none where it is not filled in, or no list.
+fn elements(text: &str) -> Option<Vec<Parameters>> {
+    let read = read_object(text, 0).ok()?.filter(|_| !text.contains("{{"))?;
+    Some(read.list()?.iter().map(flat).collect())
+}
+
+/// Returns the scalars of an element by the keys that lead to them, and its lists by what prints them.
 pub(super) fn flat(element: &Value) -> Parameters {
     let mut parameters = Parameters::new();
     let mut todo = vec![(String::new(), element)];
     while let Some((name, value)) = todo.pop() {
         if let Some(scalar) = value.scalar() {
             parameters.insert(name.clone(), scalar);
+        }
+        if value.list().is_some() {
+            parameters.insert(format!("{name}{TO_JSON}"), value.json().to_string());
         }
         for (key, value) in value.mapping().unwrap_or_default() {
             let name = match name.as_str() {

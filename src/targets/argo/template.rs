@@ -7,6 +7,9 @@ use crate::tree::path;
 /// The parameters that a generator gives one application, by their names in a template: `path.basename`, `cluster`.
 pub(super) type Parameters = BTreeMap<String, String>;
 
+/// What follows the name of a list that an action prints.
+pub(super) const TO_JSON: &str = " | toJson";
+
 /// How the parameters of a git generator are named.
 #[derive(Clone, Copy)]
 pub(super) struct Style<'a> {
@@ -51,6 +54,9 @@ fn go_name(action: &str) -> Option<String> {
         let name = name.strip_prefix('.')?;
         name.chars().all(is_plain).then(|| name.to_owned())
     };
+    if let Some((name, "toJson")) = action.split_once('|').map(|(name, filter)| (name.trim(), filter.trim())) {
+        return Some(plain(name)? + TO_JSON);
+    }
     let Some(indexed) = action.strip_prefix("index ") else {
         return plain(action);
     };

@@ -260,6 +260,43 @@ fn an_application_set_makes_what_the_tree_tells() {
 }
 
 #[test]
+fn a_merge_and_elements_in_a_text_are_read() {
+    let merge = |keys: &str, more: &str| {
+        format!(
+            "merge: {{mergeKeys: [{keys}], generators: [{{list: {{elements: [{{a: one, b: x}}, {{a: two, b: x}}]}}}}, {more}]}}"
+        )
+    };
+    let list = |elements: &str| format!("{{list: {{elements: [{elements}]}}}}");
+    let odd = "a generator of its `merge` gives a key twice";
+    let made = |made: &str| format!("list: {{elements: [{{a: one}}], elementsYaml: {made}}}");
+    let parts = "{list: {elements: [{name: n, parts: [{a: one}, {a: two}]}]}}";
+    for (generator, path, expected) in [
+        (merge("a", &list("{a: two, b: y}, {a: three, b: y}")), "{{.a}}/{{.b}}", vec!["one/x", "two/y"]),
+        (merge("a, b", &list("{a: two, b: y, c: z}")), "{{.a}}/{{.b}}", vec!["one/x", "two/x"]),
+        (
+            merge("a", &format!("{}, {}", list("{a: one, b: y}"), list("{a: one, b: z}"))),
+            "{{.a}}/{{.b}}",
+            vec!["one/z", "two/x"],
+        ),
+        (merge("b", &list("{b: x}")), "{{.a}}", vec![odd]),
+        (merge("c", &list("{a: two}")), "{{.a}}", vec![odd]),
+        (merge("", &list("{a: two}")), "{{.a}}", vec!["its `merge` has no keys, or no two generators"]),
+        (merge("a", "{clusters: {}}"), "{{.a}}", vec!["only the cluster knows what `clusters` gives"]),
+        (merge("a", &format!("{{{}}}", merge("a", &list("")))), "{{.a}}", vec!["its `merge` holds another"]),
+        (made("'[{a: two}, {a: three}]'"), "{{.a}}", vec!["one", "two", "three"]),
+        (made("'{a: two}'"), "{{.a}}", vec!["its list is made of a template"]),
+        (made("'{{ .x | toJson }}'"), "{{.a}}", vec!["its list is made of a template"]),
+        (
+            format!("matrix: {{generators: [{parts}, {{list: {{elementsYaml: '{{{{ .parts | toJson }}}}'}}}}]}}"),
+            "{{.name}}/{{.a}}",
+            vec!["n/one", "n/two"],
+        ),
+    ] {
+        assert_eq!(paths_of(&set(&generator, path)), expected, "{generator}");
+    }
+}
+
+#[test]
 fn what_only_the_cluster_knows_may_leave_the_place_known() {
     let dirs = |path: &str| format!("{{git: {{repoURL: '{HERE}', directories: [{{path: {path}}}]}}}}");
     let both = |one: &str, two: &str| format!("matrix: {{generators: [{one}, {two}]}}");
