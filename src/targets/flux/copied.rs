@@ -30,13 +30,13 @@ fn made(
 ) -> Result<Option<Bound>, &'static str> {
     let mut copies = Vec::new();
     for entry in artifact.get("copy").and_then(Value::list).unwrap_or_default() {
-        let Copied { alias, from, to } = step(entry).ok_or("copies more than files and directories")?;
+        let Copied { alias, from, to, may_rename } = step(entry).ok_or("copies more than files and directories")?;
         let mut known = generator.value.at(&["spec", "sources"]).and_then(Value::list).unwrap_or_default().iter();
         let source = known.find(|one| one.get("alias").and_then(Value::text) == Some(alias));
         let source = source.ok_or("names a source that it does not have")?;
         let (bound, mut objects) = sources.bind(generator, source);
         said_by.append(&mut objects);
-        copies.push((bound, from, to));
+        copies.push((bound, from, to, may_rename));
     }
     let (first, ..) = copies.first().ok_or("copies nothing")?;
     if !copies.iter().all(|(source, ..)| source == first) {
@@ -45,7 +45,7 @@ fn made(
     let Bound::Here { base: top, revision, artifact } = first else { return Ok(Some(first.clone())) };
     let mut artifact = artifact.as_deref().cloned().unwrap_or_default();
     let mut base = None;
-    for (_, from, to) in &copies {
+    for (_, from, to, may_rename) in &copies {
         let from = path::join(top, from);
         let (names, last): (Vec<&str>, Vec<&str>) = (path::components(&from).collect(), path::components(to).collect());
         let above = names.strip_suffix(&last[..]).map(|above| above.join("/"));
@@ -54,6 +54,9 @@ fn made(
         }
         base = Some(above);
         let is_file = matches!(sources.tree.entry(&from), Ok(Some(Entry::File { .. })));
+        if is_file && *may_rename {
+            return Err("copies a file under a name of its own");
+        }
         artifact.ignores.copied.push(if is_file { from } else { format!("{from}/") });
     }
     if artifact.ignores.copied.iter().any(|directory| directory == "/") {
@@ -68,6 +71,8 @@ struct Copied<'a> {
     alias: &'a str,
     from: String,
     to: String,
+    /// Whether `to` may be the new name of a file, and not the directory that it goes to.
+    may_rename: bool,
 }
 
 /// Reads a step that copies a file or a directory with all that is in it; none where it copies anything else, for example
@@ -86,5 +91,6 @@ fn step(entry: &Value) -> Option<Copied<'_>> {
     if is_odd || !is_plain(from) || !is_plain(to) {
         return None;
     }
-    Some(Copied { alias, from: path::resolve("", from)?, to: path::join(&path::resolve("", to)?, name) })
+    let may_rename = contents.is_none() && !to.is_empty() && !to.ends_with('/');
+    Some(Copied { alias, from: path::resolve("", from)?, to: path::join(&path::resolve("", to)?, name), may_rename })
 }

@@ -214,6 +214,23 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
             "prod",
             format!("{made} copies more than files and directories"),
         ),
+        // A file whose destination does not end in a slash is named so.
+        (
+            "{from: '@repo/apps/prod/kustomization.yaml', to: '@artifact/prod'}",
+            "prod",
+            format!("{made} copies a file under a name of its own"),
+        ),
+        (
+            "{from: '@repo/apps/prod/kustomization.yaml', to: '@artifact/prod/kustomization.yaml'}",
+            "prod",
+            format!("{made} arranges its files anew"),
+        ),
+        ("{from: '@repo/apps/**', to: '@artifact/x'}", "x/prod", format!("{made} arranges its files anew")),
+        (
+            "{from: '@repo/apps/**', to: '@artifact/apps'}",
+            "apps/prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
         ("{from: '@none/apps/**', to: '@artifact/'}", "./", format!("{made} names a source that it does not have")),
         ("", "./", format!("{made} copies nothing")),
         (
@@ -280,6 +297,52 @@ spec: {{url: 'https://github.com/acme/other'}}
         ]);
         let expected = format!("Kustomization flux-system/apps (a.yml:1) {expected}");
         assert_eq!(found, [expected], "{copy}");
+    }
+}
+
+/// The forms that source-watcher documents and tests, beside those that are followed: nothing that may be here is external.
+#[test]
+fn what_a_generator_copies_otherwise_is_unknown() {
+    for copy in [
+        "from: '@repo/apps/*', to: '@artifact/'",
+        "from: '@repo/apps/*/', to: '@artifact/'",
+        "from: '@repo/apps/*.yaml', to: '@artifact/apps/'",
+        "from: '@repo/**/*.yaml', to: '@artifact/'",
+        "from: '@repo/apps/*/**', to: '@artifact/'",
+        "from: '@repo/apps/pro?/**', to: '@artifact/'",
+        "from: '@repo/apps/[o-q]rod/**', to: '@artifact/'",
+        "from: '@repo/apps/[^a]*', to: '@artifact/'",
+        "from: '@repo/{apps,base}/**', to: '@artifact/'",
+        "from: '@repo/apps/**/kustomization.yaml', to: '@artifact/'",
+        "from: '@repo/apps/***', to: '@artifact/'",
+        "from: '@repo/apps/**', to: '@artifact/', exclude: ['**/*.md']",
+        "from: '@repo/apps/**', to: '@artifact/', exclude: []",
+        "from: '@repo/apps/prod/kustomization.yaml', to: '@artifact/', strategy: Merge",
+        "from: '@repo/archive.tgz', to: '@artifact/', strategy: Extract",
+        "from: '@repo/apps/**', to: '@artifact/', strategy: Unheard",
+        "from: '@repo', to: '@artifact/'",
+        "from: 'repo/apps/**', to: '@artifact/'",
+        "from: '@repo/apps/**', to: '@other/'",
+        "from: '@repo/apps/**', to: 'apps/'",
+        "from: '@repo/apps/**'",
+        "to: '@artifact/'",
+        "from: '@repo/../apps/**', to: '@artifact/'",
+        "from: '@repo/apps/**', to: '@artifact/../'",
+        "from: '@repo/apps/**', to: '@artifact/{app}/'",
+        "from: '@repo/apps/${x}/**', to: '@artifact/'",
+        "from: [x], to: '@artifact/'",
+    ] {
+        let generator = format!(
+            "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {{name: made, namespace: flux-system}}\nspec:\n  sources: [{{alias: repo, kind: GitRepository, name: flux-system}}]\n  artifacts: [{{name: apps, copy: [{{{copy}}}]}}]\n"
+        );
+        for path in ["./", "prod", "apps/prod"] {
+            let text = apps(&format!("path: {path}, sourceRef: {{kind: ExternalArtifact, name: apps}}"));
+            let files =
+                [("s.yaml", SOURCE), ("g.yaml", &generator), ("a.yml", &text), ("apps/prod/kustomization.yaml", "")];
+            let found = lines(&files);
+            let start = "Kustomization flux-system/apps (a.yml:1) templated: the ArtifactGenerator";
+            assert!(found.len() == 1 && found[0].starts_with(start), "{copy} {path}: {found:?}");
+        }
     }
 }
 
