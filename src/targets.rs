@@ -296,9 +296,9 @@ pub(crate) struct Build {
     /// Why not every object is known that a directory without a kustomization holds.
     #[serde(skip)]
     pub unread: Option<String>,
-    /// How Argo CD reads a directory without a kustomization; none for others.
+    /// How Argo CD reads a directory without a kustomization.
     #[serde(skip)]
-    pub directory: Option<Directory>,
+    pub directory: Directory,
 }
 
 /// How Argo CD reads a directory of plain files.

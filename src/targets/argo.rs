@@ -14,7 +14,7 @@ use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
 pub(crate) use application_set::exclusion;
-pub(super) use pattern::{glob, in_go};
+pub(super) use pattern::{crossing, glob, in_go};
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
@@ -220,7 +220,7 @@ impl Argo<'_> {
         }
         let text = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).unwrap_or_default();
         build.directory =
-            Some(Directory { recurse: text("recurse") == "true", include: text("include"), exclude: text("exclude") });
+            Directory { recurse: text("recurse") == "true", include: text("include"), exclude: text("exclude") };
         build
     }
 

@@ -104,7 +104,7 @@ impl Reader<'_> {
         if is_ambiguous(json) || items(json, "crds").next().is_some() {
             return None;
         }
-        items(json, "patches").chain(items(json, "patchesJson6902")).try_for_each(|one| self.patch(one, "patch"))?;
+        items(json, "patches").chain(items(json, "patchesJson6902")).try_for_each(|one| self.patch(one))?;
         items(json, "patchesStrategicMerge").try_for_each(|one| self.merges(one))?;
         items(json, "replacements").try_for_each(|one| self.replacement(one))?;
         items(json, "labels").flat_map(|one| items(one, "fields")).try_for_each(|one| self.spec(one))?;
@@ -130,8 +130,8 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Reads a patch with its `target`: inline below `key`, or in a file.
-    fn patch(&mut self, one: &Json, key: &str) -> Option<()> {
+    /// Reads a patch with its `target`: inline, or in a file.
+    fn patch(&mut self, one: &Json) -> Option<()> {
         let target = field(one, "target").map(|target| text(target, "kind"));
         if target.is_some_and(|kind| is_plain(kind) && !scan::is_known(kind) && !kind.ends_with("List")) {
             return Some(());
@@ -140,7 +140,7 @@ impl Reader<'_> {
         if field(one, "options").is_some_and(|options| options.to_string().contains("true")) {
             self.any(target.unwrap_or_default());
         }
-        match (field(one, key), text(one, "path")) {
+        match (field(one, "patch"), text(one, "path")) {
             (Some(Json::String(text)), "") => self.documents(&parsed(text)?, target),
             (None, path) => self.documents(&self.file(path)?, target),
             // Flux takes operations as they are.
@@ -233,8 +233,7 @@ impl Reader<'_> {
             return None;
         }
         match one["kind"].as_str()? {
-            "PatchTransformer" => self.patch(one, "patch"),
-            "PatchJson6902Transformer" => self.patch(one, "jsonOp"),
+            "PatchTransformer" => self.patch(one),
             "ReplacementTransformer" => items(one, "replacements").try_for_each(|one| self.replacement(one)),
             "AnnotationsTransformer" | "ImageTagTransformer" | "LabelTransformer" | "ReplicaCountTransformer" => {
                 items(one, "fieldSpecs").try_for_each(|one| self.spec(one))
@@ -341,7 +340,7 @@ mod tests {
             "configurations: [usual.yaml, config.yaml]",
             "labels: [{pairs: {a: b}, fields: [{path: spec/components, kind: Kustomization}]}]",
             "transformers: ['{apiVersion: builtin, kind: LabelTransformer, metadata: {name: x}, fieldSpecs: [{path: spec, kind: Kustomization}]}']",
-            "transformers: ['{apiVersion: builtin, kind: PatchJson6902Transformer, metadata: {name: x}, target: {kind: Kustomization}, path: json.yaml}']",
+            "transformers: ['{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x}, target: {kind: Kustomization}, path: json.yaml}']",
         ] {
             assert_eq!(kinds(text), ["Kustomization"], "{text}");
         }

@@ -3,9 +3,10 @@
 //! Argo CD: `getPotentiallyValidManifests` in its `reposerver/repository/repository.go`; Fleet: `manifests` in its
 //! `internal/helmdeployer/render`.
 
-use globset::GlobBuilder;
+use globset::GlobMatcher;
 use serde_json::Value as Json;
 
+use super::argo::crossing;
 use super::{Directory, Engine, Found, Here, Target, fleet};
 use crate::kustomization::{documents, read_object};
 use crate::message::failure::Result;
@@ -20,12 +21,7 @@ const SKIPPED: &str = "+argocd:skip-file-rendering";
 /// Returns the objects that an engine applies of a directory of plain files, one after the other; none where it does
 /// something else. They are all of them, if [`Build::unread`](super::Build::unread) says nothing else.
 pub(crate) fn plain(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Vec<u8>>> {
-    let Found::Directory(directory) = &here.found else { return Ok(None) };
-    let files = match (target.engine, &target.build.directory) {
-        (Engine::ArgoCd, read) => of_argo(tree, directory, &read.clone().unwrap_or_default())?,
-        (Engine::Fleet, _) => of_fleet(tree, directory)?,
-        _ => return Ok(None),
-    };
+    let Some(files) = manifests(tree, target, here)? else { return Ok(None) };
     let mut all = String::new();
     for file in files {
         if let Resolved::File { path: real, .. } = tree::resolve(tree, &file)? {
@@ -39,28 +35,27 @@ pub(crate) fn plain(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Opt
     Ok(Some(all.into_bytes()))
 }
 
+/// Returns the files that an engine takes for manifests of a directory of plain files; none where it does something else.
+pub(crate) fn manifests(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Vec<String>>> {
+    match (target.engine, &here.found) {
+        (Engine::ArgoCd, Found::Directory(directory)) => of_argo(tree, directory, &target.build.directory).map(Some),
+        (Engine::Fleet, Found::Directory(directory)) => of_fleet(tree, directory).map(Some),
+        _ => Ok(None),
+    }
+}
+
 fn of_argo(tree: &dyn Tree, directory: &str, read: &Directory) -> Result<Vec<String>> {
-    let files = if read.recurse {
-        tree.below(directory)?
-    } else {
-        tree.names(directory)?.iter().map(|name| path::join(directory, name)).collect()
-    };
-    // A star goes over slashes, and two stars are one.
-    let glob = |text: &str| {
-        let mut text = text.to_owned();
-        while text.contains("**") {
-            text = text.replace("**", "*");
-        }
-        Some(GlobBuilder::new(&text).literal_separator(false).backslash_escape(true).build().ok()?.compile_matcher())
-    };
-    let (include, exclude) = (glob(&read.include), glob(&read.exclude));
-    let is_taken = |file: &String| {
+    let mut files = tree.below(directory)?;
+    let matcher = |text: &str| crossing(text).map(|glob| glob.compile_matcher());
+    let (include, exclude) = (matcher(&read.include), matcher(&read.exclude));
+    files.retain(|file| {
         let inside = path::below(file, directory).unwrap_or_default();
-        let matches = |glob: &Option<globset::GlobMatcher>| glob.as_ref().is_some_and(|glob| glob.is_match(inside));
+        let matches = |glob: &Option<GlobMatcher>| glob.as_ref().is_some_and(|glob| glob.is_match(inside));
+        let is_read = read.recurse || !inside.contains('/');
         let is_out = !read.exclude.is_empty() && matches(&exclude);
-        is_manifest(file) && !is_out && (read.include.is_empty() || matches(&include))
-    };
-    Ok(files.into_iter().filter(is_taken).collect())
+        is_read && is_manifest(file) && !is_out && (read.include.is_empty() || matches(&include))
+    });
+    Ok(files)
 }
 
 /// Returns the manifests of a bundle: without those of bundles and charts in it.

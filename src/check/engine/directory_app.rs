@@ -7,6 +7,7 @@ use crate::check::deployed::One;
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
 use crate::reference::localized_path::LOCALIZED_FILES;
+use crate::targets::plain::manifests;
 use crate::targets::{DirectorySet, Engine, Found, exclusion};
 use crate::tree::path;
 
@@ -66,25 +67,17 @@ fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) ->
     Some(context.at_place(Rule::Engine, &object.file, spot, message, help))
 }
 
-/// Finds localized files that an application with `directory.recurse` takes for manifests.
+/// Finds localized files that an application takes for manifests.
 fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
-    let (Engine::ArgoCd, Found::Directory(directory), Some(read)) =
-        (one.target.engine, &one.here.found, &one.target.build.directory)
-    else {
+    let files = manifests(context.tree, one.target, one.here)?;
+    let (Engine::ArgoCd, Found::Directory(directory), Some(files)) = (one.target.engine, &one.here.found, files) else {
         return Ok(None);
     };
-    // What the globs take depends on Argo CD's version.
-    if !read.recurse || !read.include.is_empty() || !read.exclude.is_empty() {
-        return Ok(None);
-    }
-    let is_manifest = |file: &&String| {
-        let ends = [".yaml", ".yml", ".json"];
-        ends.iter().any(|end| file.ends_with(end))
-            && path::below(file, directory)
-                .is_some_and(|inside| path::components(inside).any(|name| name == LOCALIZED_FILES))
+    let is_made = |file: &&String| {
+        let inside = path::below(file, directory).unwrap_or_default();
+        path::components(inside).any(|name| name == LOCALIZED_FILES)
     };
-    let below = context.tree.below(directory)?;
-    let Some(first) = below.iter().find(is_manifest) else {
+    let Some(first) = files.iter().find(is_made) else {
         return Ok(None);
     };
     let message =
@@ -155,6 +148,10 @@ spec:
         for (source, count) in [
             ("path: apps, directory: {recurse: true}", 1),
             ("path: apps, directory: {recurse: true, exclude: '**/localized-files/**'}", 0),
+            ("path: apps, directory: {recurse: true, exclude: '{localized-files/**,**/localized-files/**}'}", 0),
+            ("path: apps/web, directory: {recurse: true, exclude: '{localized-files/**,**/localized-files/**}'}", 0),
+            ("path: apps, directory: {recurse: true, include: '*.yml'}", 0),
+            ("path: apps, directory: {recurse: true, include: '*.yaml', exclude: 'x'}", 1),
             ("path: apps", 0),
             ("path: apps/web, directory: {recurse: true}", 1),
             ("path: apps/web", 0),

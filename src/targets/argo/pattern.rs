@@ -4,11 +4,20 @@ use globset::{Glob, GlobBuilder, GlobMatcher};
 
 /// Returns a pattern as one of [`glob`]: braces are nothing special, and two stars are one.
 pub(in crate::targets) fn in_go(pattern: &str) -> String {
-    let mut text = pattern.replace('{', "\\{").replace('}', "\\}");
-    while text.contains("**") {
-        text = text.replace("**", "*");
+    one_star(pattern.replace('{', "\\{").replace('}', "\\}"))
+}
+
+fn one_star(mut pattern: String) -> String {
+    while pattern.contains("**") {
+        pattern = pattern.replace("**", "*");
     }
-    text
+    pattern
+}
+
+/// Reads a glob of which a star goes over any number of directories; none where it is broken.
+pub(in crate::targets) fn crossing(pattern: &str) -> Option<Glob> {
+    let pattern = one_star(pattern.to_owned());
+    GlobBuilder::new(&pattern).literal_separator(false).backslash_escape(true).build().ok()
 }
 
 /// Reads a glob of paths, in which `**` stands for any number of directories; none where it is broken.
@@ -25,10 +34,9 @@ pub(super) fn matcher(pattern: &str) -> Option<GlobMatcher> {
 /// a directory stands for all that is in it. None where it is broken.
 pub(super) fn of_git(pattern: &str) -> Option<Vec<Glob>> {
     let text = in_go(pattern);
-    let read = |text: &str| GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build().ok();
-    let mut globs = vec![read(&text)?];
+    let mut globs = vec![crossing(&text)?];
     if !pattern.contains(['*', '?', '[', '\\']) {
-        globs.push(read(&format!("{}/*", text.trim_end_matches('/')))?);
+        globs.push(crossing(&format!("{}/*", text.trim_end_matches('/')))?);
     }
     Some(globs)
 }
