@@ -12,6 +12,7 @@ mod git;
 pub(crate) mod helm;
 mod history;
 pub(crate) mod http;
+mod limit;
 mod network;
 mod progress;
 mod published;
@@ -365,7 +366,8 @@ impl Fetcher {
             (outcome, _) => outcome.is_ok(),
         };
         let first = outcome(&ways[0])?;
-        let is_away = matches!(&first, Err(failure) if failure.kind == FailureKind::NoAnswer);
+        let is_away = |failure: &Failure| matches!(failure.kind, FailureKind::NoAnswer | FailureKind::Limited);
+        let is_away = first.as_ref().err().is_some_and(is_away);
         // The other way would fare no better.
         let Some(other) = ways.get(1).filter(|_| !is_away && !is_it(&first)) else {
             return Ok(first);
@@ -376,6 +378,8 @@ impl Fetcher {
             // An error in an existing repository says more than that it is not a file, and so does what is wrong where a
             // repository was meant.
             (first, _) if is_root_first => first,
+            // That it is no file does not say that there is nothing.
+            (_, Err(other)) if other.kind.is_outage() => Err(other),
             (Err(mut failure), Err(other)) if other.kind != FailureKind::NotInRepository => {
                 failure.message = format!("{}; as a git repository: {}", failure.message, other.message);
                 failure.hints.extend(other.hints);

@@ -16,7 +16,7 @@ pub(crate) use database::{keep_bases, open_fetched};
 pub use database::{object_id, open};
 pub(crate) use local_repo::{CommitId, LocalRepo, Side, Staged, branch_of, is_branch_name};
 pub(crate) use remote_git::untied;
-pub(crate) use remote_git::{Fetch, Part, Pinned, RemoteGit, is_http};
+pub(crate) use remote_git::{Exchange, Fetch, Part, Pinned, RemoteGit, is_http};
 
 use std::process::Command;
 

@@ -14,12 +14,11 @@ use super::Network;
 use super::budget::Budget;
 use super::progress::SIDE_BY_SIDE;
 use super::{DEFAULT_TIMEOUT, RELOCK};
-use crate::git::{Fetch, Part};
-use crate::git::{object_id, open_fetched};
+use crate::git::{Exchange, Fetch, Part, object_id, open_fetched};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact::SafeUrl;
 use crate::os::interrupt::Scratch;
-use crate::os::process::{Output, Terminal};
+use crate::os::process::Terminal;
 use crate::record::is_object_id;
 
 /// What to fetch: everything that makes one fetch differ from another.
@@ -140,7 +139,7 @@ impl Network {
             (Ok(fetched), _) => return fetched.into_iter().map(Ok).collect(),
             (Err(failure), [one]) => self.fetch_by_ref(one, failure),
             // A server that does not answer is asked once.
-            (Err(failure), _) if failure.kind == FailureKind::NoAnswer => Err(failure),
+            (Err(failure), _) if failure.kind.is_outage() => Err(failure),
             // One missing ref is the end of such a request: each alone explains what is wrong.
             (Err(_), _) => return requests.iter().map(|one| self.fetch_one(one)).collect(),
         };
@@ -210,12 +209,11 @@ impl Network {
 
     /// Asks the server of what is wished what several refs of it are.
     pub(super) fn list(&self, request: &GitRequest, references: &[&str]) -> Result<Listing> {
-        let output = self
-            .talk(request, |remote_git, url, terminal| remote_git.list(url, references, request.timeout, terminal))?;
-        if !output.status.success() {
-            return Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &output));
+        let said = self.talk(request, |git, url, terminal| git.list(url, references, request.timeout, terminal))?;
+        if !said.output.status.success() {
+            return Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &said));
         }
-        Ok(Listing(String::from_utf8_lossy(&output.stdout).into_owned()))
+        Ok(Listing(String::from_utf8_lossy(&said.output.stdout).into_owned()))
     }
 
     /// Fetches commits into a temporary repository beside those of the same URL, without their larger files if the server
@@ -226,22 +224,28 @@ impl Network {
         let refspecs: String = numbered.map(|(number, name)| format!("+{name}:refs/kl/{number}\n")).collect();
         let fetch = |part, format| self.fetch_with(request, format, part, &refspecs);
         let mut format = format_of(first);
-        let (mut scratch, mut output) = fetch(part, format)?;
+        let (mut scratch, mut said) = fetch(part, format)?;
         // A request by id does not ask for the other format: this is one by name.
-        if output.says(&["mismatched algorithms"]) {
+        if said.output.says(&["mismatched algorithms"]) {
             format = "sha256";
-            (scratch, output) = fetch(part, format)?;
+            (scratch, said) = fetch(part, format)?;
         }
-        if output.says(&["remote error: filter", "invalid filter"]) {
-            (scratch, output) = fetch(Part::All, format)?;
+        if said.output.says(&["remote error: filter", "invalid filter"]) {
+            (scratch, said) = fetch(Part::All, format)?;
         }
-        if output.status.success() { Ok(scratch) } else { Err(self.explain(request, first, &output)) }
+        if said.output.status.success() { Ok(scratch) } else { Err(self.explain(request, first, &said)) }
     }
 
-    fn fetch_with(&self, request: &GitRequest, format: &str, part: Part, refspecs: &str) -> Result<(Scratch, Output)> {
+    fn fetch_with(
+        &self,
+        request: &GitRequest,
+        format: &str,
+        part: Part,
+        refspecs: &str,
+    ) -> Result<(Scratch, Exchange)> {
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
         let option = if part == Part::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
-        let output = self.talk(request, |remote_git, url, terminal| {
+        let said = self.talk(request, |remote_git, url, terminal| {
             let part = match (part, terminal) {
                 // git would ask for a password again with each batch of files.
                 (Part::SmallFiles, Terminal::Shared) => Part::All,
@@ -251,7 +255,7 @@ impl Network {
             let wanted = Fetch { into, part, option: Some(option), refspecs, by_repository };
             remote_git.fetch(url, wanted, request.timeout, terminal)
         })?;
-        Ok((scratch, output))
+        Ok((scratch, said))
     }
 
     /// Fetches files that are missing, of each repository with one request.
@@ -275,12 +279,12 @@ impl Network {
     fn fetch_files(&self, missing: &Missing) -> Result<()> {
         let Fetched { commit, request, .. } = &missing.commits[0];
         let ids: String = missing.ids.iter().map(|id| format!("{id}\n")).collect();
-        let (scratch, output) = self.fetch_with(request, format_of(commit), Part::NoFiles, &ids)?;
-        if output.status.success() {
+        let (scratch, said) = self.fetch_with(request, format_of(commit), Part::NoFiles, &ids)?;
+        if said.output.status.success() {
             let places: Vec<&Path> = missing.commits.iter().map(|one| &*one.directory).collect();
             return self.cache.add(&scratch, &places);
         }
-        let failure = self.explain(request, commit, &output);
+        let failure = self.explain(request, commit, &said);
         if !matches!(failure.kind, FailureKind::NotInRepository | FailureKind::Other) {
             return Err(failure);
         }

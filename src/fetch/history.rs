@@ -136,13 +136,13 @@ impl<'a> Commits<'a> {
         let refspecs = format!("+{name}:refs/kl/{name}\n");
         let (into, by_repository) = (self.scratch.path(), self.request.is_submodule);
         let wanted = Fetch { into, part: Part::NoTrees, option, refspecs: &refspecs, by_repository };
-        let output = self.network.talk(self.request, |remote_git, url, terminal| {
+        let said = self.network.talk(self.request, |remote_git, url, terminal| {
             remote_git.fetch(url, wanted, self.request.timeout, terminal)
         })?;
-        if output.status.success() {
+        if said.output.status.success() {
             return Ok(());
         }
-        Err(self.network.explain(self.request, name, &output))
+        Err(self.network.explain(self.request, name, &said))
     }
 
     fn ask(&self, arguments: &[&str]) -> Result<Option<String>> {

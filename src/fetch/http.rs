@@ -13,18 +13,21 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use percent_encoding::percent_decode_str;
+use reqwest::header::AUTHORIZATION;
 use url::{Host, Url};
 
-use self::transport::{Answer, Stop};
+use self::transport::Answer;
+pub(super) use self::transport::Stop;
+use super::limit::Patience;
 use super::reach::Reach;
-use crate::message::failure::{Failure, FailureKind, Result};
+use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 
 /// How many redirects are followed, as many as Go's client follows.
 const MAX_REDIRECTS: usize = 10;
 
 /// Asks for the user name and password for a URL, as `git credential fill` does: at most once for each fetch, after a
-/// 401, possibly from several threads at once. The URL has no password, no query and no fragment.
+/// server wanted a login, possibly from several threads at once. The URL has no password, no query and no fragment.
 type AskLogin = dyn Fn(&Url) -> Option<(String, String)> + Send + Sync;
 
 /// The bounds of each fetch.
@@ -34,28 +37,16 @@ pub(super) struct Bounds {
     pub deadline: Duration,
     /// The largest body in bytes, after decompression.
     pub max_bytes: u64,
-    /// How often a fetch is tried again after an error that may pass.
-    pub retries: u32,
-    /// The wait before the first retry; doubled before each further one.
-    pub first_delay: Duration,
-}
-
-/// What a URL holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Body {
-    /// The decoded bytes, at least one.
-    pub bytes: Vec<u8>,
-    /// The URL that it was read from, after redirects.
-    pub url: Url,
 }
 
 /// A user name, and a password if there is one. Has no `Debug`: it is a secret.
 #[derive(Clone, PartialEq, Eq)]
-struct Login(String, Option<String>);
+pub(super) struct Login(String, Option<String>);
 
 /// Fetches URLs. Nothing is read, and no thread started, before the first fetch; connections are kept for the next.
 pub(super) struct Client {
     bounds: Bounds,
+    pub(super) patience: Patience,
     reach: Arc<Reach>,
     ask: Box<AskLogin>,
     /// Whether the proxy variables (and on macOS and Windows the system's settings) count.
@@ -65,41 +56,23 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(bounds: Bounds, reach: Arc<Reach>, ask: Box<AskLogin>) -> Client {
-        Client { bounds, reach, ask, proxies: true, clients: Mutex::default() }
+    pub(super) fn new(bounds: Bounds, patience: Patience, reach: Arc<Reach>, ask: Box<AskLogin>) -> Client {
+        Client { bounds, patience, reach, ask, proxies: true, clients: Mutex::default() }
     }
 
     /// Returns what `text`, a URL, holds. May be called from several threads at once.
     ///
     /// Any 2xx status is a success, as in kustomize, but an empty body is not. Whether the body is what was wanted (and
     /// not a login page) is for the caller to find out.
-    pub(super) fn get(&self, text: &str) -> Result<Body> {
-        let (url, mut login) = parse(text)?;
+    pub(super) fn get(&self, text: &str) -> Result<Vec<u8>> {
+        let (url, login) = parse(text)?;
         let start = Instant::now();
-        let mut may_ask = self.reach.access(text).named;
-        let mut tried = 0;
-        loop {
-            let stop = match self.follow(&url, login.as_ref(), start) {
-                Ok(body) => return Ok(body),
-                Err(stop) => stop,
-            };
-            if stop.failure.kind == FailureKind::Login && may_ask {
-                may_ask = false;
-                let found = self.login(&url, login.as_ref());
-                if found.is_some() {
-                    login = found;
-                    continue;
-                }
-            }
-            let own = self.bounds.first_delay.saturating_mul(2_u32.saturating_pow(tried));
-            match stop.again.map(|least| least.max(own)) {
-                // Waiting any longer than the deadline would only hide the cause behind it.
-                Some(wait) if tried < self.bounds.retries && wait < self.left(start) => std::thread::sleep(wait),
-                _ if stop.is_of_host => return Err(*stop.failure),
-                _ => return Err(stop.failure.context(format_args!("cannot fetch {}", redact::url(text)))),
-            }
-            tried += 1;
-        }
+        let ask = |refused: Option<&Login>| self.login(text, &url, refused);
+        let got = self.patience.persist(text, login, ask, |login| self.follow(&url, login, start));
+        got.map_err(|stop| match *stop.failure {
+            failure if stop.is_of_host => failure,
+            failure => failure.context(format_args!("cannot fetch {}", redact::url(text))),
+        })
     }
 
     /// Returns the time that a fetch has left that began at `start`.
@@ -107,11 +80,27 @@ impl Client {
         self.bounds.deadline.saturating_sub(start.elapsed())
     }
 
-    /// Asks for another login than the one that was refused. Only over TLS, or without leaving this machine: a remote
-    /// base may name any host with `http://`, and must not make us show the login for it to the whole network.
-    fn login(&self, url: &Url, refused: Option<&Login>) -> Option<Login> {
-        if refused.is_some_and(|Login(_, password)| password.is_some()) || url.scheme() != "https" && !is_loopback(url)
-        {
+    /// Returns the login for a request of git that is sent to `rewritten`: that of the URL, or what git's helpers have.
+    pub(super) fn login_of_git(&self, named: &str, rewritten: &str) -> Option<Login> {
+        let (url, login) = parse(rewritten).ok()?;
+        let own = login.as_ref().filter(|Login(_, password)| password.is_some()).cloned();
+        own.or_else(|| self.login(named, &url, login.as_ref()))
+    }
+
+    /// Returns the header that shows a login.
+    pub(super) fn header(&self, Login(user, password): &Login) -> Option<String> {
+        let nowhere = Url::parse("http://localhost/").ok()?;
+        let request = self.connection(&nowhere).ok()?.get(nowhere).basic_auth(user, password.as_ref()).build().ok()?;
+        Some(format!("Authorization: {}", request.headers().get(AUTHORIZATION)?.to_str().ok()?))
+    }
+
+    /// Asks for another login than the one that was refused, if the user's files name `named`, as the URL is written
+    /// there. Only over TLS, or without leaving this machine: a remote base may name any host with `http://`, and must not
+    /// make us show the login for it to the whole network.
+    fn login(&self, named: &str, url: &Url, refused: Option<&Login>) -> Option<Login> {
+        let is_final = refused.is_some_and(|Login(_, password)| password.is_some());
+        let is_seen = url.scheme() != "https" && !is_loopback(url);
+        if is_final || is_seen || !self.reach.access(named).named {
             return None;
         }
         let mut url = url.clone();
@@ -126,22 +115,20 @@ impl Client {
     /// Sends one request and follows its redirects. The login stays with the scheme, host and port that it was meant for,
     /// and does not come back once a redirect has led away: reqwest, which would follow as well, sends it to the second URL
     /// of another host.
-    fn follow(&self, from: &Url, mut login: Option<&Login>, start: Instant) -> Result<Body, Stop> {
+    fn follow(&self, from: &Url, mut login: Option<&Login>, start: Instant) -> Result<Vec<u8>, Stop> {
         let mut url = from.clone();
         for _ in 0..=MAX_REDIRECTS {
             match self.send(&url, login, self.left(start)) {
-                Ok(Answer::Body(bytes)) => return Ok(Body { bytes, url }),
+                Ok(Answer::Body(bytes)) => return Ok(bytes),
                 Ok(Answer::Redirect(location)) => url = redirected(&url, &location)?,
-                // No login would be sent there.
-                Err(mut stop) if url.origin() != from.origin() && stop.failure.kind == FailureKind::Login => {
-                    stop.failure.kind = FailureKind::Other;
-                    return Err(stop);
+                // No login would be sent elsewhere.
+                Err(stop) => {
+                    return Err(Stop { wants_login: stop.wants_login && url.origin() == from.origin(), ..stop });
                 }
-                Err(stop) => return Err(stop),
             }
             login = login.filter(|_| url.origin() == from.origin());
         }
-        Err(refused(&format!("more than {MAX_REDIRECTS} times")))
+        Err(refused(&format!("more than {MAX_REDIRECTS} times")).into())
     }
 }
 
@@ -162,9 +149,8 @@ fn parse(text: &str) -> Result<(Url, Option<Login>)> {
 }
 
 /// Returns where a redirect leads. A login in it is the server's, not the user's, and is dropped.
-fn redirected(from: &Url, location: &[u8]) -> Result<Url, Stop> {
-    let url = std::str::from_utf8(location).ok().and_then(|location| from.join(location).ok());
-    let mut url = url.ok_or_else(|| refused("to something that is not a URL"))?;
+pub(super) fn redirected(from: &Url, location: &str) -> Result<Url> {
+    let mut url = from.join(location).map_err(|_| refused("to something that is not a URL"))?;
     match (from.scheme(), url.scheme()) {
         ("https", "http") => Err(refused("from https to http")),
         (_, "http" | "https") => {
@@ -176,8 +162,8 @@ fn redirected(from: &Url, location: &[u8]) -> Result<Url, Stop> {
 }
 
 /// A redirect that is not followed.
-fn refused(what: &str) -> Stop {
-    Failure::new(format!("the server redirects {what}")).hint("use a URL that serves the file itself over https").into()
+fn refused(what: &str) -> Failure {
+    Failure::new(format!("the server redirects {what}")).hint("use a URL that serves the file itself over https")
 }
 
 /// Removes userinfo and fragment.

@@ -9,13 +9,14 @@ use url::Url;
 
 use super::budget::Budget;
 use super::git::GitRequest;
-use super::http::{Bounds, Client};
+use super::http::{Bounds, Client, Login, Stop, redirected};
+use super::limit::{self, Patience};
 use super::progress::SIDE_BY_SIDE;
 use super::reach::Reach;
 use super::{Cache, DEFAULT_TIMEOUT, Got, Job, Key, MAX_FILE_SIZE, Options, Progress, helm};
-use crate::git::RemoteGit;
+use crate::git::{Exchange, RemoteGit};
 use crate::message::failure::{Failure, FailureKind, Result};
-use crate::os::process::{self, Output, Terminal};
+use crate::os::process::{self, Terminal};
 
 /// How many redirects of a repository are followed, one after the other.
 const MAX_REDIRECTS: usize = 5;
@@ -27,7 +28,7 @@ pub(crate) struct Network {
     pub(super) budget: Budget,
     pub(super) reach: Arc<Reach>,
     pub(super) client: Client,
-    pub(super) progress: Progress,
+    pub(super) progress: Arc<Progress>,
     pub(super) offline: bool,
     /// Held by the one that asks the person at the terminal.
     terminal: Mutex<()>,
@@ -39,16 +40,18 @@ impl Network {
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
         let reach = Arc::new(Reach::new(remote_git.clone(), options.allow_private));
         let (deadline, max_bytes) = (DEFAULT_TIMEOUT, budget.largest());
-        let bounds = Bounds { deadline, max_bytes, retries: 3, first_delay: Duration::from_millis(500) };
+        let bounds = Bounds { deadline, max_bytes };
+        let progress = Arc::new(Progress::new("fetching", options.quiet));
+        let patience = Patience::new(progress.clone(), 3, Duration::from_millis(500));
         let asked = remote_git.clone();
         let ask = Box::new(move |url: &Url| asked.credentials(url));
         Network {
-            client: Client::new(bounds, reach.clone(), ask),
+            client: Client::new(bounds, patience, reach.clone(), ask),
             remote_git,
             cache: Cache::of_user(),
             budget,
             reach,
-            progress: Progress::new("fetching", options.quiet),
+            progress,
             offline: options.offline,
             terminal: Mutex::default(),
         }
@@ -85,56 +88,71 @@ impl Network {
                     let fetched = self.fetch(&requests.collect::<Vec<_>>()).into_iter();
                     fetched.map(|fetched| fetched.map(Got::Commit)).collect()
                 }
-                Key::File(url) => vec![self.client.get(url.exposed()).and_then(|body| taken(group, body.bytes))],
+                Key::File(url) => vec![self.client.get(url.exposed()).and_then(|bytes| taken(group, bytes))],
                 Key::Chart(chart) => vec![helm::pull(self, chart).and_then(|bytes| taken(group, bytes))],
             },
         );
         groups.into_iter().flatten().zip(got.into_iter().flatten()).collect()
     }
 
-    /// Lets git talk to the server of a request, and to where that redirects. If git wants a login, the person at the
-    /// terminal is asked, alone.
+    /// Lets git talk to the server of a request, and to where that redirects.
     pub(super) fn talk(
         &self,
         request: &GitRequest,
-        say: impl Fn(&RemoteGit, &str, Terminal) -> Result<Output, process::Error>,
-    ) -> Result<Output> {
+        say: impl Fn(&RemoteGit, &str, Terminal) -> Result<Exchange, process::Error>,
+    ) -> Result<Exchange> {
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let remote_git = self.reach.git(url.exposed())?;
-            let say =
-                |terminal| say(&remote_git, url.exposed(), terminal).map_err(|error| self.not_run(request, error));
-            let output = say(Terminal::Detached)?;
-            if output.status.success() {
-                return Ok(output);
-            }
-            let may_ask = request.may_ask && self.may_ask(url.exposed());
-            if may_ask && self.explain(request, "", &output).kind == FailureKind::Login {
-                let _alone = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
-                return self.progress.suspend(|| say(Terminal::Shared));
-            }
-            match self.redirect(url.exposed(), &output)? {
+            let say = |git: &RemoteGit, terminal| {
+                say(git, url.exposed(), terminal).map_err(|error| self.not_run(request, error))
+            };
+            let exchange = self.talk_to_one(request, url.exposed(), say)?;
+            match self.redirect(url.exposed(), &exchange)? {
                 Some(next) => url = next.into(),
-                None => return Ok(output),
+                None => return Ok(exchange),
             }
         }
         Err(Failure::new(format!("{} redirects more than {MAX_REDIRECTS} times", request.url.shown())))
     }
 
-    fn may_ask(&self, url: &str) -> bool {
-        std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && self.reach.access(url).named
+    /// Lets git talk to one server, which may limit us. If git wants a login, the person at the terminal is asked, alone.
+    fn talk_to_one(
+        &self,
+        request: &GitRequest,
+        url: &str,
+        say: impl Fn(&RemoteGit, Terminal) -> Result<Exchange>,
+    ) -> Result<Exchange> {
+        let git = self.reach.git(url)?;
+        let rewritten = || self.remote_git.rewritten(url);
+        let ask = |_: Option<&Login>| self.client.login_of_git(url, &rewritten());
+        let send = |login: Option<&Login>| -> Result<Exchange, Stop> {
+            let header = login.and_then(|login| self.client.header(login));
+            let git = header.map_or_else(|| git.clone(), |header| git.with_header(&rewritten(), header));
+            let exchange = say(&git, Terminal::Detached)?;
+            let is_refused = || self.explain(request, "", &exchange).kind == FailureKind::Login;
+            match limit::of_git(&exchange) {
+                Some(wait) => Err(self.limited(request, &exchange, wait)),
+                None if login.is_some() && is_refused() => Err(self.explain(request, "", &exchange).into()),
+                None => Ok(exchange),
+            }
+        };
+        let exchange = self.client.patience.persist(url, None, ask, send).map_err(|stop| *stop.failure)?;
+        let may_ask = request.may_ask && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if may_ask && self.reach.access(url).named && self.explain(request, "", &exchange).kind == FailureKind::Login {
+            let _alone = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
+            return self.progress.suspend(|| say(&git, Terminal::Shared));
+        }
+        Ok(exchange)
     }
 
-    /// Returns where a server sends a request of git, which follows no redirect itself; none where git failed for
-    /// another reason.
-    fn redirect(&self, url: &str, output: &Output) -> Result<Option<String>> {
+    /// Returns where a server sends a request of git, which follows no redirect itself; none where it sends it nowhere.
+    fn redirect(&self, url: &str, exchange: &Exchange) -> Result<Option<String>> {
         const ASKED: &str = "/info/refs";
-        let is_redirect = |code| output.says(&[&format!("requested url returned error: {code}") as &str]);
-        if ![301, 302, 303, 307, 308].into_iter().any(is_redirect) {
-            return Ok(None);
-        }
+        let location = exchange.header("location").filter(|_| (300..400).contains(&exchange.status));
         let from = self.remote_git.rewritten(url);
-        let mut to = self.client.get(&format!("{}{ASKED}?service=git-upload-pack", from.trim_end_matches('/')))?.url;
+        let from = Url::parse(&format!("{}{ASKED}?service=git-upload-pack", from.trim_end_matches('/')));
+        let (Some(location), Ok(from)) = (location, from) else { return Ok(None) };
+        let mut to = redirected(&from, location)?;
         to.set_query(None);
         Ok(to.as_str().strip_suffix(ASKED).map(str::to_owned))
     }

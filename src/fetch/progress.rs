@@ -57,6 +57,14 @@ impl Progress {
         done
     }
 
+    /// Sleeps, and shows why.
+    pub(super) fn pause(&self, why: &str, time: Duration) {
+        let shown = (usize::MAX, why.to_owned());
+        self.update(|waiting| waiting.insert(0, shown.clone()));
+        std::thread::sleep(time);
+        self.update(|waiting| waiting.retain(|one| *one != shown));
+    }
+
     /// Clears the line while something else talks to the person at the terminal.
     pub(crate) fn suspend<T>(&self, work: impl FnOnce() -> T) -> T {
         self.bar.suspend(work)

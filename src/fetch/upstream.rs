@@ -131,7 +131,7 @@ impl Network {
 
     fn of_file(&self, url: &str) -> Result<Answer> {
         let bytes = match self.client.get(url) {
-            Ok(body) => body.bytes,
+            Ok(bytes) => bytes,
             Err(failure) if failure.kind == FailureKind::Unusable => return Ok(Answer::moved(None, failure.message)),
             Err(failure) => return Err(failure),
         };

@@ -1,8 +1,10 @@
 //! Repositories that are not the user's: what is fetched from, and what is fetched into.
 
+mod exchange;
 mod fetching;
 mod spoken;
 
+pub(crate) use exchange::Exchange;
 pub(crate) use fetching::{Fetch, Part};
 pub(crate) use spoken::{Pinned, is_http};
 
@@ -63,6 +65,13 @@ impl RemoteGit {
     /// Returns the same without logins: neither a credential helper nor the terminal is asked.
     pub(crate) fn anonymous(&self) -> Self {
         RemoteGit { anonymous: true, ..self.clone() }
+    }
+
+    /// Returns the same that sends a header with every request to `url`.
+    pub(crate) fn with_header(&self, url: &str, header: String) -> Self {
+        let mut git = self.clone();
+        git.settings.push((format!("http.{}.extraHeader", spoken::split_login(url).0), header));
+        git
     }
 
     /// Returns the URL that git asks when it is given `url`: as the user's `insteadOf` says.

@@ -88,6 +88,8 @@ pub enum FailureKind {
     NoAnswer,
     /// No connection for a file, or none that held; git may have a proxy of its own.
     NoConnection,
+    /// The server limits how much it gives to us today.
+    Limited,
     /// What is there cannot be used.
     Unusable,
     /// The lock that decides does not hold it.
@@ -106,7 +108,7 @@ pub enum FailureKind {
 impl FailureKind {
     /// Returns whether the same may be answered another time.
     pub fn is_outage(self) -> bool {
-        matches!(self, FailureKind::NoAnswer | FailureKind::NoConnection)
+        matches!(self, FailureKind::NoAnswer | FailureKind::NoConnection | FailureKind::Limited)
     }
 }
 

@@ -1,5 +1,6 @@
 mod git;
 mod http;
+mod limited;
 mod offline;
 mod reach;
 

@@ -1,11 +1,14 @@
 //! Why a fetch failed, and what to do about it.
 
+use std::time::Duration;
+
 use super::GitRequest;
-use crate::fetch::Network;
 use crate::fetch::cache::ROOM;
-use crate::git;
+use crate::fetch::http::Stop;
+use crate::fetch::{Network, limit, reach};
+use crate::git::{self, Exchange};
 use crate::message::failure::{Failure, FailureKind, command};
-use crate::os::process::{self, Output};
+use crate::os::process;
 use crate::reference::Pin;
 
 /// Something that git may say, what that means for what could be tried next, and what to do about it.
@@ -85,7 +88,8 @@ impl Network {
         failure.because(FailureKind::NotInRepository)
     }
 
-    pub(in crate::fetch) fn explain(&self, request: &GitRequest, reference: &str, output: &Output) -> Failure {
+    pub(in crate::fetch) fn explain(&self, request: &GitRequest, reference: &str, said: &Exchange) -> Failure {
+        let output = &said.output;
         if output.says(&["couldn't find remote ref", "could not find remote ref", "not our ref", "unadvertised object"])
         {
             return self.no_such_ref(request, reference);
@@ -96,5 +100,19 @@ impl Network {
             Some(Cause(_, kind, hint)) => failure.hint(*hint).because(*kind),
             None => failure,
         }
+    }
+
+    /// A server that limits us asks to wait so long.
+    pub(in crate::fetch) fn limited(&self, request: &GitRequest, said: &Exchange, wait: Duration) -> Stop {
+        let words = match said.status {
+            0 | 200..=299 => git::said(&said.output),
+            401 => "it wants a login for what it listed without one".to_owned(),
+            status => format!("it answered {status}"),
+        };
+        let host = reach::place(request.url.exposed()).unwrap_or_default();
+        let failure =
+            limit::explained(&words, &host, wait).context(format_args!("could not fetch {}", request.url.shown()));
+        // The user's own header did not help.
+        Stop { again: Some(wait), wants_login: !said.has_login, ..failure.into() }
     }
 }

@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::fetch::Progress;
 use crate::git::RemoteGit;
 use crate::message::failure::FailureKind;
 
@@ -21,7 +22,7 @@ const U_P: &str = "Basic dTpw";
 const SOON: Duration = Duration::from_secs(20);
 
 fn bounds() -> Bounds {
-    Bounds { deadline: Duration::from_secs(60), max_bytes: 1000, retries: 2, first_delay: Duration::from_millis(2) }
+    Bounds { deadline: Duration::from_secs(60), max_bytes: 1000 }
 }
 
 /// A client that asks nobody for a login.
@@ -31,25 +32,26 @@ fn client(bounds: Bounds) -> Client {
 
 fn asking(bounds: Bounds, ask: impl Fn(&Url) -> Option<(String, String)> + Send + Sync + 'static) -> Client {
     let reach = Arc::new(Reach::new(RemoteGit::default(), true));
-    Client { proxies: false, ..Client::new(bounds, reach, Box::new(ask)) }
+    let patience = Patience::new(Arc::new(Progress::new("fetching", true)), 2, Duration::from_millis(2));
+    Client { proxies: false, ..Client::new(bounds, patience, reach, Box::new(ask)) }
 }
 
 /// Gets a URL that the user names.
-fn get_with(client: &Client, url: &str) -> Result<Body> {
+fn get_with(client: &Client, url: &str) -> Result<Vec<u8>> {
     client.reach.name(url);
     client.get(url)
 }
 
-fn get(url: &str) -> Result<Body> {
+fn get(url: &str) -> Result<Vec<u8>> {
     get_with(&client(bounds()), url)
 }
 
-fn said(result: Result<Body>) -> String {
+fn said(result: Result<Vec<u8>>) -> String {
     result.unwrap_err().message
 }
 
-fn text(result: Result<Body>) -> String {
-    String::from_utf8(result.unwrap().bytes).unwrap()
+fn text(result: Result<Vec<u8>>) -> String {
+    String::from_utf8(result.unwrap()).unwrap()
 }
 
 /// Accepts only `u:p`.
@@ -64,7 +66,7 @@ fn guarded(_: usize, request: &server::Request) -> Reply {
 fn a_file_is_fetched() {
     let server = Server::http(|_, _| ok("a: 1\n"));
     let body = get(&server.url("/a.yaml?x=1#fragment")).unwrap();
-    assert_eq!(body.bytes, b"a: 1\n");
+    assert_eq!(body, b"a: 1\n");
     let requests = server.requests();
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].path, "/a.yaml?x=1");
@@ -104,13 +106,47 @@ fn retry_after_is_respected() {
     assert!(start.elapsed() >= Duration::from_secs(1));
 }
 
+/// Gives nothing to anybody without the login `u:p`, but asks for none, and nothing to other logins.
+fn limiting(_: usize, request: &server::Request) -> Reply {
+    match request.authorization() {
+        Some(U_P) => ok("given\n"),
+        Some(_) => reply("401 Unauthorized", &[], "no"),
+        None => reply("429 Too Many Requests", &["Retry-After: 3600"], "slow down"),
+    }
+}
+
 #[test]
 fn a_wait_beyond_the_deadline_is_not_begun() {
-    let server = Server::http(|_, _| reply("429 Too Many Requests", &["Retry-After: 3600"], "slow down"));
+    let server = Server::http(limiting);
     let start = Instant::now();
-    assert!(said(get(&server.url("/f"))).ends_with("answered 429 Too Many Requests"));
+    let failure = get_with(&asking(bounds(), |_| None), &server.url("/f")).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Limited);
+    let said = "limits requests: it answered 429 Too Many Requests, and asks to wait 3600 s";
+    assert!(failure.message.ends_with(said), "{failure:?}");
     assert!(start.elapsed() < SOON);
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn the_helper_is_asked_where_waiting_does_not_help() {
+    let server = Server::http(limiting);
+    let with = |password: &'static str| asking(bounds(), move |_| Some(("u".to_owned(), password.to_owned())));
+    let client = with("p");
+    assert_eq!(text(get_with(&client, &server.url("/f"))), "given\n");
+    assert_eq!(server.requests().len(), 2);
+    // The next request to this host has it at once.
+    assert_eq!(text(get_with(&client, &server.url("/g"))), "given\n");
+    assert_eq!(server.requests().len(), 3);
+    // A login that is refused says nothing about the file.
+    assert_eq!(get_with(&with("wr0ng"), &server.url("/f")).unwrap_err().kind, FailureKind::Limited);
+    // Nor is one sent where the user does not name the host, or where another host limits.
+    assert_eq!(with("p").get(&server.url("/f")).unwrap_err().kind, FailureKind::Limited);
+    let target = server.url("/f");
+    let other = Server::http(move |_, _| server::redirect(&target));
+    assert_eq!(get_with(&with("p"), &other.url("/f")).unwrap_err().kind, FailureKind::Limited);
+    let sent = server.requests().iter().filter(|request| request.authorization().is_some()).count();
+    assert_eq!((sent, server.requests().len()), (3, 7));
+    assert_eq!(other.requests().len(), 1);
 }
 
 #[test]
@@ -173,7 +209,7 @@ fn the_size_is_counted_after_decompression() {
 
     let large = client(Bounds { max_bytes: 40_000, ..bounds() });
     let body = get_with(&large, &bomb.url("/f"));
-    assert_eq!(body.unwrap().bytes, vec![0; 40_000]);
+    assert_eq!(body.unwrap(), vec![0; 40_000]);
 }
 
 /// 40,000 zero bytes, as gzip.
@@ -253,7 +289,11 @@ fn the_login_of_a_url_is_sent_and_cleartext_asks_for_no_other() {
     });
     let asked = |url: &str| {
         let (url, login) = parse(url).unwrap();
-        client.login(&url, login.as_ref()).map(|Login(user, _)| user)
+        {
+            client.reach.name(url.as_str());
+            client.login(url.as_str(), &url, login.as_ref())
+        }
+        .map(|Login(user, _)| user)
     };
     assert_eq!(asked("https://example.com/f").as_deref(), Some(""));
     assert_eq!(asked("https://me@example.com/f?token=hunter2#x").as_deref(), Some("me"));

@@ -10,10 +10,11 @@ use indicatif::HumanBytes;
 use reqwest::StatusCode;
 use reqwest::blocking::{Client as Connection, ClientBuilder, Response};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{LOCATION, RETRY_AFTER};
+use reqwest::header::LOCATION;
 use url::Url;
 
 use super::{Client, Login, is_loopback};
+use crate::fetch::limit;
 use crate::fetch::reach::is_public;
 use crate::message::failure::{Failure, FailureKind};
 
@@ -25,6 +26,8 @@ const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERS
 
 const UNTRUSTED: &str = "check the host name and the clock here; if the host uses a private CA, name its certificate in SSL_CERT_FILE; if this system has no CA certificates, install the package `ca-certificates`";
 
+const LOGIN: &str = "check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent to the host of the URL alone, and not over plain http";
+
 const AGAIN: &str = "try again: the server or the network broke off";
 
 /// What came back.
@@ -32,21 +35,23 @@ pub(super) enum Answer {
     /// A success, read to its end.
     Body(Vec<u8>),
     /// What its `Location` says.
-    Redirect(Vec<u8>),
+    Redirect(String),
 }
 
 /// Why no file came back.
-pub(super) struct Stop {
-    pub(super) failure: Box<Failure>,
+pub(in crate::fetch) struct Stop {
+    pub(in crate::fetch) failure: Box<Failure>,
     /// How long to wait at least before the same may succeed; none where it will not.
-    pub(super) again: Option<Duration>,
+    pub(in crate::fetch) again: Option<Duration>,
+    /// Whether a login may help.
+    pub(in crate::fetch) wants_login: bool,
     /// Whether it says the same of everything at this host.
-    pub(super) is_of_host: bool,
+    pub(in crate::fetch) is_of_host: bool,
 }
 
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Stop {
-        Stop { failure: Box::new(failure), again: None, is_of_host: false }
+        Stop { failure: Box::new(failure), again: None, wants_login: false, is_of_host: false }
     }
 }
 
@@ -56,21 +61,20 @@ impl Client {
         if left.is_zero() {
             return Err(self.too_late());
         }
+        self.reach.refuse(url.as_str())?;
         let mut request = self.connection(url)?.get(url.clone()).timeout(left);
         if let Some(Login(user, password)) = login {
             request = request.basic_auth(user, password.as_ref());
         }
         let response = request.send().map_err(|error| self.failed(url, error))?;
         let status = response.status();
-        let header = |name| response.headers().get(name);
-        match (status.as_u16(), header(LOCATION)) {
+        let header = |name| response.headers().get(name)?.to_str().ok();
+        match (status.as_u16(), response.headers().get(LOCATION)) {
             (200..=299, _) => self.read(response),
-            (301 | 302 | 303 | 307 | 308, Some(location)) => Ok(Answer::Redirect(location.as_bytes().to_vec())),
-            _ => {
-                // A date is not respected: then the wait is ours.
-                let wait = header(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-                Err(refused(url, status, Duration::from_secs(wait.unwrap_or_default())))
+            (301 | 302 | 303 | 307 | 308, Some(location)) => {
+                Ok(Answer::Redirect(String::from_utf8_lossy(location.as_bytes()).into_owned()))
             }
+            (code, _) => Err(refused(url, status, limit::of_answer(code, header))),
         }
     }
 
@@ -102,8 +106,7 @@ impl Client {
 
     /// Returns what to make a request with. What only an upstream or a redirect names has to be public, also when its name
     /// is resolved once more.
-    fn connection(&self, url: &Url) -> Result<Connection, Failure> {
-        self.reach.refuse(url.as_str())?;
+    pub(super) fn connection(&self, url: &Url) -> Result<Connection, Failure> {
         // Loopback hosts are reached without a proxy, as in Go's client: what is sent there is trusted not to leave this
         // machine.
         let direct = !self.proxies || is_loopback(url);
@@ -180,27 +183,24 @@ fn unreached(message: String, hint: &str) -> Stop {
     Stop { again: Some(Duration::ZERO), is_of_host: true, ..failure.into() }
 }
 
-/// The final answer was not a success. The server asks to wait so long before the next try.
-fn refused(url: &Url, status: StatusCode, wait: Duration) -> Stop {
+/// The final answer was not a success. A server that limits us asks to wait so long before the next try.
+fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> Stop {
     let (code, host) = (status.as_u16(), host(url));
-    let answered = format!("{host} answered {code} {}", status.canonical_reason().unwrap_or_default());
-    let mut failure = Failure::new(answered.trim_end());
-    failure.kind = match code {
-        401 => FailureKind::Login,
-        404 | 410 => FailureKind::NoRepository,
-        408 | 429 | 500..=599 => FailureKind::NoConnection,
-        _ => FailureKind::Other,
+    let answered = format!("answered {code} {}", status.canonical_reason().unwrap_or_default());
+    let answered = answered.trim_end();
+    if let Some(wait) = limit {
+        let failure = limit::explained(&format!("it {answered}"), &host, wait);
+        return Stop { again: limit, wants_login: true, ..failure.into() };
+    }
+    let answered = Failure::new(format!("{host} {answered}"));
+    let failure = match code {
+        401 | 403 => answered.hint(LOGIN).because(FailureKind::Login),
+        404 | 410 => answered.hint(LOGIN).because(FailureKind::NoRepository),
+        408 | 500..=599 => answered.hint("try again later").because(FailureKind::NoConnection),
+        _ => answered,
     };
-    let hint = match code {
-        401 | 403 | 404 | 410 => {
-            "check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent to the host of the URL alone, and not over plain http"
-        }
-        408 | 429 | 500..=599 => "try again later",
-        _ => "",
-    };
-    let failure = if hint.is_empty() { failure } else { failure.hint(hint) };
-    let again = failure.kind.is_outage().then_some(wait);
-    Stop { again, ..failure.into() }
+    let again = failure.kind.is_outage().then_some(Duration::ZERO);
+    Stop { again, wants_login: code == 401, ..failure.into() }
 }
 
 /// Resolves names as the system does. The host of this name has to have public addresses alone; others are those of

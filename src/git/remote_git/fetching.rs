@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{REMOTE, RemoteGit};
+use super::{Exchange, REMOTE, RemoteGit};
 use crate::os::failpoint;
-use crate::os::process::{self, Output, Terminal};
+use crate::os::process::{self, Terminal};
 
 /// What one fetch brings, where the server can leave out the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,13 +42,13 @@ impl RemoteGit {
         references: &[&str],
         timeout: Duration,
         terminal: Terminal,
-    ) -> Result<Output, process::Error> {
+    ) -> Result<Exchange, process::Error> {
         let mut command = self.to(url, terminal);
         command.env("GIT_DIR", "/dev/null").args(["ls-remote", "--quiet", "--end-of-options", REMOTE]);
         for reference in references {
             command.arg(reference).arg(format!("{reference}^{{}}"));
         }
-        process::run(&mut command, None, Some(timeout), terminal)
+        Exchange::run(&mut command, None, timeout, terminal)
     }
 
     /// Fetches from `url`.
@@ -58,7 +58,7 @@ impl RemoteGit {
         wanted: Fetch<'_>,
         timeout: Duration,
         terminal: Terminal,
-    ) -> Result<Output, process::Error> {
+    ) -> Result<Exchange, process::Error> {
         let mut command = self.to(url, terminal);
         let filter = match wanted.part {
             Part::All => None,
@@ -87,6 +87,6 @@ impl RemoteGit {
             command.env("GIT_PROTOCOL_FROM_USER", "0");
         }
         failpoint::before("fetch");
-        process::run(&mut command, Some(wanted.refspecs.as_bytes()), Some(timeout), terminal)
+        Exchange::run(&mut command, Some(wanted.refspecs.as_bytes()), timeout, terminal)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Pinned {
 }
 
 /// The login that a URL holds.
-struct Login {
+pub(super) struct Login {
     /// Where it goes.
     place: String,
     user: String,
@@ -42,7 +42,7 @@ pub(crate) fn is_http(url: &str) -> bool {
 
 /// Splits an http URL into one without login, and the login. Of an ssh URL the password goes, which ssh takes from no
 /// URL.
-fn split_login(url: &str) -> (String, Option<Login>) {
+pub(super) fn split_login(url: &str) -> (String, Option<Login>) {
     let mut parsed = match Url::parse(url) {
         Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => parsed,
         _ => return (url.to_owned(), None),

@@ -15,7 +15,7 @@ use super::{forget, local, lock, naming, served, upstream};
 use crate::support::{Reply, Repo, Sandbox, config_map};
 
 /// Writes every start of git from now on into a file, and returns that file.
-fn count_git(sandbox: &Sandbox) -> PathBuf {
+pub(super) fn count_git(sandbox: &Sandbox) -> PathBuf {
     let log = sandbox.path("git.log");
     let real = crate::support::tool("git").unwrap();
     let (to, real) = (log.display(), real.display());

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{lock, naming, upstream};
-use crate::support::{Output, Reply, Repo, Sandbox, Server, config_map, tool};
+use crate::support::{Limit, Output, Reply, Repo, Sandbox, Server, config_map, tool};
 
 /// A server that answers for every public host, and also as the loopback service that is out of bounds.
 struct World {
@@ -297,4 +297,34 @@ fn a_name_that_only_a_proxy_may_know_leads_nowhere_else() {
     let (seen, output) = pinned("ssh://git@no.such.invalid/acme/inside?ref=main");
     output.fails(1).stderr_has("it is no http URL");
     assert!(!seen.contains("bin/ssh"), "{seen}");
+}
+
+/// A server that limits us gets the user's login only where the user names it.
+#[test]
+fn only_hosts_that_the_user_names_get_a_login_when_they_limit() {
+    let host = "https://code.other.example/";
+    let url = format!("{host}acme/inside.git?ref=v1");
+    let world = World::new(|_| vec![url.clone()]);
+    let (sandbox, server) = (&world.sandbox, &world.server);
+    server.serve_git(host, &sandbox.path("srv"));
+    sandbox.script("git-credential-any", "test \"$1\" = get && printf 'username=u\\npassword=p\\n'");
+    sandbox.configure("credential.helper", "any");
+    let run = || {
+        let _ = fs::remove_dir_all(sandbox.path("cache"));
+        server.forget();
+        server.limit(host, Limit::TooMany(Some(3600)), |_| true);
+        let output = world.work.run(&["app", "--no-verify", "--dry-run"]);
+        let requests = server.requests();
+        let sent = requests.iter().filter(|it| it.header("authorization").is_some()).map(|it| it.url());
+        (sent.collect::<Vec<_>>(), output)
+    };
+    let (sent, output) = run();
+    output.fails(2).stderr_has("code.other.example limits requests: it answered 429");
+    assert_eq!(sent, [""; 0]);
+    let text = world.work.read("app/kustomization.yaml");
+    world.work.write("app/kustomization.yaml", format!("{text}- {url}\n"));
+    world.work.commit("name it");
+    let (sent, output) = run();
+    output.success();
+    assert!(!sent.is_empty() && sent.iter().all(|url| url.starts_with(host)), "{sent:?}");
 }

@@ -32,7 +32,10 @@ struct Shared {
     authority: &'static Authority,
     routes: Mutex<Vec<Route>>,
     mounts: Mutex<Vec<Mount>>,
+    limited: Mutex<Option<Limited>>,
     passwords: Mutex<Vec<Password>>,
+    /// The only login that is not refused.
+    login: Mutex<Option<String>>,
     requests: Mutex<Vec<Request>>,
     open: AtomicUsize,
     most_open: AtomicUsize,
@@ -50,6 +53,25 @@ struct Mount {
     directory: PathBuf,
 }
 
+/// How a server limits requests without a login.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    /// 429, and so many seconds in `Retry-After`.
+    TooMany(Option<u32>),
+    /// What GitHub says over 200 to git.
+    Sentence,
+    /// 401 where git asks for a pack, after it was given the refs.
+    Pack,
+}
+
+struct Limited {
+    prefix: String,
+    how: Limit,
+    /// Whether the request with this number is limited, counted from 0.
+    which: Box<dyn Fn(usize) -> bool + Send>,
+    number: usize,
+}
+
 struct Password {
     prefix: String,
     /// The whole value of the `Authorization` header.
@@ -65,7 +87,9 @@ impl Server {
             authority: Authority::shared(),
             routes: Mutex::default(),
             mounts: Mutex::default(),
+            limited: Mutex::default(),
             passwords: Mutex::default(),
+            login: Mutex::default(),
             requests: Mutex::default(),
             open: AtomicUsize::new(0),
             most_open: AtomicUsize::new(0),
@@ -151,6 +175,18 @@ impl Server {
             .push(Password { prefix: prefix.to_owned(), authorization: format!("Basic {credentials}") });
     }
 
+    /// Limits requests without a login where the URL starts with `prefix`: those with numbers, from 0, that `which` names.
+    pub(crate) fn limit(&self, prefix: &str, how: Limit, which: impl Fn(usize) -> bool + Send + 'static) {
+        let limited = Limited { prefix: prefix.to_owned(), how, which: Box::new(which), number: 0 };
+        *self.shared.limited.lock().unwrap() = Some(limited);
+    }
+
+    /// Refuses every login but this one.
+    pub(crate) fn refuse_other_logins(&self, user: &str, password: &str) {
+        let credentials = base64(format!("{user}:{password}").as_bytes());
+        *self.shared.login.lock().unwrap() = Some(format!("Basic {credentials}"));
+    }
+
     /// Returns all requests so far, in the order of their arrival, `CONNECT` among them.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().clone()
@@ -223,13 +259,21 @@ impl Shared {
     fn reply_to(&self, request: &Request) -> Reply {
         let url = request.url();
         let given = request.header("authorization");
+        if let Some(limited) = self.limited.lock().unwrap().as_mut().filter(|it| url.starts_with(&it.prefix))
+            && given.is_none()
+            && let Some(reply) = limited.reply_to(request)
+        {
+            return reply;
+        }
         let refused = self
             .passwords
             .lock()
             .unwrap()
             .iter()
             .any(|password| url.starts_with(&password.prefix) && given != Some(password.authorization.as_str()));
-        if refused {
+        let login = self.login.lock().unwrap();
+        let is_wrong = login.is_some() && given.is_some() && given != login.as_deref();
+        if refused || is_wrong {
             return Reply::status(401).header("WWW-Authenticate", "Basic realm=\"test\"");
         }
         if let Some(route) = self.routes.lock().unwrap().iter_mut().find(|route| route.url == url) {
@@ -242,6 +286,22 @@ impl Shared {
         match repository {
             Some((directory, path)) => git::answer(&directory, &path, request),
             None => Reply::status(404).body("no such page\n"),
+        }
+    }
+}
+
+impl Limited {
+    fn reply_to(&mut self, request: &Request) -> Option<Reply> {
+        self.number += 1;
+        if !(self.which)(self.number - 1) {
+            return None;
+        }
+        let wants_pack = String::from_utf8_lossy(&request.body).contains("command=fetch");
+        match self.how {
+            Limit::TooMany(None) => Some(Reply::status(429)),
+            Limit::TooMany(Some(wait)) => Some(Reply::status(429).header("Retry-After", &wait.to_string())),
+            Limit::Sentence => git::limited(request),
+            Limit::Pack => wants_pack.then(|| Reply::status(401).header("WWW-Authenticate", "Basic realm=\"test\"")),
         }
     }
 }

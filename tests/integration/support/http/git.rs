@@ -50,6 +50,19 @@ pub(super) fn answer(directory: &Path, path: &str, request: &Request) -> Reply {
     parse(&output)
 }
 
+/// Returns what GitHub answers with status 200 where it limits git.
+pub(super) fn limited(request: &Request) -> Option<Reply> {
+    let kind = match request.path.rsplit_once('/')? {
+        (_, "refs") => "advertisement",
+        (_, "git-upload-pack") => "result",
+        _ => return None,
+    };
+    let text = "ERR GitHub is temporarily limiting some unauthenticated downloads to protect the stability of the \
+                platform. Please retry later or authenticate.";
+    let reply = Reply::ok(format!("{:04x}{text}", text.len() + 4));
+    Some(reply.header("Content-Type", &format!("application/x-git-upload-pack-{kind}")))
+}
+
 /// Returns `path` with `.git` added to or taken from its repository, if only that one exists.
 fn on_disk(directory: &Path, path: &str) -> String {
     for (end, _) in path.match_indices('/') {
