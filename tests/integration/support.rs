@@ -20,7 +20,7 @@ mod template;
 mod tool;
 mod world;
 
-pub(crate) use http::{Limit, Reply, Server, base64};
+pub(crate) use http::{Limit, Reply, Request, Server, base64};
 pub(crate) use kustomize::Kustomize;
 pub(crate) use memory::{Memory, shown};
 pub(crate) use process::{Output, Running, ended_within};

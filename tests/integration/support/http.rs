@@ -181,6 +181,11 @@ impl Server {
         *self.shared.limited.lock().unwrap() = Some(limited);
     }
 
+    /// Asks for no password any more.
+    pub(crate) fn forget_passwords(&self) {
+        self.shared.passwords.lock().unwrap().clear();
+    }
+
     /// Refuses every login but this one.
     pub(crate) fn refuse_other_logins(&self, user: &str, password: &str) {
         let credentials = base64(format!("{user}:{password}").as_bytes());

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Hosting, blocks};
 use crate::hook::step;
-use crate::support::{Output, Reply, Repo, Sandbox, Server, base64, config};
+use crate::support::{Limit, Output, Reply, Repo, Request, Sandbox, Server, base64, config};
 
 const WORKFLOW: &str = ".github/workflows/localize.yml";
 /// The login of the job, for its own repository.
@@ -172,6 +172,37 @@ fn without_the_login_it_says_what_it_could_not_read() {
     let lock = checkout.show("HEAD", "kustomize-localize.lock");
     assert!(lock.contains("/acme/bases"), "{lock}");
     world.assert_kept(&[]);
+}
+
+/// GitHub limits requests without a login, also for what everybody may read.
+#[test]
+fn the_jobs_read_upstream_with_their_own_token() {
+    let world = World::new();
+    let Some(_) = world.sandbox.builds() else { return };
+    let server = &world.hosting.server;
+    server.forget_passwords();
+    let checkout = world.checkout("checkout");
+    let jobs = [("localize.yml", "Localize"), ("lock.yml", "Lock"), ("upstream.yml", "Verify")];
+    for (workflow, name) in jobs {
+        if name == "Verify" {
+            checkout.git(&["checkout", "--quiet", "localized/main"]);
+            world.sandbox.set("RUNNER_TEMP", world.sandbox.path("tmp"));
+        }
+        let _ = std::fs::remove_dir_all(world.sandbox.path("cache"));
+        server.forget();
+        server.limit("/acme/", Limit::TooMany(Some(3600)), |_| true);
+        let script = super::step(&format!(".github/workflows/{workflow}"), name);
+        let output = world.run(&checkout, &script, &BTreeMap::new());
+        assert!(output.stdout.contains("::add-mask::"), "{output:?}");
+        output.success();
+        let requests = server.requests();
+        // A build asks for files here, too.
+        let is_git = |agent: &str| agent.starts_with("git/");
+        let of_upstream = |it: &&Request| it.url().starts_with("/acme/") && it.header("user-agent").is_some_and(is_git);
+        let sent: Vec<_> = requests.iter().filter(of_upstream).map(|it| it.header("authorization")).collect();
+        assert!(name == "Lock" || !sent.is_empty(), "{name}");
+        assert!(sent.iter().all(Option::is_some), "{name} {requests:#?}");
+    }
 }
 
 #[test]
