@@ -132,6 +132,19 @@ impl RemoteGit {
         std::env::var_os("GIT_SSL_CERT").is_some() || asks(&mut command, None).is_some()
     }
 
+    /// Returns what names a certificate or a key for `url`, and that file, where it does not exist.
+    pub(crate) fn missing_certificate(&self, url: &str) -> Option<(&'static str, String)> {
+        let files =
+            [("GIT_SSL_CAINFO", "http.sslCAInfo"), ("GIT_SSL_CERT", "http.sslCert"), ("GIT_SSL_KEY", "http.sslKey")];
+        let named = files.into_iter().filter_map(|(variable, key)| {
+            let mut command = self.nowhere(&[]);
+            command.args(["config", "--type=path", "--get-urlmatch", key, url]);
+            let by_variable = std::env::var(variable).ok().map(|file| (variable, file));
+            by_variable.or_else(|| Some((key, asks(&mut command, None)?)))
+        });
+        named.into_iter().find(|(_, file)| !Path::new(file).exists())
+    }
+
     /// Asks the user's credential helpers for a name and a password for `url`. Never prompts.
     pub(crate) fn credentials(&self, url: &url::Url) -> Option<(String, String)> {
         let request = format!("url={url}\n\n");

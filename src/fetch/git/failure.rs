@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use url::Url;
+
 use super::GitRequest;
 use crate::fetch::cache::ROOM;
-use crate::fetch::http::Stop;
+use crate::fetch::http::{Stop, proxy};
 use crate::fetch::{Network, limit, reach};
 use crate::git::{self, Exchange};
 use crate::message::failure::{Failure, FailureKind, command};
@@ -15,24 +17,23 @@ use crate::reference::Pin;
 struct Cause(&'static [&'static str], FailureKind, &'static str);
 
 /// The first that git says counts.
-const CAUSES: [Cause; 8] = [
+const CAUSES: [Cause; 9] = [
     Cause(
-        &[
-            "authentication failed",
-            "could not read username",
-            "could not read password",
-            "permission denied (",
-            "returned error: 401",
-            "returned error: 403",
-        ],
+        &["could not read username", "could not read password"],
         FailureKind::Login,
-        "it wants credentials, or refuses those it got: make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
+        "it is private or does not exist, which its server tells nobody without credentials: make `git ls-remote` of that URL work: a credential helper, or `url.<base>.insteadOf`",
+    ),
+    Cause(
+        &["authentication failed", "permission denied (", "returned error: 401", "returned error: 403"],
+        FailureKind::Login,
+        "its server refuses the credentials that it got: make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
     ),
     Cause(&["no space left"], FailureKind::Other, ROOM),
     Cause(&["host key verification failed"], FailureKind::Login, "connect once with ssh to accept the host's key"),
     Cause(
         &[
             "could not resolve host",
+            "could not resolve proxy",
             "name or service not known",
             "failed to connect to",
             "couldn't connect to server",
@@ -46,7 +47,7 @@ const CAUSES: [Cause; 8] = [
     ),
     Cause(&["returned error: 5"], FailureKind::NoConnection, "try again later: the server could not answer"),
     Cause(
-        &["certificate problem", "certificate verif", "certificate subject"],
+        &["certificate problem", "certificate verif", "certificate subject", "ssl ca cert", "certificate file"],
         FailureKind::Other,
         "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
     ),
@@ -95,10 +96,33 @@ impl Network {
             return self.no_such_ref(request, reference);
         }
         let failure = Failure::new(format!("could not fetch {}: {}", request.url.shown(), git::said(output)));
-        match CAUSES.iter().find(|Cause(said, ..)| output.says(said)) {
-            Some(Cause(_, kind, "")) => failure.because(*kind),
-            Some(Cause(_, kind, hint)) => failure.hint(*hint).because(*kind),
-            None => failure,
+        let Some(Cause(_, kind, hint)) = CAUSES.iter().find(|Cause(said, ..)| output.says(said)) else {
+            return failure;
+        };
+        let failure = match self.reason(request, *kind, said) {
+            Some(reason) => failure.hint(reason),
+            None if hint.is_empty() => failure,
+            None => failure.hint(*hint),
+        };
+        failure.because(*kind)
+    }
+
+    /// Returns a hint that says more than what git said lets expect.
+    fn reason(&self, request: &GitRequest, kind: FailureKind, said: &Exchange) -> Option<String> {
+        let url = || self.remote_git.rewritten(request.url.exposed());
+        match kind {
+            FailureKind::NoAnswer => {
+                let name = proxy(&Url::parse(&url()).ok()?)?;
+                Some(format!("git asks the proxy that `{name}` names: check it, or take the host out with `no_proxy`"))
+            }
+            FailureKind::NoRepository if said.has_login => {
+                Some("it does not exist, or the login that git has may not read it: check both".to_owned())
+            }
+            FailureKind::Other if said.output.says(&["certificate", "ssl ca cert"]) => {
+                let (name, file) = self.remote_git.missing_certificate(&url())?;
+                Some(format!("`{name}` names a file that does not exist: {file}"))
+            }
+            _ => None,
         }
     }
 

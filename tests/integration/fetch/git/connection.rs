@@ -101,7 +101,7 @@ fn a_header_of_the_repository_is_sent_once() {
     for (name, value) in [("COUNT", "1"), ("KEY_0", &key), ("VALUE_0", "")] {
         sandbox.set(&format!("GIT_CONFIG_{name}"), value);
     }
-    repo.run(&["app", "--branch=again2"]).fails(2).stderr_has("wants credentials");
+    repo.run(&["app", "--branch=again2"]).fails(2).stderr_has("without credentials");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn credentials_come_from_the_helper_or_the_url() {
     repo.run_unchanged(&["app"])
         .fails(2)
         .stderr_has(&format!("could not fetch {url}: "))
-        .stderr_has("hint: it wants credentials, or refuses those it got: make `git ls-remote` of that URL work: a credential helper");
+        .stderr_has("hint: it is private or does not exist, which its server tells nobody without credentials: make `git ls-remote` of that URL work: a credential helper");
     lasts_at_most(started, 20);
 
     sandbox.script(
@@ -131,7 +131,7 @@ fn credentials_come_from_the_helper_or_the_url() {
     naming(&sandbox, &[format!("{}?ref=v1", with("me:s3cr3t"))]);
     repo.run(&["app"]).success().lacks("s3cr3t");
     naming(&sandbox, &[format!("{}?ref=v1", with("me:wr0ng"))]);
-    repo.run(&["app", "--branch=again3"]).fails(2).stderr_has("wants credentials").lacks("wr0ng");
+    repo.run(&["app", "--branch=again3"]).fails(2).stderr_has("refuses the credentials").lacks("wr0ng");
 }
 
 /// Answers questions on a terminal of its own.
@@ -229,6 +229,46 @@ fn a_certificate_that_is_not_trusted_is_explained() {
     output.fails(2).stderr_has("certificate").stderr_has("`http.sslCAInfo`");
     sandbox.trust(&server);
     repo.run(&["app"]).success();
+}
+
+#[test]
+fn a_proxy_or_a_certificate_that_is_not_there_is_named() {
+    let (sandbox, server, _up, _) = served();
+    let there = format!("{}git/acme/base.git?ref=v1", server.tls_url());
+    let file = "https://raw.example.com/cm.yaml".to_owned();
+    for (set, url, said) in [
+        ("https_proxy=http://proxy.invalid:3128", "https://git.example.com/acme/base.git?ref=v1", "`https_proxy`"),
+        ("https_proxy=http://127.0.0.1:9", "https://git.example.com/acme/base.git?ref=v1", "`https_proxy`"),
+        ("https_proxy=http://proxy.invalid:3128", &file, "the proxy that `https_proxy` names was not found"),
+        ("https_proxy=http://127.0.0.1:9", &file, "through the proxy that `https_proxy` names"),
+        ("GIT_SSL_CAINFO=/no/such.pem", &there, "`GIT_SSL_CAINFO` names a file that does not exist: /no/such.pem"),
+        ("GIT_SSL_CERT=/no/such.pem", &there, "`GIT_SSL_CERT` names a file that does not exist: /no/such.pem"),
+    ] {
+        let (name, value) = set.split_once('=').unwrap();
+        sandbox.set(name, value);
+        naming(&sandbox, &[url]).run(&["app"]).fails(2).stderr_has(said).lacks("allow:");
+        sandbox.unset(name);
+    }
+    sandbox.configure("http.sslCAInfo", "/no/such.pem");
+    naming(&sandbox, &[&there]).run(&["app"]).fails(2).stderr_has("`http.sslCAInfo` names a file that does not exist");
+    let file = format!("{}cm.yaml", server.tls_url());
+    sandbox.set("SSL_CERT_FILE", "/no/such.pem");
+    naming(&sandbox, &[file]).run(&["app"]).fails(2).stderr_has("`SSL_CERT_FILE` names a file that does not exist");
+}
+
+#[test]
+fn a_missing_repository_is_told_from_one_that_a_login_may_not_read() {
+    let (sandbox, server, _up, url) = served();
+    let missing = format!("{}?ref=v1", url.replace("base", "nowhere"));
+    naming(&sandbox, &[&missing])
+        .run(&["app"])
+        .fails(2)
+        .stderr_has("hint: check the URL, which")
+        .lacks("login that git has");
+    server.require_password("/git/", "me", "s3cr3t");
+    sandbox.script("git-credential-any", "test \"$1\" = get && printf 'username=me\\npassword=s3cr3t\\n'");
+    sandbox.configure("credential.helper", "any");
+    naming(&sandbox, &[&missing]).run(&["app"]).fails(2).stderr_has("or the login that git has may not read it");
 }
 
 #[test]
