@@ -179,7 +179,11 @@ pub(crate) fn run() -> ExitCode {
         Some(Command::Generate(command)) => command.run(),
         Some(Command::Help(args)) => args.run(),
     };
-    finish(&output, done)
+    let status = finish(&output, done);
+    if output.verbose {
+        say(&fetch::traffic());
+    }
+    status
 }
 
 /// Returns what to say where a command has no output in a format.

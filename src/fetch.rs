@@ -19,6 +19,7 @@ mod published;
 mod reach;
 mod submodule;
 mod tip;
+mod traffic;
 mod upstream;
 
 pub(crate) use budget::MAX_FILE_SIZE;
@@ -28,6 +29,7 @@ pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use published::Published;
 pub(crate) use tip::Tip;
+pub(crate) use traffic::traffic;
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};

@@ -13,7 +13,7 @@ use super::http::{Bounds, Client, Login, Stop, redirected};
 use super::limit::{self, Patience};
 use super::progress::SIDE_BY_SIDE;
 use super::reach::Reach;
-use super::{Cache, DEFAULT_TIMEOUT, Got, Job, Key, MAX_FILE_SIZE, Options, Progress, helm};
+use super::{Cache, DEFAULT_TIMEOUT, Got, Job, Key, MAX_FILE_SIZE, Options, Progress, helm, traffic};
 use crate::git::{Exchange, RemoteGit};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::os::process::{self, Terminal};
@@ -104,7 +104,10 @@ impl Network {
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let say = |git: &RemoteGit, terminal| {
-                say(git, url.exposed(), terminal).map_err(|error| self.not_run(request, error))
+                let said = say(git, url.exposed(), terminal).map_err(|error| self.not_run(request, error))?;
+                // Over ssh it is one.
+                traffic::count(url.exposed(), said.requests.max(1), said.bytes);
+                Ok(said)
             };
             let exchange = self.talk_to_one(request, url.exposed(), say)?;
             match self.redirect(url.exposed(), &exchange)? {

@@ -15,8 +15,8 @@ use reqwest::header::LOCATION;
 use url::Url;
 
 use super::{Client, Login, is_loopback};
-use crate::fetch::limit;
 use crate::fetch::reach::is_public;
+use crate::fetch::{limit, traffic};
 use crate::message::failure::{Failure, FailureKind};
 
 /// The longest wait for a connection (look-up, TCP and TLS), so that an address that swallows packets leaves time for
@@ -71,11 +71,12 @@ impl Client {
         if let Some(Login(user, password)) = login {
             request = request.basic_auth(user, password.as_ref());
         }
+        traffic::count(url.as_str(), 1, 0);
         let response = request.send().map_err(|error| self.failed(url, error))?;
         let status = response.status();
         let header = |name| response.headers().get(name)?.to_str().ok();
         match (status.as_u16(), response.headers().get(LOCATION)) {
-            (200..=299, _) => self.read(response),
+            (200..=299, _) => self.read(url, response),
             (301 | 302 | 303 | 307 | 308, Some(location)) => {
                 Ok(Answer::Redirect(String::from_utf8_lossy(location.as_bytes()).into_owned()))
             }
@@ -83,12 +84,13 @@ impl Client {
         }
     }
 
-    fn read(&self, response: Response) -> Result<Answer, Stop> {
+    fn read(&self, url: &Url, response: Response) -> Result<Answer, Stop> {
         let most = self.bounds.max_bytes;
         // Known only for a body that is not compressed.
         let is_announced = response.content_length().is_some_and(|length| length > most);
         let mut bytes = Vec::new();
         let read = if is_announced { Ok(0) } else { response.take(most + 1).read_to_end(&mut bytes) };
+        traffic::count(url.as_str(), 0, bytes.len() as u64);
         let unusable = |failure: Failure| Err(failure.because(FailureKind::Unusable).into());
         match read {
             Err(error) if is_timeout(&error) => Err(self.too_late()),

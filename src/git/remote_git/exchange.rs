@@ -11,6 +11,10 @@ use crate::os::process::{self, Output, Terminal};
 pub(crate) struct Exchange {
     /// Without the trace.
     pub output: Output,
+    /// How many requests git sent over http.
+    pub requests: usize,
+    /// How many bytes of packs came.
+    pub bytes: u64,
     /// Whether a request had a login.
     pub has_login: bool,
     /// Whether the server gave something to a request without one.
@@ -38,13 +42,14 @@ impl Exchange {
         let (trace, words): (Vec<&str>, Vec<&str>) = text.split_inclusive('\n').partition(|line| is_trace(line));
         output.stderr = words.concat();
         let (status, headers) = (0, Vec::new());
-        let mut all = Exchange { output, has_login: false, is_public: false, status, headers };
+        let mut all = Exchange { output, requests: 0, bytes: 0, has_login: false, is_public: false, status, headers };
         // What a proxy answers to `CONNECT` is not the server's.
         let mut is_connect = false;
         for line in trace {
             if let Some((_, sent)) = line.split_once("=> Send header: ") {
                 let is_first = sent.trim_end().contains(" HTTP/");
                 is_connect = if is_first { sent.starts_with("CONNECT ") } else { is_connect };
+                all.requests += usize::from(is_first && !is_connect);
                 all.has_login |= sent.to_ascii_lowercase().starts_with("authorization:");
             } else if let Some((_, received)) = line.split_once("<= Recv header: ").filter(|_| !is_connect) {
                 all.receive(received.trim_end());
@@ -110,7 +115,7 @@ mod tests {
             "Location: https://else.example.com/x: y",
         ]);
         let one = exchange(&format!("{trace}fatal: could not read Username\n"));
-        assert_eq!((one.status, one.is_public, one.has_login), (401, true, false));
+        assert_eq!((one.requests, one.status, one.is_public, one.has_login), (2, 401, true, false));
         assert_eq!(one.header("location"), Some("https://else.example.com/x: y"));
         assert_eq!(one.header("retry-after"), None);
         assert_eq!(one.output.stderr, "fatal: could not read Username\n");
@@ -123,7 +128,7 @@ mod tests {
         assert_eq!((one.is_public, one.has_login), (false, true));
         // A proxy that lets nobody through says nothing about the server.
         let one = exchange(&traced(&[">CONNECT h:443 HTTP/1.1", "HTTP/1.1 429 Slow", "Retry-After: 1"]));
-        assert_eq!((one.status, one.is_public, one.header("retry-after")), (0, false, None));
+        assert_eq!((one.requests, one.status, one.is_public, one.header("retry-after")), (0, 0, false, None));
     }
 
     #[test]

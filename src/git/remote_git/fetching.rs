@@ -87,6 +87,14 @@ impl RemoteGit {
             command.env("GIT_PROTOCOL_FROM_USER", "0");
         }
         failpoint::before("fetch");
-        Exchange::run(&mut command, Some(wanted.refspecs.as_bytes()), timeout, terminal)
+        let before = size_of_packs(wanted.into);
+        let mut done = Exchange::run(&mut command, Some(wanted.refspecs.as_bytes()), timeout, terminal)?;
+        done.bytes = size_of_packs(wanted.into).saturating_sub(before);
+        Ok(done)
     }
+}
+
+fn size_of_packs(repository: &Path) -> u64 {
+    let packs = repository.join("objects/pack").read_dir().into_iter().flatten().flatten();
+    packs.filter_map(|pack| pack.metadata().ok()).map(|pack| pack.len()).sum()
 }

@@ -133,3 +133,33 @@ fn a_login_that_is_no_good_does_not_hide_why_it_was_sent() {
         assert_eq!(output.stderr.matches("limits requests: it ").count(), count, "{how:?} {output:?}");
     }
 }
+
+#[test]
+fn the_requests_of_a_run_are_few_and_can_be_seen() {
+    let (sandbox, server, up, work) = locked();
+    // More refs of one repository are no more requests.
+    for name in ["one", "two", "three"] {
+        up.git(&["branch", name]);
+        also(&work, &server, name);
+    }
+    work.run(&["lock"]).success();
+    work.commit("more refs");
+    limit(&sandbox, &server, "/", Limit::Sentence, |_| false);
+    let shown = |command: &[&str]| {
+        server.forget();
+        let output = work.run(&[command, &["-v"]].concat());
+        let host = server.url().trim_start_matches("http://").trim_end_matches('/').to_owned();
+        let from = format!("fetched from {host}: ");
+        let line = output.success().stderr.lines().find_map(|line| line.strip_prefix(&from).map(str::to_owned));
+        let count = server.log().len();
+        assert!(line.as_ref().is_none_or(|line| line.starts_with(&format!("{count} request"))), "{line:?} {count}");
+        assert_eq!(line.is_none(), count == 0, "{output:?}");
+        count
+    };
+    // The file; what the server of the repository can do, and the commits.
+    assert_eq!(shown(&["branch"]), 3);
+    assert_eq!(shown(&["lock"]), 0);
+    // The file; what the server can do, and its refs.
+    assert_eq!(shown(&["verify", "--upstream"]), 3);
+    assert_eq!(shown(&["branch", "--branch=again1"]), 0);
+}
