@@ -102,6 +102,8 @@ const NOT_ANSWERED: &[&str] = &[
     "timeout exceeded",
     "deadline exceeded",
     "connection reset",
+    "too many requests",
+    "toomanyrequests",
     "internal server error",
     "bad gateway",
     "service unavailable",

@@ -17,7 +17,7 @@ use reqwest::header::AUTHORIZATION;
 use url::{Host, Url};
 
 use self::transport::Answer;
-pub(super) use self::transport::{Stop, proxy};
+pub(super) use self::transport::Stop;
 use super::limit::Patience;
 use super::reach::Reach;
 use crate::message::failure::{Failure, Result};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::Progress;
 use super::http::{Login, Stop};
@@ -29,7 +29,8 @@ pub(super) fn of_answer<'a>(status: u16, header: impl Fn(&'static str) -> Option
         503 => wait.is_some(),
         _ => false,
     };
-    limits.then(|| wait.and_then(seconds).map_or(Duration::ZERO, Duration::from_secs))
+    // A date is not respected.
+    limits.then(|| Duration::from_secs(wait.and_then(|wait| wait.parse().ok()).unwrap_or(0)))
 }
 
 /// Returns the same of what git said and heard. A server that lists the refs without a login, and then wants one, limits
@@ -49,15 +50,6 @@ pub(super) fn explained(said: &str, host: &str, wait: Duration) -> Failure {
             "try again later, or log in, which servers limit less: store a login for {host} in git's credential helper, or set git's `http.https://{host}/.extraHeader`"
         ))
         .because(FailureKind::Limited)
-}
-
-/// Returns what `Retry-After` says in seconds: it holds these, or a date.
-fn seconds(text: &str) -> Option<u64> {
-    let until = |date: gix::date::Time| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
-        Some(u64::try_from(date.seconds).ok()?.saturating_sub(now))
-    };
-    text.parse().ok().or_else(|| until(gix::date::parse(text, None).ok()?))
 }
 
 /// How long a run waits for servers; shared by its threads.
@@ -161,9 +153,6 @@ mod tests {
         ] {
             assert_eq!(asked(status, headers), expected, "{status} {headers:?}");
         }
-        let later = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 1000;
-        let date = gix::date::Time::new(i64::try_from(later).unwrap(), 0).format(gix::date::time::format::RFC2822);
-        assert!((990..=1000).contains(&seconds(&date.unwrap()).unwrap()));
     }
 
     #[test]

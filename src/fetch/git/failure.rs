@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use url::Url;
-
 use super::GitRequest;
 use crate::fetch::cache::ROOM;
-use crate::fetch::http::{Stop, proxy};
+use crate::fetch::http::Stop;
 use crate::fetch::{Network, limit, reach};
 use crate::git::{self, Exchange};
 use crate::message::failure::{Failure, FailureKind, command};
@@ -17,7 +15,7 @@ use crate::reference::Pin;
 struct Cause(&'static [&'static str], FailureKind, &'static str);
 
 /// The first that git says counts.
-const CAUSES: [Cause; 9] = [
+const CAUSES: [Cause; 10] = [
     Cause(
         &["could not read username", "could not read password"],
         FailureKind::Login,
@@ -33,7 +31,6 @@ const CAUSES: [Cause; 9] = [
     Cause(
         &[
             "could not resolve host",
-            "could not resolve proxy",
             "name or service not known",
             "failed to connect to",
             "couldn't connect to server",
@@ -43,7 +40,12 @@ const CAUSES: [Cause; 9] = [
             "network is unreachable",
         ],
         FailureKind::NoAnswer,
-        "check the host's name, the network and the proxy",
+        "check the host's name, the network and the proxy (`https_proxy`)",
+    ),
+    Cause(
+        &["could not resolve proxy"],
+        FailureKind::NoAnswer,
+        "correct the proxy: `https_proxy`, or git's `http.proxy`",
     ),
     Cause(&["returned error: 5"], FailureKind::NoConnection, "try again later: the server could not answer"),
     Cause(
@@ -109,17 +111,13 @@ impl Network {
 
     /// Returns a hint that says more than what git said lets expect.
     fn reason(&self, request: &GitRequest, kind: FailureKind, said: &Exchange) -> Option<String> {
-        let url = || self.remote_git.rewritten(request.url.exposed());
         match kind {
-            FailureKind::NoAnswer => {
-                let name = proxy(&Url::parse(&url()).ok()?)?;
-                Some(format!("git asks the proxy that `{name}` names: check it, or take the host out with `no_proxy`"))
-            }
             FailureKind::NoRepository if said.has_login => {
                 Some("it does not exist, or the login that git has may not read it: check both".to_owned())
             }
             FailureKind::Other if said.output.says(&["certificate", "ssl ca cert"]) => {
-                let (name, file) = self.remote_git.missing_certificate(&url())?;
+                let (name, file) =
+                    self.remote_git.missing_certificate(&self.remote_git.rewritten(request.url.exposed()))?;
                 Some(format!("`{name}` names a file that does not exist: {file}"))
             }
             _ => None,

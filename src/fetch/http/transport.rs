@@ -27,9 +27,15 @@ const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERS
 
 const UNTRUSTED: &str = "check the host name and the clock here; if the host uses a private CA, name its certificate in SSL_CERT_FILE; if this system has no CA certificates, install the package `ca-certificates`";
 
-const CHECK_HOST: &str = "check the spelling of the host, and that it can be reached from here";
+const CHECK_HOST: &str = "check the spelling of the host, the network, and the proxy that `http_proxy` may name";
 
-const CHECK_PROXY: &str = "check the proxy, or take the host out with `no_proxy`";
+/// What stands for the host where its proxy does not answer.
+const PROXY: &str = "the proxy (`https_proxy`)";
+
+/// What the library says where it does not reach the proxy of an https URL.
+const NO_PROXY: &str = "tunnel error: failed to create underlying connection";
+
+const CHECK_PROXY: &str = "correct `https_proxy`, or take hosts out of it with `no_proxy`";
 
 const LOGIN: &str = "check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent to the host of the URL alone, and not over plain http";
 
@@ -149,29 +155,19 @@ impl Client {
     fn failed(&self, url: &Url, error: reqwest::Error) -> Stop {
         let (error, host) = (error.without_url(), host(url));
         let reason = root_cause(&error);
-        let proxy = proxy(url).filter(|_| self.proxies);
+        let is_of_proxy = chain(&error).any(|cause| cause.to_string() == NO_PROXY);
+        let (host, hint) = if is_of_proxy { (PROXY.to_owned(), CHECK_PROXY) } else { (host, CHECK_HOST) };
         if error.is_dns() {
-            let failed = match proxy {
-                Some(name) => unreached(format!("the proxy that `{name}` names was not found: {reason}"), CHECK_PROXY),
-                None => unreached(format!("host {host} was not found: {reason}"), CHECK_HOST),
-            };
             // The resolver has asked several times.
-            Stop { again: None, ..failed }
+            Stop { again: None, ..unreached(format!("{host} was not found: {reason}"), hint) }
         } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
-            match std::env::var("SSL_CERT_FILE").ok().filter(|file| !Path::new(file).exists()) {
-                Some(file) => Failure::new(format!("`SSL_CERT_FILE` names a file that does not exist: {file}"))
-                    .hint("correct SSL_CERT_FILE, or unset it"),
-                None => Failure::new(format!("no trusted connection to {host}: {reason}")).hint(UNTRUSTED),
-            }
-            .into()
+            let missing = std::env::var("SSL_CERT_FILE").ok().filter(|file| !Path::new(file).exists());
+            let hint = missing.map(|file| format!("`SSL_CERT_FILE` names a file that does not exist: {file}"));
+            Failure::new(format!("no trusted connection to {host}: {reason}"))
+                .hint(hint.unwrap_or_else(|| UNTRUSTED.to_owned()))
+                .into()
         } else if error.is_connect() {
-            match proxy {
-                Some(name) => unreached(
-                    format!("cannot connect to {host} through the proxy that `{name}` names: {reason}"),
-                    CHECK_PROXY,
-                ),
-                None => unreached(format!("cannot connect to {host}: {reason}"), CHECK_HOST),
-            }
+            unreached(format!("cannot connect to {host}: {reason}"), hint)
         } else if error.is_timeout() {
             self.too_late()
         } else {
@@ -188,23 +184,6 @@ impl Client {
 fn broken(message: String) -> Stop {
     let failure = Failure::new(message).hint(AGAIN).because(FailureKind::NoConnection);
     Stop { again: Some(Duration::ZERO), ..failure.into() }
-}
-
-/// Returns the variable that names the proxy for a URL. As in Go's client, loopback hosts are reached without one.
-pub(in crate::fetch) fn proxy(url: &Url) -> Option<&'static str> {
-    let value = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let names = match url.scheme() {
-        "https" => ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
-        _ => ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"],
-    };
-    let spared = value("no_proxy").or_else(|| value("NO_PROXY")).unwrap_or_default();
-    let host = url.host_str().filter(|_| !is_loopback(url))?;
-    let is_spared = |end: &str| {
-        let end = end.trim().trim_start_matches('.');
-        let before = host.strip_suffix(end).filter(|_| !end.is_empty());
-        end == "*" || before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
-    };
-    names.into_iter().find(|name| value(name).is_some()).filter(|_| !spared.split(',').any(is_spared))
 }
 
 /// No connection was made, as the host was not found or did not answer.

@@ -228,5 +228,5 @@ fn everything_goes_through_the_proxy() {
         sandbox.set(name, "http://127.0.0.1:9");
     }
     using(&sandbox, "crds: ['https://raw.example.com/o/r/crd.json']\n");
-    repo.run(&["app"]).fails(2).stderr_has("through the proxy that `https_proxy` names: ");
+    repo.run(&["app"]).fails(2).stderr_has("the proxy (`https_proxy`): ");
 }
