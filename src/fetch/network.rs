@@ -151,10 +151,12 @@ impl Network {
     /// Returns where a server sends a request of git, which follows no redirect itself; none where it sends it nowhere.
     fn redirect(&self, url: &str, exchange: &Exchange) -> Result<Option<String>> {
         const ASKED: &str = "/info/refs";
-        let location = exchange.header("location").filter(|_| (300..400).contains(&exchange.status));
+        let Some(location) = exchange.header("location").filter(|_| (300..400).contains(&exchange.status)) else {
+            return Ok(None);
+        };
         let from = self.remote_git.rewritten(url);
         let from = Url::parse(&format!("{}{ASKED}?service=git-upload-pack", from.trim_end_matches('/')));
-        let (Some(location), Ok(from)) = (location, from) else { return Ok(None) };
+        let Ok(from) = from else { return Ok(None) };
         let mut to = redirected(&from, location)?;
         to.set_query(None);
         Ok(to.as_str().strip_suffix(ASKED).map(str::to_owned))

@@ -156,8 +156,11 @@ fn the_requests_of_a_run_are_few_and_can_be_seen() {
         assert_eq!(line.is_none(), count == 0, "{output:?}");
         count
     };
+    let calls = super::git::count_git(&sandbox);
     // The file; what the server of the repository can do, and the commits.
     assert_eq!(shown(&["branch"]), 3);
+    let calls = fs::read_to_string(calls).unwrap();
+    assert!(!calls.contains("--get-url") && !calls.contains("credential"), "only where something went wrong: {calls}");
     assert_eq!(shown(&["lock"]), 0);
     // The file; what the server can do, and its refs.
     assert_eq!(shown(&["verify", "--upstream"]), 3);
