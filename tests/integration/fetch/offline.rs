@@ -187,8 +187,7 @@ fn branch_and_offline_report_what_they_lack() {
     repo.run_unchanged(&["branch"])
         .fails(1)
         .stderr_has(&format!(
-            "app/kustomization.yaml:2:3: resources[0]: `{inner}//base?ref=main` is neither localized nor \
-             locked"
+            "`{inner}//base?ref=main` is neither localized nor locked\n --> app/kustomization.yaml:2:3\n"
         ))
         .stderr_has(&format!("{fixed}` is neither localized nor locked"))
         .stderr_has(&format!("`{file}` is neither localized nor locked"))
