@@ -9,6 +9,7 @@
 
 pub(crate) mod alone;
 pub(crate) mod compare;
+pub(crate) mod consequences;
 pub(crate) mod disk;
 mod earlier;
 mod inputs;

@@ -17,6 +17,7 @@
 //! | `read_paths` | what engines read, and what Argo CD has to watch |
 //! | [`plain`] | what engines apply of a directory of plain files |
 //! | `place` | what the tree holds where a target says |
+//! | [`policy`] | what becomes of what an object deploys |
 //! | `settle` | which objects a build may change before they are deployed |
 //! | `field_specs` | what a kustomization may write into objects |
 //! | [`built`] | what builds make of these objects |
@@ -39,6 +40,7 @@ mod identity;
 mod ignore;
 mod place;
 pub(crate) mod plain;
+pub(crate) mod policy;
 mod reaches;
 mod read_paths;
 pub(crate) mod reference_tree;
@@ -104,6 +106,9 @@ pub(crate) struct Target {
     /// The objects that say what its source is.
     #[serde(skip)]
     pub sources: Vec<Object>,
+    /// All that the object says, as JSON.
+    #[serde(skip)]
+    pub said: Rc<str>,
     /// Where the object names its path, or the object itself: 1-based line and column.
     #[serde(skip)]
     pub spot: (usize, usize),
@@ -493,8 +498,21 @@ impl Target {
                 format!("{path} {revision:?} {:?}", artifact.as_ref().map(|one| one.said()))
             }
         };
+        let said = said.to_string();
         let digest = sha256_hex(format!("{said} {source} {:?}", build.options).as_bytes());
-        Target { engine, object, sources: Vec::new(), digest, spot, place, build, changed_by: None, reaches: None }
+        let said = said.into();
+        Target {
+            engine,
+            object,
+            sources: Vec::new(),
+            digest,
+            said,
+            spot,
+            place,
+            build,
+            changed_by: None,
+            reaches: None,
+        }
     }
 
     /// Returns why it is not known what is built; none where it is.
@@ -532,9 +550,18 @@ impl Target {
         own.chain(here.scanned.iter().filter(|one| one.is_root).map(|one| &one.path)).map(String::as_str)
     }
 
-    /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
+    /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`, and what built that.
     pub(crate) fn by(&self) -> String {
-        let (Object { kind, name, .. }, place) = (&self.object, self.object.place());
+        self.named(&self.object.place())
+    }
+
+    /// Returns what deploys it.
+    pub(crate) fn title(&self) -> String {
+        self.named(&format!("{}:{}", self.object.file, self.object.line))
+    }
+
+    fn named(&self, place: &str) -> String {
+        let Object { kind, name, .. } = &self.object;
         let by = self.engine.name();
         // The file says it.
         let is_file = kind == fleet::FILE_NAME || self.engine == Engine::Kustomize;

@@ -66,7 +66,7 @@ pub(crate) struct Difference {
 }
 
 /// One object that is not the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct ObjectChange {
     /// What names it: `apps/v1 Deployment NAMESPACE/NAME`.
     pub id: String,
@@ -78,6 +78,9 @@ pub(crate) struct ObjectChange {
     /// The lines that differ, as they can be shown. Of values of Secrets there are only sizes and digests.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub diff: String,
+    /// What it was and is, with all values.
+    #[serde(skip)]
+    pub values: [Option<Value>; 2],
 }
 
 /// Compares what the original and the result build to.
@@ -108,7 +111,7 @@ pub(crate) fn changes(before: &[u8], after: &[u8]) -> Vec<ObjectChange> {
 fn changed(before: &[Object], after: &[Object]) -> Vec<ObjectChange> {
     let mut by_key: BTreeMap<String, [Vec<&Object>; 2]> = BTreeMap::new();
     for (side, objects) in [without(before, after), without(after, before)].into_iter().enumerate() {
-        objects.into_iter().for_each(|one| by_key.entry(one.key()).or_default()[side].push(one));
+        objects.into_iter().for_each(|one| by_key.entry(key(&one.id)).or_default()[side].push(one));
     }
     let mut all = Vec::new();
     for [mut old, mut new] in by_key.into_values() {
@@ -137,7 +140,7 @@ fn change(old: Option<&Object>, new: Option<&Object>) -> ObjectChange {
         none if none.is_empty() => "what differs cannot be shown: it may be in a Secret\n".to_owned(),
         diff => diff,
     };
-    ObjectChange { id, was, change: what, diff }
+    ObjectChange { id, was, change: what, diff, values: [old, new].map(|one| one?.value.clone()) }
 }
 
 /// Returns the objects that are not among others, each as often as it is there more often.
@@ -240,25 +243,26 @@ impl Object {
             Some(_) => self.text.clone(),
         }
     }
-
-    /// Returns what names it on both sides: without the version of its group, and the hash that a generator adds.
-    fn key(&self) -> String {
-        /// The hash of kustomize: ten hexadecimal digits, of which it replaces those that could make a word.
-        const HASH: usize = 10;
-        const DIGITS: &str = "2456789bcdfghkmt";
-        let is_hash = |text: &str| text.len() == HASH && text.chars().all(|one| DIGITS.contains(one));
-        let (version, rest) = self.id.split_once(' ').unwrap_or(("", &self.id));
-        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-        let is_generated = rest.starts_with("ConfigMap ") || rest.starts_with("Secret ");
-        let stem = match rest.rsplit_once('-') {
-            Some((stem, hash)) if is_generated && is_hash(hash) => stem,
-            _ => rest,
-        };
-        format!("{group} {stem}")
-    }
 }
 
-fn id(value: &Value) -> Option<String> {
+/// Returns what names it on both sides: without the version of its group, and the hash that a generator adds.
+pub(super) fn key(id: &str) -> String {
+    /// The hash of kustomize: ten hexadecimal digits, of which it replaces those that could make a word.
+    const HASH: usize = 10;
+    const DIGITS: &str = "2456789bcdfghkmt";
+    let is_hash = |text: &str| text.len() == HASH && text.chars().all(|one| DIGITS.contains(one));
+    let (version, rest) = id.split_once(' ').unwrap_or(("", id));
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    let is_generated = rest.starts_with("ConfigMap ") || rest.starts_with("Secret ");
+    let stem = match rest.rsplit_once('-') {
+        Some((stem, hash)) if is_generated && is_hash(hash) => stem,
+        _ => rest,
+    };
+    format!("{group} {stem}")
+}
+
+/// Returns what names an object.
+pub(super) fn id(value: &Value) -> Option<String> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let kind = text(value.get("kind"))?;
     let version = text(value.get("apiVersion")).unwrap_or_default();

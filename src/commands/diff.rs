@@ -1,21 +1,22 @@
 //! `diff`: what a change deploys. `schema.json` describes each field of the JSON.
 
 pub(super) mod choice;
+mod human;
 mod markdown;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use clap::{Args, ValueHint};
-use console::Style;
 use serde::Serialize;
 
 use super::affected::{changes, unknown};
 use super::from_lock;
 use super::localize::{KustomizeArgs, NowRemote};
-use super::messages::{self, counted};
+use super::messages::{self, counted, cut};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::compare::{self, ObjectChange};
+use crate::build::consequences::{Build, Consequence, Needs, consequences, needs};
 use crate::build::subject::Written;
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
@@ -73,6 +74,8 @@ pub(super) struct Diff {
     affected: usize,
     /// Those that differ, or that could not be built.
     builds: Vec<Compared>,
+    /// What their differences bring about.
+    consequences: Vec<Consequence>,
     /// The targets of which it is not known what a build makes of their objects: they are built as written.
     unbuilt: Vec<Target>,
     /// What could not be read, so that what it deploys is not known.
@@ -96,6 +99,12 @@ pub(super) struct Diff {
 struct Compared {
     /// The directory of a kustomization root, or what names a target.
     name: String,
+    /// What built the object of the target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    built_by: Option<String>,
+    /// What named it before, if all of its objects are equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    was: Option<String>,
     status: Status,
     #[serde(flatten)]
     cause: Cause,
@@ -104,6 +113,10 @@ struct Compared {
     objects: Vec<ObjectChange>,
     /// Why it was not built as it was, and as it is.
     not_built: [Vec<Failure>; 2],
+    #[serde(skip)]
+    consequences: Vec<Consequence>,
+    #[serde(skip)]
+    is_target: bool,
 }
 
 impl DiffArgs {
@@ -172,7 +185,8 @@ impl Diff {
         offline: bool,
         quiet: bool,
     ) -> Result<Diff, Failures> {
-        let Choices { builds: chosen, unbuilt, unread } = Choice::of(here, &new.config, changes, only)?;
+        let Choices { builds: chosen, unbuilt, unread, needs: mut needed } =
+            Choice::of(here, &new.config, changes, only)?;
         let now_remote = match (&old.lock, &new.lock) {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
             _ => Vec::new(),
@@ -180,7 +194,7 @@ impl Diff {
         if chosen.is_empty() {
             return Ok(Diff { unbuilt, unread, now_remote, ..Diff::default() });
         }
-        let names: Vec<String> = chosen.iter().map(Choice::name).collect();
+        let names: Vec<String> = chosen.iter().map(Choice::title).collect();
         let before = chosen.iter().map(|choice| choice.subject(0, old)).collect();
         let after = chosen.iter().map(|choice| choice.subject(1, new)).collect();
         let fetcher = |workspace| from_lock(Some(here), workspace, offline, quiet);
@@ -191,12 +205,18 @@ impl Diff {
         ];
         let built = Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
             match written.each_ref().map(|side| side.build(number)) {
-                [Ok(before), Ok(after)] => (compare::changes(&before, &after), [Vec::new(), Vec::new()]),
+                [Ok(before), Ok(after)] => {
+                    let (objects, mut needed) = (compare::changes(&before, &after), Needs::new());
+                    if objects.iter().any(|one| one.change == "removed") {
+                        needs(&after, &mut needed);
+                    }
+                    (objects, needed, [Vec::new(), Vec::new()])
+                }
                 failed => {
                     let mut failed = failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0));
                     // Nothing adds to the lock of a commit.
                     failed[0].iter_mut().filter(|one| is_unlocked(one)).for_each(|one| one.hints.clear());
-                    (Vec::new(), failed)
+                    (Vec::new(), Needs::new(), failed)
                 }
             }
         });
@@ -210,21 +230,52 @@ impl Diff {
             Cause::Remote(source) => moved.get(source).cloned().unwrap_or_else(|| source.to_string()),
         };
         let affected = chosen.len();
-        let all = chosen.into_iter().zip(names).zip(built).map(|((choice, name), (objects, not_built))| Compared {
-            name,
+        let (mut all, mut failed) = (Vec::new(), Vec::new());
+        for ((choice, name), (objects, more, not_built)) in chosen.iter().zip(&names).zip(built) {
+            all.push(Build { name, target: choice.targets(), objects });
+            failed.push(not_built);
+            needed.extend(more);
+        }
+        let found = consequences(&mut all, &needed);
+        let all = all.into_iter().map(|one| one.objects).zip(found).zip(failed).zip(&chosen);
+        let all = all.map(|(((objects, consequences), not_built), choice)| Compared {
+            name: choice.title(),
+            built_by: choice.built_by(),
+            was: None,
             because: because(&choice.cause),
             status: choice.status,
-            cause: choice.cause,
+            cause: choice.cause.clone(),
             objects,
             not_built,
+            consequences,
+            is_target: choice.targets() != [None, None],
         });
-        let all = all.filter(|one| !one.objects.is_empty() || one.is_unknown());
+        let all = all.filter(|one| !one.objects.is_empty() || !one.consequences.is_empty() || one.is_unknown());
+        let all = renamed(all.collect()).into_iter();
         let (uncompared, builds): (Vec<_>, Vec<_>) = all.partition(|one| old.lock.is_none() && one.is_unlocked());
         let uncompared = uncompared.into_iter().map(|one| one.name).collect();
-        Ok(Diff { affected, builds, unbuilt, unread, now_remote, uncompared, ..Diff::default() })
+        let consequences = builds.iter().flat_map(|one: &Compared| one.consequences.clone()).collect();
+        Ok(Diff { affected, builds, consequences, unbuilt, unread, now_remote, uncompared, ..Diff::default() })
     }
 
-    /// Returns how much differs, in a sentence.
+    /// Returns the builds that differ alike, or could not be built for the same reason, together.
+    fn groups(&self) -> Vec<Vec<&Compared>> {
+        let mut groups: Vec<Vec<&Compared>> = Vec::new();
+        let mut known = HashMap::new();
+        for build in &self.builds {
+            let consequences = build.consequences.iter().map(|one| (one.id, &one.text, one.object != build.name));
+            // One that is renamed is not like others.
+            let key = (&build.objects, &build.not_built, &build.was, consequences.collect::<Vec<_>>());
+            let at = *known.entry(key).or_insert(groups.len());
+            match groups.get_mut(at) {
+                Some(group) => group.push(build),
+                None => groups.push(vec![build]),
+            }
+        }
+        groups
+    }
+
+    /// Returns how much differs, what that brings about, and how much of it is not known, in a sentence.
     fn counts(&self) -> String {
         let of = |change: &str| {
             let objects = self.builds.iter().flat_map(|build| &build.objects);
@@ -234,19 +285,38 @@ impl Diff {
         let objects = counted(counts.iter().map(|(count, _)| count).sum(), "object");
         let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, change)| format!("{count} {change}"));
         let counts = counts.collect::<Vec<_>>().join(", ");
-        let (unknown, differ): (Vec<_>, Vec<_>) = self.builds.iter().partition(|build| build.is_unknown());
-        let mut text = match differ.len() {
-            0 if unknown.is_empty() && self.uncompared.is_empty() => "nothing differs".to_owned(),
-            0 => format!("nothing known to differ in {}", counted(self.affected, "affected build")),
-            builds => format!("{objects} ({counts}) in {builds} of {}", counted(self.affected, "affected build")),
+        let affected = counted(self.affected, "affected build");
+        let unknown = self.not_known();
+        let differs = |build: &&Compared| !build.objects.is_empty() || !build.is_unknown();
+        let mut text = match self.builds.iter().filter(differs).count() {
+            0 if unknown.is_empty() => "nothing differs".to_owned(),
+            0 => format!("0 objects differ in {affected}"),
+            builds if counts.is_empty() => format!("{objects} in {builds} of {affected}"),
+            builds => format!("{objects} ({counts}) in {builds} of {affected}"),
         };
+        if !self.consequences.is_empty() {
+            text += &format!(", {}", counted(self.consequences.len(), "consequence"));
+        }
         if !unknown.is_empty() {
-            text += &format!("; {} not built", unknown.len());
+            text += &format!("; not known: {unknown}");
         }
         match self.since.as_str() {
             "" => text,
             since => text + " since " + short(since),
         }
+    }
+
+    /// Returns how much is not known: what was not built on both sides, and what could not be read.
+    fn not_known(&self) -> String {
+        let (targets, roots): (Vec<_>, Vec<_>) =
+            self.builds.iter().filter(|build| build.is_unknown()).partition(|build| build.is_target);
+        let counts = [
+            (targets.len() + self.unbuilt.len(), "target"),
+            (roots.len() + self.uncompared.len(), "root"),
+            (self.unread.len(), "file"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        counts.map(|(count, what)| counted(count, what)).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns what was not compared for want of a lock.
@@ -264,12 +334,21 @@ fn is_unlocked(failure: &Failure) -> bool {
 
 impl Compared {
     /// Returns what happened, or what differs.
-    fn why(&self) -> &str {
-        match self.status {
-            Status::Added => "added",
-            Status::Removed => "removed",
-            Status::Changed => &self.because,
+    fn why(&self) -> String {
+        match (self.status, &self.was) {
+            (_, Some(was)) => format!("was {was}, all objects are equal"),
+            (Status::Added, _) => "added".to_owned(),
+            (Status::Removed, _) => "removed".to_owned(),
+            (Status::Changed, _) => self.because.clone(),
         }
+    }
+
+    /// Returns its name and why it differs: a line that is not too long.
+    fn title(&self) -> [String; 2] {
+        const WIDTH: usize = 195;
+        let name = cut(&visible(&self.name), 3 * WIDTH / 4);
+        let why = cut(&visible(&self.why()), WIDTH - name.chars().count());
+        [name, why]
     }
 
     /// Returns whether it could not be built.
@@ -290,10 +369,52 @@ impl Compared {
 
     /// Returns why it was not built, in lines.
     fn unknown(&self) -> Vec<String> {
-        let sides = ["as it was", "as it is"].into_iter().zip(&self.not_built);
-        let line = |side, one: &Failure| visible(&format!("not built {side}: {one}"));
-        sides.flat_map(|(side, failures)| failures.iter().map(move |one| line(side, one))).collect()
+        let [before, after] = &self.not_built;
+        let lines = |side: &'static str, all: &[Failure]| {
+            all.iter().map(|one| visible(&format!("not built{side}: {one}"))).collect::<Vec<_>>()
+        };
+        if before == after {
+            return lines("", before);
+        }
+        [lines(" as it was", before), lines(" as it is", after)].concat()
     }
+
+    /// Returns what its differences bring about: of an object that is shown, or of all others.
+    fn consequences(&self, object: Option<&str>) -> impl Iterator<Item = &Consequence> {
+        let is_shown = |one: &&Consequence| self.objects.iter().any(|object| object.id == one.object);
+        self.consequences.iter().filter(move |one| match object {
+            Some(object) => one.object == object,
+            None => !is_shown(one),
+        })
+    }
+}
+
+/// Returns these builds, of which one that is gone and one that is new with the same objects are one.
+fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
+    let key = |one: &Compared| {
+        let value = |one: &ObjectChange| (one.id.clone(), one.values.iter().flatten().next().cloned());
+        let mut objects: Vec<_> = one.objects.iter().map(value).collect();
+        objects.sort_by(|(one, _), (other, _)| one.cmp(other));
+        (one.is_target, objects)
+    };
+    let of = |all: &[Compared], status| {
+        let is_it = move |one: &(usize, &Compared)| one.1.status == status && !one.1.objects.is_empty();
+        all.iter().enumerate().filter(is_it).map(|(number, one)| (key(one), number)).collect::<Vec<_>>()
+    };
+    let mut gone: HashMap<_, usize> = of(&all, Status::Removed).into_iter().collect();
+    let mut merged = BTreeSet::new();
+    for (objects, number) in of(&all, Status::Added) {
+        let Some(before) = gone.remove(&objects) else { continue };
+        merged.insert(before);
+        let mut consequences = std::mem::take(&mut all[before].consequences);
+        consequences.retain(|one| one.id != "moved-object");
+        all[number].was = Some(all[before].name.clone());
+        all[number].objects.clear();
+        all[number].consequences = consequences;
+    }
+    let mut numbers = 0..;
+    all.retain(|_| numbers.next().is_some_and(|number| !merged.contains(&number)));
+    all
 }
 
 /// Returns what each source was and is; for the repositories among `asked` with how far they moved.
@@ -318,38 +439,7 @@ fn moved(sides: [&Workspace; 2], fetcher: &Fetcher, asked: &BTreeSet<Upstream>) 
 
 impl Outcome for Diff {
     fn text(&self, shown: Shown) -> String {
-        let style = |style: Style| if shown.color { style.force_styling(true) } else { Style::new() };
-        let bold = style(Style::new().bold());
-        let mut out = String::new();
-        for build in &self.builds {
-            out += &format!("{}: {}\n", bold.apply_to(visible(&build.name)), visible(build.why()));
-            build.unknown().iter().for_each(|line| out += &format!("  {line}\n"));
-            for object in &build.objects {
-                let (id, was) = (visible(&object.id), object.was.as_deref().map(visible));
-                if self.is_short {
-                    let was = was.map_or(String::new(), |was| format!(", was {was}"));
-                    out += &format!("  {:<7} {id}{was}\n", object.change);
-                    continue;
-                }
-                let [before, after] = match object.change {
-                    "added" => ["/dev/null", &id],
-                    "removed" => [&*id, "/dev/null"],
-                    _ => [was.as_deref().unwrap_or(&id), &id],
-                };
-                out +=
-                    &format!("{}\n{}\n", bold.apply_to(format!("--- {before}")), bold.apply_to(format!("+++ {after}")));
-                for line in object.diff.lines() {
-                    let color = match line.as_bytes().first() {
-                        Some(b'+') => Style::new().green(),
-                        Some(b'-') => Style::new().red(),
-                        Some(b'@') => Style::new().cyan(),
-                        _ => Style::new(),
-                    };
-                    out += &format!("{}\n", style(color).apply_to(line));
-                }
-            }
-        }
-        out
+        human::text(self, shown)
     }
 
     fn report(&self, output: &OutputArgs) -> String {
@@ -360,16 +450,13 @@ impl Outcome for Diff {
         })
     }
 
-    /// Returns how many objects differ, and what stopped builds.
+    /// Returns what to do about what is not known, and how many objects differ.
     fn said(&self, output: &OutputArgs) -> String {
-        let mut failures: Vec<Failure> =
-            self.builds.iter().flat_map(|build| build.not_built.iter().flatten().cloned()).collect();
-        failures.sort();
-        failures.dedup();
-        let failed = if failures.is_empty() { String::new() } else { messages::failures(&failures) };
+        let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
+        let hints = messages::hints(&failures.collect::<Vec<_>>(), output.verbose);
         let unlocked = self.unlocked(output.verbose).map_or(String::new(), |text| messages::warning(&text, None));
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
-        format!("{}{unlocked}{failed}{now_remote}{}\n", unknown(&self.unbuilt, &self.unread), self.counts())
+        format!("{}{unlocked}{hints}{now_remote}{}\n", unknown(&self.unbuilt, &self.unread), self.counts())
     }
 
     fn status(&self) -> u8 {

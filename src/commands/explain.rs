@@ -1,28 +1,32 @@
-//! `explain`: what a rule is about.
+//! `explain`: what a rule, or a consequence of a change, is about.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::manual;
 use super::output::{Done, Page};
+use crate::build::consequences::TABLE;
 use crate::message::finding::Rule;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct ExplainArgs {
-    /// Rules, for example `remote-reference` [default: list them]
+    /// Rules or consequences, for example `remote-reference` [default: list them]
     #[arg(value_name = "ID", value_parser = rules(), hide_possible_values = true)]
     ids: Vec<String>,
 }
 
 fn rules() -> PossibleValuesParser {
-    PossibleValuesParser::new(Rule::ALL.iter().map(|rule| rule.id()))
+    PossibleValuesParser::new(Rule::ALL.iter().map(|rule| rule.id()).chain(TABLE.iter().map(|row| row.id)))
 }
 
 impl ExplainArgs {
     /// Explains what the arguments name.
     pub(super) fn run(&self) -> Done {
-        let rules = self.ids.iter().filter_map(|id| Rule::from_id(id));
-        let text = if self.ids.is_empty() { manual::ids() } else { rules.map(manual::rule).collect() };
+        let explained = |id: &String| match Rule::from_id(id) {
+            Some(rule) => manual::rule(rule),
+            None => manual::consequence(id),
+        };
+        let text = if self.ids.is_empty() { manual::ids() } else { self.ids.iter().map(explained).collect() };
         Page::of(manual::unlinked(&text))
     }
 }

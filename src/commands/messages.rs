@@ -13,7 +13,7 @@ use crate::reference::Upstream;
 use crate::tree::path;
 
 /// How many of a kind are named before the rest is only counted.
-const NAMED: usize = 5;
+pub(super) const NAMED: usize = 5;
 
 /// Returns `1 file`, `2 files`.
 pub(super) fn counted(count: usize, what: &str) -> String {
@@ -67,6 +67,11 @@ pub(super) fn add(paths: &[String]) -> String {
     command("git add --", all.into_iter().map(pathspec))
 }
 
+/// Returns the beginning of a text.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    text.char_indices().nth(most).map_or(text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
+}
+
 /// Returns the first of these lines, and how many more there are.
 pub(super) fn first(mut all: impl Iterator<Item = String>, most: usize) -> Vec<String> {
     let mut out: Vec<String> = all.by_ref().take(most).collect();
@@ -110,12 +115,29 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     if let more @ 1.. = more.iter().flatten().count() {
         out += &format!("{mark} {}: `-v` shows all\n", counted(more, "more error"));
     }
-    let exceptions = groups.iter().flatten().filter_map(|one| one.exception.as_deref());
-    let leave = leave(&exceptions.collect::<Vec<_>>(), verbose);
-    if !leave.is_empty() {
-        out += &format!("{hint} {}", lines(leave));
+    let all: Vec<&Failure> = groups.concat();
+    out + &left_remote(&all, verbose)
+}
+
+/// Returns what to do about failures, each once.
+pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
+    let mark = Style::new().for_stderr().cyan().bold().apply_to("hint:");
+    let mut all: Vec<&String> = Vec::new();
+    for hint in failures.iter().flat_map(|one| &one.hints) {
+        if !all.contains(&hint) {
+            all.push(hint);
+        }
     }
-    out
+    let hints: String = all.into_iter().map(|hint| format!("{mark} {}\n", visible(hint))).collect();
+    hints + &left_remote(failures, verbose)
+}
+
+/// Returns how what failures are about is left remote.
+fn left_remote(failures: &[&Failure], verbose: bool) -> String {
+    let exceptions = failures.iter().filter_map(|one| one.exception.as_deref());
+    let leave = leave(&exceptions.collect::<Vec<_>>(), verbose);
+    let mark = Style::new().for_stderr().cyan().bold().apply_to("hint:");
+    if leave.is_empty() { String::new() } else { format!("{mark} {}", lines(leave)) }
 }
 
 /// Returns how these are left remote: a line that says what to do, then the entries; nothing where there are none.

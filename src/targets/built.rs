@@ -132,9 +132,7 @@ impl Targets {
             let file = path::join(&made.directory, made.file_name);
             // Whoever built the object of a builder is not named by what that builds: objects may deploy themselves.
             let (by, name, place) = match &target.object {
-                object if made.is_changed => {
-                    (target.builder(), target.written().by(), (object.file.clone(), object.line))
-                }
+                object if made.is_changed => (target.builder(), target.title(), (object.file.clone(), object.line)),
                 _ => (tree.label(&file), tree.label(&file), (file, 1)),
             };
             let files = files[index].iter().map(|file| (*file).to_owned()).collect();

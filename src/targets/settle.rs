@@ -98,15 +98,8 @@ impl Targets {
 impl Target {
     /// Returns its name as one who builds: what deploys itself was no other one before.
     pub(super) fn builder(&self) -> String {
-        let name = self.written().by();
+        let name = self.title();
         if self.object.built_by.as_ref() == Some(&name) { name } else { self.by() }
-    }
-
-    /// Returns it as its file has it.
-    pub(super) fn written(&self) -> Target {
-        let mut written = self.clone();
-        written.object.built_by = None;
-        written
     }
 
     /// Returns the objects that say what it is: its own, and those of its source.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use crate::build::consequences::{Needs, needs};
 use crate::build::subject::Subject;
 use crate::commands::build::{is_meant, unknown};
 use crate::commands::targets::deployed;
@@ -21,6 +22,8 @@ pub(in crate::commands) struct Choices {
     pub(in crate::commands) builds: Vec<Choice>,
     /// The targets of which it is not known what a build makes of their objects.
     pub(super) unbuilt: Vec<Target>,
+    /// What the targets of now need.
+    pub(super) needs: Needs,
     /// What could not be read, so that what it deploys is not known.
     pub(in crate::commands) unread: Vec<Unread>,
 }
@@ -49,6 +52,8 @@ impl Choice {
     ) -> Result<Choices, Failures> {
         let (was, is) = (deployed(here, &changes.old, config)?, deployed(here, &changes.new, config)?);
         let affected = affected(changes, config, &was, &is)?;
+        let mut needed = Needs::new();
+        is.1.targets.iter().for_each(|target| needs(target.said.as_bytes(), &mut needed));
         let targets = [was.1.targets, is.1.targets].concat();
         let asked = only.iter().map(|word| Asked::of(here, changes, &targets, word)).collect::<Result<Vec<_>>>()?;
         let is_asked = |is_it: &dyn Fn(&Asked) -> bool| asked.is_empty() || asked.iter().any(is_it);
@@ -79,14 +84,38 @@ impl Choice {
                 all.push(Choice { what: What::Root(directory), status, cause });
             }
         }
-        Ok(Choices { builds: all, unbuilt: affected.unbuilt, unread: affected.unread })
+        Ok(Choices { builds: all, unbuilt: affected.unbuilt, unread: affected.unread, needs: needed })
     }
 
+    /// Returns what names it, and what built that.
     pub(in crate::commands) fn name(&self) -> String {
+        let title = self.title();
+        self.built_by().map_or(title.clone(), |by| format!("{title}, built by {by}"))
+    }
+
+    pub(super) fn title(&self) -> String {
         match &self.what {
             What::Root(directory) => path::shown(directory).to_owned(),
-            What::Target(both) => both.iter().rev().flatten().next().map_or(String::new(), Target::by),
+            What::Target(_) => self.target().map_or(String::new(), Target::title),
         }
+    }
+
+    /// Returns the target as it is, or was.
+    fn target(&self) -> Option<&Target> {
+        self.targets().into_iter().rev().flatten().next()
+    }
+
+    /// Returns the target, as it was and as it is; none of a root.
+    pub(super) fn targets(&self) -> [Option<&Target>; 2] {
+        match &self.what {
+            What::Root(_) => [None, None],
+            What::Target(both) => both.each_ref().map(Option::as_ref),
+        }
+    }
+
+    /// Returns what built the object of the target, if something did.
+    pub(super) fn built_by(&self) -> Option<String> {
+        self.target()?.object.built_by.clone()
     }
 
     /// Returns whether what is deployed is known, and lies in another repository or at another revision.

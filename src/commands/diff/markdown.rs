@@ -1,8 +1,10 @@
 //! A comment of a pull request: Markdown that says what a change deploys.
 
+use super::human::built_by;
 use super::{Compared, Diff};
 use crate::build::compare::ObjectChange;
-use crate::commands::messages::counted;
+use crate::build::consequences::Consequence;
+use crate::commands::messages::{NAMED, counted, first};
 use crate::message::redact::{inert, visible};
 
 /// How many characters a comment may have on GitHub.
@@ -11,45 +13,68 @@ const MOST: usize = 65_536;
 const LAST: usize = 300;
 
 impl Diff {
-    /// Returns as much as fits into a comment: whole objects, and how many are left out.
+    /// Returns as much as fits into a comment: what the change brings about, then whole objects, and how many are left out.
     pub(super) fn markdown(&self) -> String {
         let mut out = format!("**{}**\n\n", self.counts());
         out += &self.unlocked(false).map_or(String::new(), |text| format!("<p>{}</p>\n\n", code(&text)));
-        let (mut used, mut left) = (out.chars().count() + LAST, [0, 0]);
-        for build in &self.builds {
-            let mut text = head(build);
+        let (mut used, mut left) = (out.chars().count() + LAST, [0, 0, 0]);
+        let mut fits = |text: &str, left: &mut usize| {
+            let length = text.chars().count();
+            let is_it = used + length <= MOST;
+            if is_it {
+                used += length
+            } else {
+                *left += 1
+            }
+            is_it
+        };
+        let consequences = self.consequences.iter().map(consequence).filter(|one| fits(one, &mut left[0]));
+        let consequences: String = consequences.collect();
+        if !consequences.is_empty() {
+            out += &format!("{consequences}\n");
+        }
+        for group in self.groups() {
             let end = "</details>\n\n";
-            let length = text.chars().count() + end.len();
-            if used + length > MOST {
-                left[0] += 1;
+            let mut text = head(&group);
+            if !fits(&(text.clone() + end), &mut left[1]) {
                 continue;
             }
-            used += length;
-            for one in &build.objects {
+            for one in &group[0].objects {
                 let one = object(one, self.is_short);
-                let length = one.chars().count();
-                if used + length > MOST {
-                    left[1] += 1;
-                    continue;
+                if fits(&one, &mut left[2]) {
+                    text += &one;
                 }
-                used += length;
-                text += &one;
             }
             out += &(text + end);
         }
-        if left != [0, 0] {
-            let [builds, objects] = [counted(left[0], "build"), counted(left[1], "object")];
-            out += &format!("Too long for a comment: {builds} and {objects} more are left out.\n");
+        if left != [0, 0, 0] {
+            let [consequences, builds, objects] = [(left[0], "consequence"), (left[1], "build"), (left[2], "object")];
+            let [builds, objects] = [builds, objects].map(|(count, what)| counted(count, what));
+            let consequences =
+                if left[0] > 0 { format!("{}, ", counted(consequences.0, consequences.1)) } else { String::new() };
+            out += &format!("Too long for a comment: {consequences}{builds} and {objects} more are left out.\n");
         }
         out
     }
 }
 
-/// Returns what names a build and why it differs, or was not built.
-fn head(build: &Compared) -> String {
-    let counted = counted(build.objects.len(), "object");
-    let unknown: String = build.unknown().iter().map(|line| format!("<p>{}</p>\n\n", code(line))).collect();
-    inert(&format!("<details><summary>{}: {} ({counted})</summary>\n\n{unknown}", code(&build.name), code(build.why())))
+fn consequence(one: &Consequence) -> String {
+    let object = Some(&one.object).filter(|object| **object != one.target);
+    let of = object.map_or(String::new(), |object| format!("{} of ", code(object)));
+    inert(&format!("- {}: {of}{}: {}\n", code(one.id), code(&one.target), code(&one.text)))
+}
+
+/// Returns what names the builds of a group and why they differ, or were not built.
+fn head(group: &[&Compared]) -> String {
+    let counted = counted(group[0].objects.len(), "object");
+    let unknown = group[0].unknown().into_iter().chain(built_by(group, false));
+    let unknown: String = unknown.map(|line| format!("<p>{}</p>\n\n", code(&line))).collect();
+    let title = |one: &&Compared| {
+        let [name, why] = one.title();
+        format!("{}: {}", code(&name), code(&why))
+    };
+    let titles = first(group.iter().map(title), NAMED).join("<br>");
+    inert(&format!("<details><summary>{titles} ({counted})</summary>\n\n{unknown}"))
 }
 
 fn object(object: &ObjectChange, is_short: bool) -> String {
@@ -82,6 +107,7 @@ mod tests {
             was: None,
             change: "changed",
             diff: (*diff).to_owned(),
+            ..ObjectChange::default()
         };
         Compared {
             name: name.to_owned(),
@@ -90,6 +116,10 @@ mod tests {
             because: "a`b&c\u{202e}".to_owned(),
             objects: diffs.iter().map(change).collect(),
             not_built: [Vec::new(), Vec::new()],
+            built_by: None,
+            was: None,
+            consequences: Vec::new(),
+            is_target: false,
         }
     }
 
@@ -109,7 +139,8 @@ mod tests {
         let text = Diff { affected: 2, builds, ..Diff::default() }.markdown();
         assert_eq!(text.matches("+x\n").count(), 3);
         assert!(!text.contains("+y\n") && text.ends_with(": 0 builds and 1 object more are left out.\n"), "{text}");
-        let many = (0..2_000).map(|number| build(&format!("apps/{number}"), &[&"+z\n".repeat(200)])).collect();
+        let many =
+            (0..2_000).map(|number| build(&format!("apps/{number}"), &[&format!("+{number}\n").repeat(200)])).collect();
         let text = Diff { affected: 2_000, builds: many, ..Diff::default() }.markdown();
         assert!(text.chars().count() <= MOST && text.chars().count() > MOST * 9 / 10);
         assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());

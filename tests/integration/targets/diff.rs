@@ -150,7 +150,7 @@ fn an_update_says_what_moved() {
     output.success().stdout_has("not built as it is: web/kustomization.yaml:1:").stdout_has("+++ v1 ConfigMap new\n");
     output
         .stderr_has("git kustomize-localize lock")
-        .stderr_has("1 object (1 added) in 1 of 2 affected builds; 1 not built");
+        .stderr_has("1 object (1 added) in 1 of 2 affected builds; not known: 1 root since ");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_target_is_compared_as_its_engine_builds_it() {
     work.write("clusters/web.yaml", flux("./prod", "b-"));
     let renamed = stat(&[]);
     assert!(
-        renamed.starts_with("Flux Kustomization web (clusters/web.yaml:1): clusters/web.yaml\n  removed "),
+        renamed.starts_with("Flux Kustomization web (clusters/web.yaml:1): clusters/web.yaml\n  changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n  removed "),
         "{renamed}"
     );
     assert!(renamed.contains("\n  added   apps/v1 Deployment prod/b-web\n"), "{renamed}");
@@ -239,6 +239,162 @@ fn a_target_is_compared_as_its_engine_builds_it() {
     output
         .success()
         .stdout_has("not built as it is: Flux Kustomization web (clusters/web.yaml:1) cannot be built here: ");
+}
+
+/// Returns a target of Flux that deploys `path`, with more of its `spec`.
+fn flux(name: &str, path: &str, more: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: flux-system}}\nspec:\n  path: {path}\n  sourceRef: {{kind: GitRepository, name: flux-system}}\n{more}---\n"
+    )
+}
+
+#[test]
+fn what_deploys_it_is_compared_too() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let argo = |namespace: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: dev}}\nspec:\n  source: {{repoURL: 'https://github.com/acme/fleet', path: dev}}\n  destination: {{namespace: {namespace}}}\n"
+        )
+    };
+    work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    let apps = flux("apps", "./none", "  dependsOn: [{name: web}]\n");
+    let all = |web: &str, namespace: &str| format!("{web}{apps}{}", argo(namespace));
+    work.commit_files(&[
+        ("clusters/all.yaml", &all(&flux("web", "./prod", "  prune: true\n"), "dev")),
+        ("none/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("none/map.yaml", &config_map("none")),
+        ("bundle/fleet.yaml", "namespace: a\n"),
+        ("bundle/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("bundle/map.yaml", &config_map("bundle")),
+    ]);
+    // Nothing that is built differs.
+    work.write("clusters/all.yaml", all(&flux("web", "./prod", "  suspend: true\n  prune: false\n"), "stage"));
+    work.write("bundle/fleet.yaml", "namespace: b\n");
+    let output = work.run_unchanged(&["diff", "HEAD", "--stat"]);
+    let stat = &output.success().stdout;
+    for expected in [
+        "Flux Kustomization web (clusters/all.yaml:1): clusters/all.yaml\n  changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n    consequence[suspended]: nothing more is deployed by itself: `suspend` is on\n    consequence[prune-switched]: pruning is switched: off: what is removed stays\n",
+        "  changed argoproj.io/v1alpha1 Application dev\n    consequence[destination-moved]: it is deployed to another place: namespace `dev` -> `stage`\n",
+        "Fleet (bundle/fleet.yaml:1): ",
+    ] {
+        assert!(stat.contains(expected), "{expected}{stat}");
+    }
+    output.stderr_has(" (3 changed) in 3 of 3 affected builds, 3 consequences").lacks("nothing differs");
+    let affected = work.run_unchanged(&["affected", "HEAD"]);
+    assert_eq!(affected.success().stdout, "", "it compares commits");
+    work.run_unchanged(&["diff", "HEAD"]).success().stdout_has("\n-    namespace: dev\n+    namespace: stage\n");
+    // What the kustomization above shows is shown once.
+    work.write("clusters/kustomization.yaml", "resources: [all.yaml]\n");
+    work.commit("Suspend");
+    for name in ["Flux Kustomization web", "Argo CD Application dev", "Fleet"] {
+        work.run_unchanged(&["affected", "HEAD~"]).success().stdout_has(name);
+    }
+    work.write("clusters/all.yaml", all(&flux("web", "./prod", "  prune: true\n"), "stage"));
+    let json = report(&work, &["HEAD"]);
+    assert_eq!((json["builds"].as_array().unwrap().len(), &json["builds"][0]["name"]), (1, &"clusters".into()));
+    let ids = json["consequences"].as_array().unwrap().iter().map(|one| (&one["id"], &one["target"]));
+    let ids: Vec<_> = ids.map(|(id, target)| (id.as_str().unwrap(), target.as_str().unwrap())).collect();
+    assert_eq!(ids, [("resumed", "clusters"), ("prune-switched", "clusters")]);
+    // Below something suspended, and what depends on something that goes.
+    work.git(&["checkout", "-q", "clusters"]);
+    work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 0"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    let web = "Flux Kustomization web (clusters/all.yaml:1): prod/more.yaml\n  consequence[below-suspended]: it is suspended, so that nothing happens before it is resumed: 1 object changes\nconsequence[no-replicas]: none of it runs: `replicas: 0`\n--- apps/v1 Deployment prod/web\n";
+    assert_eq!(output.success().stdout.split_once("+++").unwrap().0, web);
+    work.git(&["checkout", "-q", "prod"]);
+    work.write("clusters/all.yaml", all("", "stage"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has("consequence[removed-dependency]: something is removed that others depend on: needed by flux-system/apps\n--- kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n+++ /dev/null\n");
+}
+
+const CLAIM: &str = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n";
+
+#[test]
+fn a_claim_that_goes_is_deleted_or_orphaned_and_is_named_first() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    work.write("prod/claim.yaml", CLAIM);
+    work.write("prod/kustomization.yaml", "resources: [../base, more.yaml, claim.yaml]\nnamespace: prod\n");
+    let of = |text: &str| {
+        format!(
+            "consequence[removed-pvc]: a PersistentVolumeClaim is removed, perhaps with the data of its volume: {text}\n--- v1 PersistentVolumeClaim prod/data\n+++ /dev/null\n"
+        )
+    };
+    for (target, expected) in [
+        (Some("  prune: true\n"), "deleted: the target prunes"),
+        (Some("  prune: false\n"), "orphaned: the target does not prune"),
+        (None, "deleted or orphaned: it is not known whether it is pruned"),
+    ] {
+        work.write("clusters/web.yaml", target.map_or(String::new(), |more| flux("web", "./prod", more)));
+        work.commit("Begin");
+        work.write("prod/kustomization.yaml", "resources: [../base, more.yaml]\nnamespace: prod\n");
+        work.run_unchanged(&["diff", "HEAD"]).success().stdout_has(&of(expected));
+        work.git(&["checkout", "-q", "prod"]);
+    }
+    work.write("prod/kustomization.yaml", "resources: [../base]\nnamespace: prod\n");
+    let output = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
+    let expected = "**2 objects (2 removed) in 1 of 1 affected build, 1 consequence since ";
+    assert!(output.success().stdout.starts_with(expected), "{}", output.stdout);
+    output.stdout_has("**\n\n- <code>removed-pvc</code>: <code>v1 PersistentVolumeClaim prod/data</code> of <code>prod</code>: <code>a PersistentVolumeClaim is removed");
+    let page = work.run_unchanged(&["explain", "removed-pvc"]);
+    page.success().stdout_has("# removed-pvc: a PersistentVolumeClaim is removed").stdout_has("(data is lost)");
+    work.run_unchanged(&["explain"]).success().stdout_has("\n- `removed-pvc` (data is lost): ");
+}
+
+#[test]
+fn what_differs_alike_is_shown_once() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let rings = ["a", "b", "c", "d", "e", "f", "g"];
+    let long = "l".repeat(230);
+    let object = |name: &str| flux(name, "./prod", "");
+    let all: String = rings.iter().copied().chain([&*long]).map(object).collect();
+    let parent = "resources: [all.yaml]\npatches:\n- patch: '[{\"op\": \"add\", \"path\": \"/spec/timeout\", \"value\": \"1m\"}]'\n  target: {kind: Kustomization}\n";
+    work.commit_files(&[("clusters/all.yaml", &all), ("clusters/kustomization.yaml", parent)]);
+    work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 2"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    let text = &output.success().stdout;
+    assert_eq!(text.matches("--- apps/v1 Deployment prod/web").count(), 1, "{text}");
+    assert!(
+        text.starts_with("Flux Kustomization a (clusters/all.yaml:1): prod/more.yaml\nFlux Kustomization b "),
+        "{text}"
+    );
+    assert!(text.contains("\n  and 3 more\n  built by clusters/kustomization.yaml\n--- "), "{text}");
+    output.stderr_has("8 objects (8 changed) in 8 of 8 affected builds since ");
+    let output = work.run_unchanged(&["diff", "HEAD", "-v"]);
+    output.success().lacks(" more\n").stdout_has("\nFlux Kustomization g ");
+    assert!(output.stdout.lines().all(|line| line.chars().count() <= 200), "{}", output.stdout);
+    let output = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
+    assert_eq!(output.success().stdout.matches("<details>").count(), 1);
+    assert_eq!(report(&work, &["HEAD"])["builds"].as_array().unwrap().len(), 8);
+    // One error is printed once.
+    work.write("prod/kustomization.yaml", "resources: [gone.yaml]\n");
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    assert_eq!(output.success().stdout.matches("not built").count(), 1, "{}", output.stdout);
+    output.stderr_has("0 objects differ in 8 affected builds; not known: 8 targets since ");
+    assert!(!output.stderr.contains("gone.yaml"), "{}", output.stderr);
+    work.commit("Break");
+    work.write("prod/more.yaml", "");
+    work.write("prod/kustomization.yaml", "resources: [gone.yaml]\nnamePrefix: a-\n");
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has("\n  not built: ").lacks("not built as it ").lacks("nothing differs");
+}
+
+#[test]
+fn what_is_renamed_is_one_line() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\n";
+    work.commit_files(&[("prod/more.yaml", set), ("clusters/web.yaml", &flux("web", "./prod", "  prune: true\n"))]);
+    work.git(&["mv", "dev", "stage"]);
+    work.write("clusters/web.yaml", flux("web2", "./prod", "  prune: true\n"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    let web = "Flux Kustomization web";
+    let expected = format!(
+        "{web}2 (clusters/web.yaml:1): was {web} (clusters/web.yaml:1), all objects are equal\n  consequence[removed-statefulset]: apps/v1 StatefulSet prod/db: a StatefulSet is removed: deleted or orphaned, as the target goes, too\nstage: was dev, all objects are equal\n"
+    );
+    assert_eq!(output.success().stdout, expected);
+    output.lacks("nothing differs");
+    // What differs as well is not renamed.
+    work.write("stage/kustomization.yaml", "resources: [../base]\nnamespace: stage\n");
+    work.run_unchanged(&["diff", "HEAD"]).success().stdout_has("dev: removed\n").stdout_has("\nstage: added\n");
 }
 
 #[test]

@@ -1,0 +1,362 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::build::compare::changes as objects;
+
+/// A target that says `spec`, as an object of Flux, or of Argo CD where `spec` holds a source.
+fn target(name: &str, spec: &str) -> Target {
+    use crate::config::Config;
+    use crate::targets::{Identity, find};
+    use crate::tree::overlay::OverlayTree;
+    let is_argo = spec.contains("source:");
+    let flux = ("kustomize.toolkit.fluxcd.io/v1", "Kustomization");
+    let (version, kind) = if is_argo { ("argoproj.io/v1alpha1", "Application") } else { flux };
+    let source = if kind == "Application" { "" } else { ", sourceRef: {kind: GitRepository, name: x}" };
+    let text = format!(
+        "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}, namespace: ns}}\nspec: {{{spec}{source}}}\n"
+    );
+    let mut tree = OverlayTree::default();
+    tree.file("x.yaml", text.as_bytes(), false);
+    let config = Config::default();
+    let identity = || Ok(Identity::new(["https://github.com/acme/x".to_owned()], &config, ["main".to_owned()]));
+    find(&tree, &config, &identity).unwrap().targets.remove(0)
+}
+
+/// Returns the consequences of a change of what `by` deploys.
+fn of(old: &str, new: &str, by: [Option<&Target>; 2]) -> Vec<String> {
+    let objects = objects(old.as_bytes(), new.as_bytes());
+    let mut all = [Build { name: "T", target: by, objects }];
+    let found = consequences(&mut all, &Needs::new()).remove(0);
+    found.into_iter().map(|one| format!("{}: {}", one.id, one.text.split_once(": ").unwrap().1)).collect()
+}
+
+const FLUX: &str = "kustomize.toolkit.fluxcd.io/v1 Kustomization";
+const RELEASE: &str = "helm.toolkit.fluxcd.io/v2 HelmRelease";
+const ARGO: &str = "argoproj.io/v1alpha1 Application";
+const PVC: &str = "v1 PersistentVolumeClaim";
+const SET: &str = "apps/v1 StatefulSet";
+const DEPLOYMENT: &str = "apps/v1 Deployment";
+const JOB: &str = "batch/v1 Job";
+const ROLE: &str = "rbac.authorization.k8s.io/v1 ClusterRole";
+const BINDING: &str = "rbac.authorization.k8s.io/v1 ClusterRoleBinding";
+const UNKNOWN: &str = "deleted or orphaned: it is not known whether it is pruned";
+const REFUSED: &str = "the API server refuses it";
+
+/// The kind of an object, what it was and what it is below its name (`-`: it is not there), and the consequences.
+fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
+    let removed = |id: &str| vec![format!("{id}: {UNKNOWN}")];
+    let refused = |field: &str| vec![format!("immutable-field: {field}: {REFUSED}")];
+    let one = |text: &str| vec![text.to_owned()];
+    let none = Vec::new;
+    vec![
+        (SET, "", "-", removed("removed-statefulset")),
+        (PVC, "", "-", removed("removed-pvc")),
+        ("v1 Namespace", "", "-", removed("removed-namespace")),
+        ("apiextensions.k8s.io/v1 CustomResourceDefinition", "", "-", removed("removed-crd")),
+        ("networking.k8s.io/v1 NetworkPolicy", "", "-", removed("removed-networkpolicy")),
+        ("v1 ConfigMap", "", "-", none()),
+        // Another group is another kind.
+        ("example.com/v1 StatefulSet", "", "-", none()),
+        (
+            PVC,
+            "spec: {resources: {requests: {storage: 1Ti}}}",
+            "spec: {resources: {requests: {storage: 1000Gi}}}",
+            one("smaller-pvc: 1Ti -> 1000Gi"),
+        ),
+        (
+            PVC,
+            "spec: {resources: {requests: {storage: 1Gi}}}",
+            "spec: {resources: {requests: {storage: 1024Mi}}}",
+            none(),
+        ),
+        (PVC, "spec: {resources: {requests: {storage: much}}}", "spec: {resources: {requests: {storage: 1}}}", none()),
+        (
+            PVC,
+            "spec: {accessModes: [ReadWriteOnce]}",
+            "spec: {accessModes: [ReadWriteMany]}",
+            refused("spec.accessModes"),
+        ),
+        (PVC, "spec: {storageClassName: a}", "spec: {storageClassName: b}", refused("spec.storageClassName")),
+        // What the cluster fills in.
+        (PVC, "spec: {}", "spec: {storageClassName: b, volumeName: c, volumeMode: Filesystem}", none()),
+        (PVC, "spec: {volumeMode: Block}", "spec: {}", refused("spec.volumeMode")),
+        (PVC, "spec: {volumeAttributesClassName: a}", "spec: {volumeAttributesClassName: b}", none()),
+        (
+            DEPLOYMENT,
+            "spec: {selector: {matchLabels: {app: a}}}",
+            "spec: {selector: {matchLabels: {app: a, tier: b}}}",
+            refused("spec.selector"),
+        ),
+        (
+            DEPLOYMENT,
+            "spec: {selector: {matchLabels: {a: b}}}",
+            "spec: {selector: {matchLabels: {a: b}, matchExpressions: []}}",
+            none(),
+        ),
+        (
+            "apps/v1 DaemonSet",
+            "spec: {selector: {matchLabels: {a: b}}}",
+            "spec: {selector: {matchLabels: {a: c}}}",
+            refused("spec.selector"),
+        ),
+        (
+            "apps/v1 ReplicaSet",
+            "spec: {selector: {matchLabels: {a: b}}}",
+            "spec: {selector: {matchExpressions: [{key: a, operator: Exists}]}}",
+            refused("spec.selector"),
+        ),
+        (SET, "spec: {serviceName: a}", "spec: {}", refused("spec.serviceName")),
+        (
+            SET,
+            "spec: {podManagementPolicy: OrderedReady}",
+            "spec: {replicas: 2, minReadySeconds: 3, ordinals: {start: 1}}",
+            none(),
+        ),
+        (
+            SET,
+            "spec: {volumeClaimTemplates: [{metadata: {name: d}, spec: {resources: {requests: {storage: 1Gi}}}}]}",
+            "spec: {volumeClaimTemplates: [{metadata: {name: d}, spec: {resources: {requests: {storage: 2Gi}}}}]}",
+            refused("spec.volumeClaimTemplates"),
+        ),
+        (
+            SET,
+            "spec: {volumeClaimTemplates: [{metadata: {name: d}, spec: {accessModes: [x]}}]}",
+            "spec: {volumeClaimTemplates: [{apiVersion: v1, metadata: {name: d}, spec: {volumeMode: Filesystem, accessModes: [x]}}]}",
+            none(),
+        ),
+        (
+            JOB,
+            "spec: {template: {spec: {restartPolicy: Never}}}",
+            "spec: {template: {spec: {restartPolicy: OnFailure}}}",
+            refused("spec.template"),
+        ),
+        (
+            JOB,
+            "spec: {template: {spec: {}}}",
+            "spec: {template: {spec: {volumes: [{name: a}]}}}",
+            refused("spec.template"),
+        ),
+        (JOB, "spec: {backoffLimit: 1}", "spec: {backoffLimit: 2, selector: {matchLabels: {a: b}}}", none()),
+        (
+            JOB,
+            "spec: {template: {spec: {restartPolicy: Never}}}",
+            "  annotations: {kustomize.toolkit.fluxcd.io/force: enabled}\nspec: {template: {spec: {restartPolicy: OnFailure}}}",
+            one("immutable-field: spec.template: deleted and made anew"),
+        ),
+        (
+            BINDING,
+            "roleRef: {kind: ClusterRole, name: a}",
+            "roleRef: {apiGroup: x, kind: ClusterRole, name: b}",
+            refused("roleRef"),
+        ),
+        ("v1 Service", "spec: {clusterIP: 10.0.0.1}", "spec: {clusterIP: None}", refused("spec.clusterIP")),
+        ("v1 Service", "spec: {clusterIP: 10.0.0.1}", "spec: {type: ExternalName, clusterIP: None}", none()),
+        ("v1 Service", "spec: {}", "spec: {clusterIP: None}", none()),
+        (
+            DEPLOYMENT,
+            "spec: {template: {spec: {containers: [{name: b, securityContext: {privileged: true}}]}}}",
+            "spec: {template: {spec: {initContainers: [{name: a, securityContext: {privileged: true}}], containers: [{name: b, securityContext: {privileged: true}}]}}}",
+            one("privileged: `a`"),
+        ),
+        (
+            "batch/v1 CronJob",
+            "-",
+            "spec: {jobTemplate: {spec: {template: {spec: {hostNetwork: true, hostPID: false, containers: [{name: b}], volumes: [{hostPath: {path: /var}}]}}}}}",
+            vec!["host-path: `/var`".to_owned(), "host-namespace: `hostNetwork`".to_owned()],
+        ),
+        (
+            BINDING,
+            "-",
+            "roleRef: {name: admin}\nsubjects: [{kind: User, name: me}]",
+            one("cluster-role-binding: admin for User me"),
+        ),
+        (BINDING, "subjects: [{kind: User, name: me}]", "subjects: [{kind: User, name: you}]", none()),
+        (
+            ROLE,
+            "rules: [{apiGroups: ['*'], verbs: [get], resources: [pods]}]",
+            "rules: [{apiGroups: ['*'], verbs: [get], resources: [pods]}, {verbs: ['*'], resources: [pods]}, {verbs: [get], resources: [pods]}]",
+            one("wildcard-role: verbs *; resources pods"),
+        ),
+        (DEPLOYMENT, "spec: {replicas: 2}", "spec: {replicas: 0}", one("no-replicas: `replicas: 0`")),
+        (SET, "-", "spec: {replicas: 0}", one("no-replicas: `replicas: 0`")),
+        (DEPLOYMENT, "spec: {replicas: 0}", "spec: {replicas: 0, x: y}", none()),
+        (FLUX, "spec: {}", "spec: {suspend: true}", one("suspended: `suspend` is on")),
+        (
+            ARGO,
+            "spec: {syncPolicy: {automated: {}}}",
+            "spec: {syncPolicy: {automated: {enabled: false}}}",
+            one("suspended: automated sync is off"),
+        ),
+        (RELEASE, "spec: {suspend: true}", "spec: {suspend: false}", one("resumed: `suspend` is off")),
+        (ARGO, "spec: {}", "spec: {syncPolicy: {automated: {prune: true}}}", one("resumed: automated sync is on")),
+        (
+            RELEASE,
+            "spec: {suspend: true, values: {a: 1}}",
+            "spec: {suspend: true, values: {a: 2}}",
+            one("below-suspended: it changes itself"),
+        ),
+        (FLUX, "spec: {prune: true}", "spec: {}", one("prune-switched: off: what is removed stays")),
+        (
+            ARGO,
+            "spec: {syncPolicy: {automated: {}}}",
+            "spec: {syncPolicy: {automated: {prune: true}}}",
+            one("prune-switched: on: what is removed is deleted"),
+        ),
+        (FLUX, "spec: {}", "spec: {targetNamespace: b}", one("destination-moved: targetNamespace none -> `b`")),
+        (
+            ARGO,
+            "spec: {destination: {name: in-cluster, namespace: a}}",
+            "spec: {destination: {server: 'https://kubernetes.default.svc', namespace: b}}",
+            one("destination-moved: namespace `a` -> `b`"),
+        ),
+        (
+            DEPLOYMENT,
+            POD,
+            "spec: {template: {spec: {containers: [{name: c, image: 'r.io/x:v2'}]}}}",
+            one("major-version: image r.io/x v1.2 -> v2"),
+        ),
+        (DEPLOYMENT, POD, "spec: {template: {spec: {containers: [{name: c, image: 'r.io/x:v1.9@sha256:0'}]}}}", none()),
+        (DEPLOYMENT, POD, "spec: {template: {spec: {containers: [{name: c, image: 'r.io/x:20240101'}]}}}", none()),
+        (
+            RELEASE,
+            "spec: {chart: {spec: {chart: a, version: 1.2.3}}}",
+            "spec: {chart: {spec: {chart: a, version: 2.x}}}",
+            one("major-version: chart a 1.2.3 -> 2.x"),
+        ),
+        (
+            ARGO,
+            "spec: {source: {chart: a, targetRevision: 1.0.0}}",
+            "spec: {source: {chart: a, targetRevision: 3.0.0}}",
+            one("major-version: chart a 1.0.0 -> 3.0.0"),
+        ),
+        (
+            "v1 ConfigMap",
+            "  labels: {helm.sh/chart: a-b-9.9.9-rc.1}",
+            "  labels: {helm.sh/chart: a-b-10.0.0}",
+            one("major-version: chart a-b 9.9.9-rc.1 -> 10.0.0"),
+        ),
+    ]
+}
+
+const POD: &str = "spec: {template: {spec: {containers: [{name: c, image: 'r.io/x:v1.2'}]}}}";
+
+fn text(kind: &str, rest: &str) -> String {
+    let (version, kind) = kind.split_once(' ').unwrap();
+    match rest {
+        "-" => String::new(),
+        rest => format!("apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: a\n  namespace: n\n{rest}\n"),
+    }
+}
+
+#[test]
+fn each_row_says_what_it_finds() {
+    let mut seen = BTreeSet::from(["removed-dependency".to_owned(), "moved-object".to_owned()]);
+    for (kind, old, new, expected) in cases() {
+        let (old, new) = (text(kind, old), text(kind, new));
+        let found = of(&old, &new, [None, None]);
+        assert_eq!(found, expected, "{old}{new}");
+        // What was there before is nothing new, and what did not change is nothing.
+        assert_eq!(of(&new, &new, [None, None]), [""; 0]);
+        seen.extend(found.iter().map(|one| one.split(':').next().unwrap().to_owned()));
+    }
+    // Those that need more than one object have tests of their own below.
+    let all: BTreeSet<String> = TABLE.iter().map(|row| row.id.to_owned()).collect();
+    assert_eq!(seen, all);
+    assert_eq!(all.len(), TABLE.len());
+    assert!(TABLE.iter().all(|row| crate::message::finding::Rule::from_id(row.id).is_none()));
+}
+
+#[test]
+fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
+    let claim = text(PVC, "");
+    let kept = text(PVC, "  annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}");
+    let removed = |text: &str, by: [Option<&Target>; 2]| of(text, "", by).remove(0);
+    let prunes = target("a", "path: ., prune: true");
+    let keeps = target("a", "path: ., prune: false");
+    let by_hand = target("a", "source: {repoURL: x, path: .}");
+    let automated = target("a", "source: {repoURL: x, path: .}, syncPolicy: {automated: {prune: true}}");
+    for (old, new, expected) in [
+        (&prunes, &prunes, "deleted: the target prunes"),
+        (&keeps, &keeps, "orphaned: the target does not prune"),
+        (&by_hand, &by_hand, UNKNOWN),
+        (&automated, &automated, "deleted: the target prunes"),
+    ] {
+        assert_eq!(removed(&claim, [Some(old), Some(new)]), format!("removed-pvc: {expected}"));
+    }
+    assert_eq!(removed(&kept, [Some(&prunes), Some(&prunes)]), "removed-pvc: orphaned, as it says itself");
+    // What it says now counts.
+    let both = of(&claim, "", [Some(&keeps), Some(&prunes)]);
+    let expected = ["prune-switched: on: what is removed is deleted", "removed-pvc: deleted: the target prunes"];
+    assert_eq!(both, expected);
+    assert_eq!(removed(&claim, [Some(&prunes), None]), "removed-pvc: deleted or orphaned, as the target goes, too");
+    // What makes objects anew.
+    let forces = target("a", "path: ., force: true");
+    let (old, new) = (text(SET, "spec: {serviceName: a}"), text(SET, "spec: {serviceName: b}"));
+    let found = of(&old, &new, [Some(&forces), Some(&forces)]);
+    assert_eq!(found, ["immutable-field: spec.serviceName: deleted and made anew"]);
+}
+
+#[test]
+fn what_deploys_it_is_looked_at_with_what_it_deploys() {
+    let (old, new) = (text("v1 ConfigMap", "data: {a: b}"), text("v1 ConfigMap", "data: {a: c}"));
+    let suspended = target("a", "path: ., suspend: true");
+    let found = of(&old, &new, [Some(&suspended), Some(&suspended)]);
+    assert_eq!(found, ["below-suspended: 1 object changes"]);
+    let runs = target("a", "path: .");
+    assert_eq!(of(&old, &old, [Some(&suspended), Some(&suspended)]), [""; 0]);
+    assert_eq!(of(&old, &old, [Some(&suspended), Some(&runs)]), ["resumed: `suspend` is off"]);
+    // It is an object among those that differ, unless another build shows it.
+    let objects = |text: [&str; 2]| objects(text[0].as_bytes(), text[1].as_bytes());
+    let yaml = |target: &Target| serde_yaml::to_string(&serde_json::from_str::<Value>(&target.said).unwrap()).unwrap();
+    let parent = objects([&yaml(&suspended), &yaml(&runs)]);
+    for (parent, shown) in [(Vec::new(), [0, 1]), (parent, [1, 0])] {
+        let child = Build { name: "a", target: [Some(&suspended), Some(&runs)], objects: Vec::new() };
+        let mut all = [Build { name: "parent", target: [None, None], objects: parent }, child];
+        let found = consequences(&mut all, &Needs::new());
+        assert_eq!(all.each_ref().map(|one| one.objects.len()), shown);
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), shown);
+    }
+}
+
+#[test]
+fn what_is_needed_or_comes_elsewhere_is_said() {
+    let (infra, apps) =
+        (target("infra", "path: ., prune: true"), target("apps", "path: ., dependsOn: [{name: infra}]"));
+    let mut needed = Needs::new();
+    needs(apps.said.as_bytes(), &mut needed);
+    let set = text(SET, "");
+    let objects = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes());
+    let found = |all: &mut [Build<'_>]| {
+        let found = consequences(all, &needed).into_iter().flatten();
+        found.map(|one| format!("{} {}", one.target, one.text)).collect::<Vec<_>>()
+    };
+    let gone = Build { name: "infra", target: [Some(&infra), None], objects: Vec::new() };
+    assert_eq!(found(&mut [gone]), ["infra something is removed that others depend on: needed by ns/apps"]);
+    let leaves = Build { name: "infra", target: [Some(&infra), Some(&infra)], objects: objects(&set, "") };
+    let comes = Build { name: "apps", target: [Some(&apps), Some(&apps)], objects: objects("", &set) };
+    let expected = [
+        "infra a StatefulSet is removed: the target prunes, so it is deleted, unless apps takes it over",
+        "infra an object leaves one target and comes in another: apps has it now",
+    ];
+    assert_eq!(found(&mut [leaves, comes]), expected);
+}
+
+#[test]
+fn hostile_objects_bring_about_nothing_worse() {
+    for rest in [
+        "spec: [1]",
+        "spec: {template: 3, replicas: -1}",
+        "rules: {a: b}",
+        "roleRef: [x]",
+        "metadata: []",
+        "spec: {containers: 5, volumes: x, selector: 1e999, clusterIP: {a: [b]}}",
+    ] {
+        for kind in [SET, PVC, JOB, ROLE, BINDING, FLUX, ARGO, RELEASE, "v1 Service", "v1 Pod"] {
+            let (version, name) = kind.split_once(' ').unwrap();
+            let text = format!("apiVersion: {version}\nkind: {name}\n{rest}\n");
+            for (old, new) in [("", &*text), (&*text, ""), (&*text, &*text), (&*text, &*format!("{text}x: y\n"))] {
+                of(old, new, [None, None]);
+            }
+        }
+    }
+}

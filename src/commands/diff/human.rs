@@ -1,0 +1,76 @@
+//! What people read of `diff`.
+
+use console::Style;
+
+use super::{Compared, Diff};
+use crate::build::consequences::Consequence;
+use crate::commands::messages::{NAMED, first, named};
+use crate::commands::output::Shown;
+use crate::message::redact::visible;
+
+/// Returns what differs: what names each build, what that brings about, and its objects.
+pub(super) fn text(diff: &Diff, shown: Shown) -> String {
+    let style = |style: Style| if shown.color { style.force_styling(true) } else { Style::new() };
+    let bold = style(Style::new().bold());
+    let consequence = |one: &Consequence, object: &str| {
+        let mark = style(Style::new().yellow().bold()).apply_to(format!("consequence[{}]:", one.id));
+        format!("{mark} {object}{}\n", visible(&one.text))
+    };
+    let mut out = String::new();
+    for group in diff.groups() {
+        let build = group[0];
+        out += &titles(&group, shown.verbose, |name| bold.apply_to(name).to_string());
+        build.unknown().iter().for_each(|line| out += &format!("  {line}\n"));
+        for one in build.consequences(None) {
+            let object = Some(&one.object).filter(|object| **object != build.name);
+            let object = object.map_or(String::new(), |object| format!("{}: ", visible(object)));
+            out += &format!("  {}", consequence(one, &object));
+        }
+        for object in &build.objects {
+            let (id, was) = (visible(&object.id), object.was.as_deref().map(visible));
+            let consequences: Vec<String> =
+                build.consequences(Some(&object.id)).map(|one| consequence(one, "")).collect();
+            if diff.is_short {
+                let was = was.map_or(String::new(), |was| format!(", was {was}"));
+                out += &format!("  {:<7} {id}{was}\n", object.change);
+                consequences.iter().for_each(|line| out += &format!("    {line}"));
+                continue;
+            }
+            let [before, after] = match object.change {
+                "added" => ["/dev/null", &id],
+                "removed" => [&*id, "/dev/null"],
+                _ => [was.as_deref().unwrap_or(&id), &id],
+            };
+            out += &consequences.concat();
+            out += &format!("{}\n{}\n", bold.apply_to(format!("--- {before}")), bold.apply_to(format!("+++ {after}")));
+            for line in object.diff.lines() {
+                let color = match line.as_bytes().first() {
+                    Some(b'+') => Style::new().green(),
+                    Some(b'-') => Style::new().red(),
+                    Some(b'@') => Style::new().cyan(),
+                    _ => Style::new(),
+                };
+                out += &format!("{}\n", style(color).apply_to(line));
+            }
+        }
+    }
+    out
+}
+
+/// Returns what names the builds of a group, a line each, and what built their objects.
+fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -> String {
+    let titles = group.iter().map(|one| {
+        let [name, why] = one.title();
+        format!("{}: {why}", bold(name))
+    });
+    let lines = first(titles, if verbose { usize::MAX } else { NAMED });
+    let by = built_by(group, verbose).map(|by| format!("  {}", visible(&by)));
+    lines.into_iter().chain(by).map(|line| line + "\n").collect()
+}
+
+/// Returns what built the objects of the targets in a group, once.
+pub(super) fn built_by(group: &[&Compared], verbose: bool) -> Option<String> {
+    let mut by: Vec<String> = group.iter().filter_map(|one| one.built_by.clone()).collect();
+    by.dedup();
+    (!by.is_empty()).then(|| format!("built by {}", named(&by, verbose)))
+}

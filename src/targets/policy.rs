@@ -1,0 +1,119 @@
+//! What an object of an engine says of what becomes of the objects that it deploys.
+
+use serde_yaml::Value;
+
+/// What becomes of what an object deploys.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// Whether what is no longer built is deleted; none where that is not known.
+    pub prunes: Option<bool>,
+    /// Whether what cannot be changed is deleted, and made anew.
+    pub forces: bool,
+    /// Whether nothing is deployed until it is resumed.
+    pub is_suspended: bool,
+    /// Whether a change is deployed without anybody who asks for it.
+    pub is_automatic: bool,
+    /// Where it is deployed: names of fields with their values.
+    pub destination: Vec<(&'static str, String)>,
+    /// The objects of its kind that have to be ready before, as `NAMESPACE/NAME`.
+    pub depends_on: Vec<String>,
+}
+
+const FLUX: &str = ".toolkit.fluxcd.io";
+const ARGO: &str = "argoproj.io";
+
+/// Returns what is at these keys.
+pub(crate) fn at<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {
+    keys.split('.').try_fold(value, |value, key| value.get(key))
+}
+
+/// Returns the text at these keys; empty where there is none.
+pub(crate) fn text<'a>(value: &'a Value, keys: &str) -> &'a str {
+    at(value, keys).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn is_true(value: &Value, keys: &str) -> bool {
+    at(value, keys).and_then(Value::as_bool) == Some(true)
+}
+
+/// Returns the group of an object.
+pub(crate) fn group(object: &Value) -> &str {
+    text(object, "apiVersion").rsplit_once('/').map_or("", |(group, _)| group)
+}
+
+impl Policy {
+    /// Reads an object of an engine; none for any other one.
+    pub(crate) fn of(object: &Value) -> Option<Policy> {
+        match (group(object), text(object, "kind")) {
+            (ARGO, "Application") => Some(Policy::argo(object)),
+            (group, kind) if group.ends_with(FLUX) => Some(Policy::flux(object, kind)),
+            _ => None,
+        }
+    }
+
+    fn flux(object: &Value, kind: &str) -> Policy {
+        let namespace = text(object, "metadata.namespace");
+        let depends_on = at(object, "spec.dependsOn").and_then(Value::as_sequence).into_iter().flatten();
+        let name = |one: &Value| {
+            let own = Some(text(one, "namespace")).filter(|own| !own.is_empty());
+            format!("{}/{}", own.unwrap_or(namespace), text(one, "name"))
+        };
+        let is_kustomization = kind == "Kustomization";
+        let fields = ["targetNamespace", "kubeConfig.secretRef.name", "kubeConfig.configMapRef.name"];
+        let destination = fields.map(|field| (field, text(object, &format!("spec.{field}")).to_owned()));
+        Policy {
+            prunes: is_kustomization.then(|| is_true(object, "spec.prune")),
+            forces: is_kustomization && is_true(object, "spec.force"),
+            is_suspended: is_true(object, "spec.suspend"),
+            is_automatic: true,
+            destination: destination.into(),
+            depends_on: depends_on.map(name).collect(),
+        }
+    }
+
+    fn argo(object: &Value) -> Policy {
+        let automated = at(object, "spec.syncPolicy.automated").filter(|one| !one.is_null());
+        let automated = automated.filter(|one| one.get("enabled").and_then(Value::as_bool) != Some(false));
+        let options = at(object, "spec.syncPolicy.syncOptions").and_then(Value::as_sequence).into_iter().flatten();
+        let mut options = options.filter_map(Value::as_str);
+        let of = |field: &str| text(object, &format!("spec.destination.{field}"));
+        let cluster = match (of("server"), of("name")) {
+            ("", "in-cluster") => "https://kubernetes.default.svc",
+            ("", name) => name,
+            (server, _) => server,
+        };
+        Policy {
+            prunes: automated.map(|one| is_true(one, "prune")),
+            forces: options.any(|one| FORCING.contains(&one)),
+            is_automatic: automated.is_some(),
+            destination: vec![("cluster", cluster.to_owned()), ("namespace", of("namespace").to_owned())],
+            ..Policy::default()
+        }
+    }
+}
+
+/// The options of Argo CD that make an object anew.
+const FORCING: [&str; 2] = ["Replace=true", "Force=true"];
+
+fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
+    let annotations = at(object, "metadata.annotations");
+    annotations.and_then(|all| all.get(name)).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn options(object: &Value) -> impl Iterator<Item = &str> {
+    annotation(object, "argocd.argoproj.io/sync-options").split(',').map(str::trim)
+}
+
+/// Returns whether an object says that it is not pruned.
+pub(crate) fn stays(object: &Value) -> bool {
+    annotation(object, "kustomize.toolkit.fluxcd.io/prune") == "disabled"
+        || options(object).any(|one| one == "Prune=false")
+}
+
+/// Returns whether an object says that it is made anew where it cannot be changed, as a hook is.
+pub(crate) fn is_replaced(object: &Value) -> bool {
+    const HOOKS: [&str; 2] = ["argocd.argoproj.io/hook", "helm.sh/hook"];
+    annotation(object, "kustomize.toolkit.fluxcd.io/force") == "enabled"
+        || options(object).any(|one| FORCING.contains(&one))
+        || HOOKS.iter().any(|name| !annotation(object, name).is_empty())
+}
