@@ -5,7 +5,7 @@
 //! of rules is made from what the program knows. A link is the path from its source to another source, and is printed as
 //! its text.
 
-use crate::build::consequences::{Row, TABLE};
+use crate::build::consequences::{PAGE, TABLE};
 use crate::commands;
 use crate::message::finding::Rule;
 
@@ -81,20 +81,16 @@ pub(crate) fn rule(rule: Rule) -> String {
 
 /// Returns what to know about a consequence of a change, as Markdown; nothing where there is none of this id.
 pub(crate) fn consequence(id: &str) -> String {
-    let page = |Row { id, group, about, .. }: &Row| {
-        format!("# {id}: {about}\n\nA consequence of a change ({group}).\n\n{CONSEQUENCES}\n")
-    };
-    TABLE.iter().find(|row| row.id == id).map_or(String::new(), page)
+    let Some(row) = TABLE.iter().find(|row| row.id == id) else { return String::new() };
+    let (group, about) = row.described();
+    let (_, page) = PAGE.split_once("\n\n").unwrap_or_default();
+    format!("# {id}: {about}\n\nA consequence of a change ({group}).\n\n{page}\n")
 }
-
-/// What all consequences have in common.
-const CONSEQUENCES: &str = include_str!("../build/consequences.md");
 
 /// Returns the lists of rules and of consequences, as Markdown.
 pub(crate) fn ids() -> String {
-    let row = |Row { id, group, about, .. }: &Row| format!("- `{id}` ({group}): {about}\n");
-    let consequences: String = TABLE.iter().map(row).collect();
-    format!("# Rules\n\n{}\n# Consequences of a change\n\n{consequences}", rules())
+    let (consequences, _) = PAGE.split_once("\n\n").unwrap_or_default();
+    format!("# Rules\n\n{}\n# Consequences of a change\n\n{consequences}\n", rules())
 }
 
 /// Returns a text as it is printed: with the parts that are marked, without what only the sources can follow.

@@ -32,13 +32,33 @@ pub(crate) fn text<'a>(value: &'a Value, keys: &str) -> &'a str {
     at(value, keys).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn is_true(value: &Value, keys: &str) -> bool {
+pub(crate) fn is_true(value: &Value, keys: &str) -> bool {
     at(value, keys).and_then(Value::as_bool) == Some(true)
 }
 
-/// Returns the group of an object.
-pub(crate) fn group(object: &Value) -> &str {
+/// Returns the items of the list at these keys.
+pub(crate) fn items<'a>(value: &'a Value, keys: &str) -> impl Iterator<Item = &'a Value> {
+    at(value, keys).and_then(Value::as_sequence).into_iter().flatten()
+}
+
+fn group(object: &Value) -> &str {
     text(object, "apiVersion").rsplit_once('/').map_or("", |(group, _)| group)
+}
+
+/// Returns whether an object is of this kind: `GROUP/KIND`.
+pub(crate) fn is_kind(object: &Value, kind: &str) -> bool {
+    kind.split_once('/') == Some((group(object), text(object, "kind")))
+}
+
+/// Returns `NAMESPACE/NAME` of an object.
+pub(crate) fn full_name(object: &Value) -> String {
+    full_name_at(object, "metadata.")
+}
+
+/// Returns `NAMESPACE/NAME`, whose keys begin with `below`.
+pub(crate) fn full_name_at(value: &Value, below: &str) -> String {
+    let [namespace, name] = ["namespace", "name"].map(|key| text(value, &format!("{below}{key}")));
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
 impl Policy {
@@ -53,7 +73,7 @@ impl Policy {
 
     fn flux(object: &Value, kind: &str) -> Policy {
         let namespace = text(object, "metadata.namespace");
-        let depends_on = at(object, "spec.dependsOn").and_then(Value::as_sequence).into_iter().flatten();
+        let depends_on = items(object, "spec.dependsOn");
         let name = |one: &Value| {
             let own = Some(text(one, "namespace")).filter(|own| !own.is_empty());
             format!("{}/{}", own.unwrap_or(namespace), text(one, "name"))
@@ -74,8 +94,7 @@ impl Policy {
     fn argo(object: &Value) -> Policy {
         let automated = at(object, "spec.syncPolicy.automated").filter(|one| !one.is_null());
         let automated = automated.filter(|one| one.get("enabled").and_then(Value::as_bool) != Some(false));
-        let options = at(object, "spec.syncPolicy.syncOptions").and_then(Value::as_sequence).into_iter().flatten();
-        let mut options = options.filter_map(Value::as_str);
+        let mut options = items(object, "spec.syncPolicy.syncOptions").filter_map(Value::as_str);
         let of = |field: &str| text(object, &format!("spec.destination.{field}"));
         let cluster = match (of("server"), of("name")) {
             ("", "in-cluster") => "https://kubernetes.default.svc",

@@ -273,8 +273,8 @@ fn what_deploys_it_is_compared_too() {
     let output = work.run_unchanged(&["diff", "HEAD", "--stat"]);
     let stat = &output.success().stdout;
     for expected in [
-        "Flux Kustomization web (clusters/all.yaml:1): clusters/all.yaml\n  changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n    consequence[suspended]: nothing more is deployed by itself: `suspend` is on\n    consequence[prune-switched]: pruning is switched: off: what is removed stays\n",
-        "  changed argoproj.io/v1alpha1 Application dev\n    consequence[destination-moved]: it is deployed to another place: namespace `dev` -> `stage`\n",
+        "Flux Kustomization web (clusters/all.yaml:1): clusters/all.yaml\n  changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n    consequence[suspended]: nothing more is deployed by itself: `suspend: true`\n    consequence[prune-switched]: pruning is switched: off: what is removed stays\n",
+        "  changed argoproj.io/v1alpha1 Application dev\n    consequence[destination-moved]: it is deployed to another place: namespace `stage`\n",
         "Fleet (bundle/fleet.yaml:1): ",
     ] {
         assert!(stat.contains(expected), "{expected}{stat}");

@@ -1,0 +1,146 @@
+//! What an object is or has, of all that a reviewer must know: each a list of texts, of which those count that are new.
+
+use std::collections::BTreeMap;
+
+use serde_yaml::Value;
+
+use crate::targets::policy::{Policy, at, full_name_at, is_kind, is_true, items, text};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// Returns the pod that an object is, or makes.
+fn pod(object: &Value) -> &Value {
+    let all = ["spec.jobTemplate.spec.template.spec", "spec.template.spec", "spec"];
+    let mut pods = all.iter().filter_map(|keys| at(object, keys));
+    pods.find(|pod| pod.get("containers").is_some()).unwrap_or(&Value::Null)
+}
+
+fn containers(object: &Value) -> impl Iterator<Item = &Value> {
+    let pod = pod(object);
+    items(pod, "initContainers").chain(items(pod, "containers"))
+}
+
+pub(super) fn privileged(object: &Value) -> Vec<String> {
+    let all = containers(object).filter(|one| is_true(one, "securityContext.privileged"));
+    all.map(|one| format!("`{}`", text(one, "name"))).collect()
+}
+
+pub(super) fn host_paths(object: &Value) -> Vec<String> {
+    let volumes = items(pod(object), "volumes").map(|one| text(one, "hostPath.path"));
+    let own = Some(object).filter(|one| is_kind(one, "/PersistentVolume"));
+    let all = volumes.chain(own.map(|one| text(one, "spec.hostPath.path")));
+    all.filter(|path| !path.is_empty()).map(|path| format!("`{path}`")).collect()
+}
+
+pub(super) fn host_namespaces(object: &Value) -> Vec<String> {
+    let mut all = vec!["hostNetwork", "hostPID", "hostIPC"];
+    all.retain(|field| is_true(pod(object), field));
+    all.into_iter().map(|field| format!("`{field}`")).collect()
+}
+
+pub(super) fn bindings(object: &Value) -> Vec<String> {
+    if !is_kind(object, &format!("{RBAC}/ClusterRoleBinding")) {
+        return Vec::new();
+    }
+    let subject = |one| format!("{} {}", text(one, "kind"), full_name_at(one, ""));
+    let subjects: Vec<String> = items(object, "subjects").map(subject).collect();
+    vec![format!("{} for {}", text(object, "roleRef.name"), subjects.join(", "))]
+}
+
+/// Returns the rules of a role that allow anything of some sort.
+pub(super) fn wildcards(object: &Value) -> Vec<String> {
+    const FIELDS: [&str; 4] = ["verbs", "resources", "nonResourceURLs", "apiGroups"];
+    if !["Role", "ClusterRole"].iter().any(|kind| is_kind(object, &format!("{RBAC}/{kind}"))) {
+        return Vec::new();
+    }
+    let rule = |rule| {
+        let texts = |field| items(rule, field).filter_map(Value::as_str).collect::<Vec<_>>();
+        let all = FIELDS.map(|field| (field, texts(field)));
+        let is_wild = all.iter().any(|(_, texts)| texts.contains(&"*"));
+        let all = all.iter().filter(|(_, texts)| !texts.is_empty());
+        let all: Vec<_> = all.map(|(field, texts)| format!("{field} {}", texts.join(", "))).collect();
+        is_wild.then(|| all.join("; "))
+    };
+    items(object, "rules").filter_map(rule).collect()
+}
+
+pub(super) fn no_replicas(object: &Value) -> Vec<String> {
+    const KINDS: [&str; 4] = ["apps/Deployment", "apps/StatefulSet", "apps/ReplicaSet", "/ReplicationController"];
+    let is_it = KINDS.iter().any(|kind| is_kind(object, kind));
+    let is_none = at(object, "spec.replicas").and_then(Value::as_u64) == Some(0);
+    if is_it && is_none { vec!["`replicas: 0`".to_owned()] } else { Vec::new() }
+}
+
+/// Returns why what an object of an engine deploys waits.
+pub(super) fn waits(object: &Value) -> Vec<String> {
+    let policy = Policy::of(object);
+    let is_suspended = policy.as_ref().is_some_and(|one| one.is_suspended);
+    let is_manual = policy.is_some_and(|one| !one.is_automatic);
+    let all = [(is_suspended, "`suspend: true`"), (is_manual, "manual sync")];
+    all.iter().filter(|(is_it, _)| *is_it).map(|(_, what)| (*what).to_owned()).collect()
+}
+
+pub(super) fn prunes(object: &Value) -> Vec<String> {
+    let what = match Policy::of(object).and_then(|policy| policy.prunes) {
+        Some(true) => "on: what is removed is deleted",
+        Some(false) => "off: what is removed stays",
+        None => return Vec::new(),
+    };
+    vec![what.to_owned()]
+}
+
+pub(super) fn destinations(object: &Value) -> Vec<String> {
+    let all = Policy::of(object).map_or(Vec::new(), |policy| policy.destination);
+    let shown = |(field, value): (&str, String)| match value.as_str() {
+        "" => format!("{field} none"),
+        value => format!("{field} `{value}`"),
+    };
+    all.into_iter().map(shown).collect()
+}
+
+/// Returns of what the first number of the version changes.
+pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
+    let old = versions(old);
+    let mut moves = Vec::new();
+    for (what, new) in versions(new) {
+        if let Some(old) = old.get(&what)
+            && let (Some(was), Some(is)) = (first_number(old), first_number(&new))
+            && was != is
+        {
+            moves.push(format!("{} {old} -> {new}", what.1));
+        }
+    }
+    (!moves.is_empty()).then(|| moves.join(", "))
+}
+
+/// Returns the versions of what an object runs, or takes: of images for each container, and of charts.
+fn versions(object: &Value) -> BTreeMap<(&str, String), String> {
+    let mut all = BTreeMap::new();
+    for container in containers(object) {
+        let image = text(container, "image").split('@').next().unwrap_or_default();
+        if let Some((image, tag)) = image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
+            all.insert((text(container, "name"), format!("image {image}")), tag.to_owned());
+        }
+    }
+    let label = at(object, "metadata.labels").and_then(|labels| labels.get("helm.sh/chart"));
+    let label = label.and_then(Value::as_str).unwrap_or_default();
+    let mut ends = label.match_indices('-').map(|(end, _)| (&label[..end], &label[end + 1..]));
+    let label = ends.find(|(_, version)| version.contains('.') && first_number(version).is_some());
+    let release = at(object, "spec.chart.spec").map(|one| (text(one, "chart"), text(one, "version")));
+    let sources = at(object, "spec.source").into_iter().chain(items(object, "spec.sources"));
+    let sources = sources.map(|one| (text(one, "chart"), text(one, "targetRevision")));
+    for (chart, version) in label.into_iter().chain(release).chain(sources) {
+        all.insert(("", format!("chart {chart}")), version.to_owned());
+    }
+    all
+}
+
+/// Returns the first number of a version; none of a date, or of what is none.
+fn first_number(version: &str) -> Option<u64> {
+    const DATES: u64 = 1000;
+    let digits = version.strip_prefix('v').unwrap_or(version);
+    let rest = digits.trim_start_matches(|one: char| one.is_ascii_digit());
+    let is_version = rest.is_empty() || rest.starts_with(['.', '-', '+']);
+    let number = digits[..digits.len() - rest.len()].parse().ok()?;
+    (is_version && number < DATES).then_some(number)
+}

@@ -1,0 +1,124 @@
+//! Fields that the API server does not let anybody change.
+
+use serde_yaml::{Mapping, Value};
+
+use crate::targets::policy::{at, is_kind, text};
+
+/// Kinds with fields that cannot be changed: `?` where the cluster may fill it in, `=` what one is that is not there.
+const FIELDS: &str = "
+    apps/Deployment spec.selector
+    apps/DaemonSet spec.selector
+    apps/ReplicaSet spec.selector
+    apps/StatefulSet spec.selector spec.serviceName spec.podManagementPolicy=OrderedReady spec.volumeClaimTemplates
+    batch/Job spec.selector? spec.template?
+    /PersistentVolumeClaim spec.accessModes spec.selector spec.storageClassName? spec.volumeName?
+    /PersistentVolumeClaim spec.volumeMode=Filesystem spec.dataSource? spec.dataSourceRef?
+    rbac.authorization.k8s.io/RoleBinding roleRef?
+    rbac.authorization.k8s.io/ClusterRoleBinding roleRef?
+    /Service spec.clusterIP?";
+
+/// Returns the fields that surely change, and cannot be changed.
+pub(super) fn changed(old: &Value, new: &Value) -> Option<String> {
+    // The cluster takes the address of such a Service away.
+    if [old, new].iter().any(|one| text(one, "spec.type") == "ExternalName") {
+        return None;
+    }
+    let mut all = Vec::new();
+    for line in FIELDS.lines() {
+        let mut words = line.split_whitespace();
+        if words.next().is_some_and(|kind| is_kind(old, kind)) {
+            all.extend(words.filter_map(|field| change(old, new, field)));
+        }
+    }
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// Returns a field, if it surely changes.
+fn change<'a>(old: &Value, new: &Value, field: &'a str) -> Option<&'a str> {
+    let (name, absent) = field.split_once(['=', '?']).unwrap_or((field, ""));
+    let is_filled_in = field.ends_with('?');
+    let there = |object| at(object, name).filter(|one| !is_empty(one));
+    let is_other = match (there(old), there(new)) {
+        (Some(old), Some(new)) => differs(old, new),
+        (one, other) => {
+            let is_other = |one: &Value| one.as_str().is_none_or(|text| text != absent);
+            !is_filled_in && one.or(other).is_some_and(is_other)
+        }
+    };
+    is_other.then_some(name)
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Sequence(items) => items.is_empty(),
+        Value::Mapping(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns whether two values are surely not the same to the API server, which fills in what is not there: but for lists,
+/// and labels.
+fn differs(old: &Value, new: &Value) -> bool {
+    const WHOLE: [&str; 3] = ["labels", "matchLabels", "nodeSelector"];
+    let of_mappings = |old: &Mapping, new: &Mapping, key: &Value| {
+        let both = [old, new].map(|one| one.get(key).filter(|one| !is_empty(one)));
+        let is_whole = key.as_str().is_some_and(|key| WHOLE.contains(&key));
+        match both {
+            [Some(old), Some(new)] if !is_whole => differs(old, new),
+            [Some(Value::Sequence(_)), None] | [None, Some(Value::Sequence(_))] => true,
+            [Some(one @ Value::Mapping(_)), None] | [None, Some(one @ Value::Mapping(_))] => {
+                is_whole || differs(one, &Value::Mapping(Mapping::new()))
+            }
+            [old, new] => is_whole && old != new,
+        }
+    };
+    match (old, new) {
+        (Value::Mapping(old), Value::Mapping(new)) => {
+            old.keys().chain(new.keys()).any(|key| of_mappings(old, new, key))
+        }
+        (Value::Sequence(old), Value::Sequence(new)) => {
+            old.len() != new.len() || old.iter().zip(new).any(|(old, new)| differs(old, new))
+        }
+        _ => {
+            let [old, new] = [old, new].map(scalar);
+            old != new && quantity(&old).zip(quantity(&new)).is_none_or(|(old, new)| old != new)
+        }
+    }
+}
+
+/// Returns a scalar as a text; anything else as no scalar is.
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => number.to_string(),
+        _ => format!("{value:?}"),
+    }
+}
+
+/// Returns how much less a claim asks for.
+pub(super) fn smaller(old: &Value, new: &Value) -> Option<String> {
+    let claim = Some(old).filter(|old| is_kind(old, "/PersistentVolumeClaim"))?;
+    let asked = |one| at(one, "spec.resources.requests.storage").map(scalar);
+    let (old, new) = (asked(claim)?, asked(new)?);
+    (quantity(&new)? < quantity(&old)?).then(|| format!("{old} -> {new}"))
+}
+
+/// Reads a quantity of Kubernetes, as `10Gi`.
+fn quantity(text: &str) -> Option<f64> {
+    let end = text.trim_end_matches(|one: char| one.is_ascii_alphabetic()).len();
+    let (number, unit) = text.split_at(end);
+    let (unit, base) = match unit.strip_suffix('i') {
+        Some(unit) => (unit, 1024_f64),
+        None => (unit, 1000.0),
+    };
+    let power = match unit {
+        "" => 0,
+        "m" => -1,
+        "k" | "K" => 1,
+        unit => i32::try_from("MGTPE".find(unit)?).ok()? + 2,
+    };
+    Some(number.parse::<f64>().ok()? * base.powi(power))
+}
