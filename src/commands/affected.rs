@@ -1,12 +1,12 @@
 //! `affected`: what a change touches. `schema.json` describes each field of the JSON.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::messages::counted;
+use super::messages::{counted, named};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::targets::deployed;
 use crate::config::Config;
@@ -17,7 +17,7 @@ use crate::message::redact::visible;
 use crate::record::history::trees;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{self, Affected, Cause, Status};
-use crate::targets::{Target, Unread};
+use crate::targets::{Changer, Target, Unread};
 use crate::tree::git::GitTree;
 use crate::tree::{SharedTree, Tree, path};
 use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
@@ -118,14 +118,19 @@ impl Outcome for Touched {
     }
 }
 
-/// Returns what is not known of targets, in lines.
+/// Returns what is not known of targets, in lines: those for which one reason holds are one.
 pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread]) -> String {
-    let mut text = String::new();
+    let mut changed: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
     for target in unbuilt {
-        let Some(changer) = &target.changed_by else { continue };
-        let by = visible(&target.by());
-        text += &format!("{by}: compared as written: {} may change it\n", visible(&changer.name));
-        if let Some(why) = &changer.not_built {
+        if let Some(Changer { name, not_built }) = &target.changed_by {
+            changed.entry((name, not_built.as_deref())).or_default().push(target.title());
+        }
+    }
+    let mut text = String::new();
+    for ((changer, not_built), targets) in changed {
+        let (targets, changer) = (visible(&named(&targets, false)), visible(changer));
+        text += &format!("{targets}: compared as written: {changer} may change it\n");
+        if let Some(why) = not_built {
             text += &format!("  not built: {}\n", visible(why));
         }
     }

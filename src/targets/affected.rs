@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
-use crate::graph::inputs::{self, RootInputs};
+use crate::graph::inputs::{self, Input, RootInputs};
 use crate::graph::{Explored, FileId, Graph, RootId, reach};
 use crate::message::failure::Result;
 use crate::reference::Upstream;
@@ -110,11 +110,18 @@ pub(crate) fn affected(
     let causes = Causes::of(graph, changes, &hidden)?;
     let is_shown = |root: &RootId| directories.contains(&graph.roots[*root].directory);
     let shown = hidden.iter().filter(|(root, _)| is_shown(root)).map(|(_, unread)| unread);
+    // A template that nothing deploys says nothing, unless the change is in it.
+    let mut unread: Vec<Unread> = targets.unread_objects(graph).chain(shown).cloned().collect();
+    for one in &targets.unread {
+        if !unread.contains(one) && changes.first_of(&[Input::At(one.file.clone())])?.is_some() {
+            unread.push(one.clone());
+        }
+    }
     let mut affected = Affected {
         targets: causes.targets(config, &was.1, targets)?,
         targets_total: targets.targets.len(),
         unbuilt: targets.targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
-        unread: targets.unread.iter().chain(shown).cloned().collect(),
+        unread,
         directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()
     };

@@ -529,6 +529,22 @@ fn what_is_gone_counts_where_something_deployed_it_alone() {
 }
 
 #[test]
+fn a_template_that_nothing_deploys_is_named_if_it_changes() {
+    let template =
+        |text: &str| format!("kind: Kustomization\napiVersion: kustomize.toolkit.fluxcd.io/v1\n{{{{ {text}\n");
+    let with = |chart: &str, map: &str| {
+        world(&[("a/Chart.yaml", "name: a\n"), ("a/templates/x.yaml", &template(chart)), ("b/map.yaml", map)])
+    };
+    let unread = |old: &World, new: &World| compared(old, new).unread.len();
+    let old = with("a", MAP);
+    assert_eq!(unread(&old, &with("a", "")), 0);
+    assert_eq!(unread(&old, &with("b", MAP)), 1);
+    // What may be deployed as it is is named in any case.
+    let bad = world(&[("x.yaml", &template("a"))]);
+    assert_eq!(unread(&bad, &bad), 1);
+}
+
+#[test]
 fn what_is_not_read_whole_is_said_and_counts_with_all_of_its_directory() {
     for (text, is_hidden) in
         [("resources: !!seq [map.yaml]\n", true), ("resources: [map.yaml\n", true), ("resources: [x.yaml]\n", false)]

@@ -214,7 +214,7 @@ fn a_path_that_an_overlay_gives_is_followed() {
     let output = repo.run_unchanged(&["affected", since[0]]);
     output
         .success()
-        .stderr_has("Argo CD Application web (apps/web.yaml:1): compared as written: clusters/dev/kustomization.yaml may change it\n  not built: clusters/dev/kustomization.yaml: it reaches https://example.com/acme/x?ref=v1: tag, not locked\n");
+        .stderr_has("Argo CD Application web (apps/web.yaml:1), Argo CD Application x (apps/x.yaml:1): compared as written: clusters/dev/kustomization.yaml may change it\n  not built: clusters/dev/kustomization.yaml: it reaches https://example.com/acme/x?ref=v1: tag, not locked\n");
     let output = repo.run_unchanged(&["affected", since[0], "--format", "json"]);
     let json = report(&output.success().stdout);
     let unbuilt = json["unbuilt"].as_array().unwrap();
