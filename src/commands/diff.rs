@@ -203,23 +203,8 @@ impl Diff {
             Written::of(old, before, &mut was, with.kustomize.as_deref(), &with.build_arg)?,
             Written::of(new, after, &mut is, with.kustomize.as_deref(), &with.build_arg)?,
         ];
-        let built = Progress::new("building", quiet).each(processors(), &names, String::clone, |number, _| {
-            match written.each_ref().map(|side| side.build(number)) {
-                [Ok(before), Ok(after)] => {
-                    let (objects, mut needed) = (compare::changes(&before, &after), Needs::new());
-                    if objects.iter().any(|one| one.change == "removed") {
-                        needs(&after, &mut needed);
-                    }
-                    (objects, needed, [Vec::new(), Vec::new()])
-                }
-                failed => {
-                    let mut failed = failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0));
-                    // Nothing adds to the lock of a commit.
-                    failed[0].iter_mut().filter(|one| is_unlocked(one)).for_each(|one| one.hints.clear());
-                    (Vec::new(), Needs::new(), failed)
-                }
-            }
-        });
+        let built = Progress::new("building", quiet)
+            .each(processors(), &names, String::clone, |number, _| built(&written, number));
         let sources = chosen.iter().filter_map(|choice| match &choice.cause {
             Cause::Remote(source) => Some(source.clone()),
             Cause::Path(_) => None,
@@ -252,7 +237,8 @@ impl Diff {
         });
         let all = all.filter(|one| !one.objects.is_empty() || !one.consequences.is_empty() || one.is_unknown());
         let all = renamed(all.collect()).into_iter();
-        let (uncompared, builds): (Vec<_>, Vec<_>) = all.partition(|one| old.lock.is_none() && one.is_unlocked());
+        let is_uncompared = |one: &Compared| old.lock.is_none() && one.is_unlocked() && one.objects.is_empty();
+        let (uncompared, builds): (Vec<_>, Vec<_>) = all.partition(is_uncompared);
         let uncompared = uncompared.into_iter().map(|one| one.name).collect();
         let consequences = builds.iter().flat_map(|one: &Compared| one.consequences.clone()).collect();
         Ok(Diff { affected, builds, consequences, unbuilt, unread, now_remote, uncompared, ..Diff::default() })
@@ -325,6 +311,25 @@ impl Diff {
         let base = short(&self.since);
         let what = format!("{base} has no lock: what is remote there was not compared: {names}");
         (!self.uncompared.is_empty()).then_some(what)
+    }
+}
+
+/// Builds one of what is written for both sides: how the objects differ, what those that stay need, and what failed.
+fn built(written: &[Written; 2], number: usize) -> (Vec<ObjectChange>, Needs, [Vec<Failure>; 2]) {
+    match written.each_ref().map(|side| side.build(number)) {
+        [Ok(before), Ok(after)] => {
+            let (objects, mut needed) = (compare::changes(&before, &after), Needs::new());
+            if objects.iter().any(|one| one.change == "removed") {
+                needs(&after, &mut needed);
+            }
+            (objects, needed, [Vec::new(), Vec::new()])
+        }
+        failed => {
+            let mut failed = failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0));
+            // Nothing adds to the lock of a commit.
+            failed[0].iter_mut().filter(|one| is_unlocked(one)).for_each(|one| one.hints.clear());
+            (Vec::new(), Needs::new(), failed)
+        }
     }
 }
 

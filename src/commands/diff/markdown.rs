@@ -66,7 +66,10 @@ fn consequence(one: &Consequence) -> String {
 
 /// Returns what names the builds of a group and why they differ, or were not built.
 fn head(group: &[&Compared]) -> String {
-    let counted = counted(group[0].objects.len(), "object");
+    let counted = match group[0].objects.len() {
+        0 => String::new(),
+        count => format!(" ({})", counted(count, "object")),
+    };
     let unknown = group[0].unknown().into_iter().chain(built_by(group, false));
     let unknown: String = unknown.map(|line| format!("<p>{}</p>\n\n", code(&line))).collect();
     let title = |one: &&Compared| {
@@ -74,7 +77,7 @@ fn head(group: &[&Compared]) -> String {
         format!("{}: {}", code(&name), code(&why))
     };
     let titles = first(group.iter().map(title), NAMED).join("<br>");
-    inert(&format!("<details><summary>{titles} ({counted})</summary>\n\n{unknown}"))
+    inert(&format!("<details><summary>{titles}{counted}</summary>\n\n{unknown}"))
 }
 
 fn object(object: &ObjectChange, is_short: bool) -> String {

@@ -187,6 +187,23 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
 }
 
 #[test]
+fn what_deploys_it_is_compared_where_the_base_has_no_lock() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    world.commit(&[
+        ("web/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=main']\n"),
+        ("clusters/web.yaml", &flux("web", "./web", "  prune: true\n")),
+    ]);
+    let work = &world.work;
+    work.write("clusters/web.yaml", flux("web", "./web", "  prune: false\n"));
+    work.run(&["lock"]).success();
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has("not built as it was: ").stdout_has("\n-  prune: true\n+  prune: false\n");
+}
+
+#[test]
 fn a_target_is_compared_as_its_engine_builds_it() {
     let Some((_sandbox, work)) = overlays() else { return };
     let flux = |path: &str, patch: &str| {
