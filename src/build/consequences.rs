@@ -15,6 +15,7 @@ use serde::{Deserialize as _, Serialize};
 use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, key};
+use crate::message::redact::concealed;
 use crate::targets::Target;
 use crate::targets::policy::{self, Policy, full_name, is_kind, text};
 
@@ -187,7 +188,7 @@ impl Build<'_> {
         for (object, seen) in std::iter::once((self.name, itself)).chain(objects) {
             for row in TABLE {
                 let Some(what) = (row.of)(&seen) else { continue };
-                let text = format!("{}: {what}", row.described().1);
+                let text = concealed(&format!("{}: {what}", row.described().1));
                 // One chart is the label of many objects.
                 if row.id == "major-version" && all.iter().any(|one| one.text == text) {
                     continue;

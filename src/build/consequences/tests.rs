@@ -346,6 +346,14 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
 }
 
 #[test]
+fn no_secret_is_said() {
+    let at =
+        |server: &str| text(ARGO, &format!("spec: {{destination: {{server: 'https://me:{server}@h.example.com'}}}}"));
+    let found = of(&at("hunter1"), &at("hunter2"), [None, None]);
+    assert_eq!(found, ["destination-moved: cluster `https://…h.example.com`"]);
+}
+
+#[test]
 fn hostile_objects_bring_about_nothing_worse() {
     for rest in [
         "spec: [1]",
