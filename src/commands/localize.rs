@@ -281,15 +281,15 @@ impl<'a> Run<'a> {
     /// Plans, builds and delivers. None where the branch at the remote has moved meanwhile.
     fn localize(mut self) -> Result<Option<Localized>, Failures> {
         let how = self.request.how;
+        if let Some(unchanged) = self.unchanged()? {
+            return Ok(Some(unchanged));
+        }
+        let found = self.findings()?;
         let uncommitted = match &self.subject {
             Subject::InPlace(_) => self.workspace.uncommitted("")?,
             Subject::Local { directory, scope } => self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?,
             Subject::Remote { .. } => Vec::new(),
         };
-        if let Some(unchanged) = self.unchanged()? {
-            return Ok(Some(Localized { uncommitted, ..unchanged }));
-        }
-        let found = self.findings()?;
         if found.iter().any(Finding::fails) {
             let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
             let on = self.destination.branch();
@@ -351,6 +351,7 @@ impl<'a> Run<'a> {
             branch: Some(Branch::of(on, Delivered { commit, tree, ..Delivered::default() }, &Targets::default())),
             remotes: held.lock.remotes.clone(),
             left: held.lock.left.clone(),
+            uncommitted: self.workspace.uncommitted("")?,
             ..Localized::default()
         }))
     }

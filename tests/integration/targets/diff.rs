@@ -364,7 +364,7 @@ fn what_differs_alike_is_shown_once() {
     let long = "l".repeat(230);
     let object = |name: &str| flux(name, "./prod", "");
     let all: String = rings.iter().copied().chain([&*long]).map(object).collect();
-    let parent = "resources: [all.yaml]\npatches:\n- patch: '[{\"op\": \"add\", \"path\": \"/spec/timeout\", \"value\": \"1m\"}]'\n  target: {kind: Kustomization}\n";
+    let parent = "resources: [all.yaml]\npatches:\n- patch: '[{\"op\": \"add\", \"path\": \"/spec/images\", \"value\": []}]'\n  target: {kind: Kustomization}\n";
     work.commit_files(&[("clusters/all.yaml", &all), ("clusters/kustomization.yaml", parent)]);
     work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 2"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
