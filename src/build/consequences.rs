@@ -188,7 +188,7 @@ impl Build<'_> {
         for (object, seen) in std::iter::once((self.name, itself)).chain(objects) {
             for row in TABLE {
                 let Some(what) = (row.of)(&seen) else { continue };
-                let text = concealed(&format!("{}: {what}", row.described().1));
+                let text = concealed(&format!("{} ({what})", row.described().1));
                 // One chart is the label of many objects.
                 if row.id == "major-version" && all.iter().any(|one| one.text == text) {
                     continue;

@@ -3,7 +3,8 @@
 use clap::{Args, ValueHint};
 
 use super::localize::KustomizeArgs;
-use super::output::{Done, OutputArgs, Page, print};
+use super::messages::{NAMED, first, lines};
+use super::output::{Done, OutputArgs, Page, print, say};
 use super::{from_lock, targets};
 use crate::build::subject::{Subject, Written};
 use crate::kustomization::FILE_NAMES;
@@ -38,7 +39,7 @@ impl BuildArgs {
             Some(rev) => Workspace::of_rev(repository_offline()?, Some(rev))?,
             None => Workspace::of_working_tree(false)?,
         };
-        let subject = self.subject(&workspace)?;
+        let subject = self.subject(&workspace, output.quiet)?;
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
         let written = Written::of(
             &workspace,
@@ -52,7 +53,7 @@ impl BuildArgs {
     }
 
     /// Returns what is meant.
-    fn subject(&self, workspace: &Workspace) -> Result<Subject, Failures> {
+    fn subject(&self, workspace: &Workspace, quiet: bool) -> Result<Subject, Failures> {
         let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
         let (tree, text) = (&workspace.tree, self.what.as_deref().unwrap_or("."));
         let place = from_top(&repo, &**tree, text)?;
@@ -61,11 +62,21 @@ impl BuildArgs {
         let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
         let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
         let found = if root.is_some() && !is_name { Targets::default() } else { targets::find(&repo, tree)?.1 };
-        match (root, meant(&found, text, &place).as_slice()) {
-            (Some(root), []) => Ok(Subject::root(workspace, &root)),
-            (None, [target]) => Ok(Subject::deployed(workspace, target)?),
-            (None, []) => Err(unknown(&found.targets, text).into()),
-            (root, all) => Err(ambiguous(text, root.is_some(), all).into()),
+        let named: Vec<&Target> = found.targets.iter().filter(|target| is_meant(target, text)).collect();
+        let is_there = |target: &&Target| matches!(&target.place, Place::Here(here) if here.path == place);
+        let there: Vec<&Target> = found.targets.iter().filter(is_there).collect();
+        match (root, named.as_slice(), there.as_slice()) {
+            (Some(root), [], there) => {
+                let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target));
+                say(&lines(first(notes, NAMED)));
+                Ok(Subject::root(workspace, &root))
+            }
+            (None, [target], _) | (None, [], [target]) => Ok(Subject::deployed(workspace, target)?),
+            (None, [], []) => Err(unknown(&found.targets, text).into()),
+            (root, named, there) => {
+                let all = if named.is_empty() { there } else { named };
+                Err(ambiguous(text, root.is_some(), all).into())
+            }
         }
     }
 }
@@ -79,14 +90,9 @@ fn root_at(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
     })
 }
 
-/// Returns the targets that a text names, or else those that deploy a path.
-fn meant<'a>(found: &'a Targets, text: &str, place: &str) -> Vec<&'a Target> {
-    let named: Vec<&Target> = found.targets.iter().filter(|target| is_meant(target, text)).collect();
-    if !named.is_empty() {
-        return named;
-    }
-    let is_there = |target: &&Target| matches!(&target.place, Place::Here(here) if here.path == place);
-    found.targets.iter().filter(is_there).collect()
+/// Says how a directory is built as its engine does it.
+fn as_deployed(target: &Target) -> String {
+    format!("note: as {} builds it: {}", target.by(), command(BUILD, [typed(target)]))
 }
 
 /// Returns whether a text names a target: by the name of the object, with or without its namespace, or by its file and line.
@@ -110,9 +116,10 @@ pub(super) fn unknown(targets: &[Target], text: &str) -> Failure {
     }
 }
 
+const BUILD: &str = "git kustomize-localize build";
+
 fn ambiguous(text: &str, is_root: bool, all: &[&Target]) -> Failure {
-    const BUILD: &str = "git kustomize-localize build";
-    let mut failure = Failure::new(format!("`{}` names several things", shown(text)));
+    let mut failure = Failure::new(format!("`{}` is ambiguous", shown(text)));
     if is_root {
         failure = failure.hint(format!("the directory: {}", command(BUILD, [format!("./{text}")])));
     }

@@ -27,7 +27,10 @@ fn of(old: &str, new: &str, by: [Option<&Target>; 2]) -> Vec<String> {
     let objects = objects(old.as_bytes(), new.as_bytes());
     let mut all = [Build { name: "T", target: by, objects }];
     let found = consequences(&mut all, &Needs::new()).remove(0);
-    found.into_iter().map(|one| format!("{}: {}", one.id, one.text.split_once(": ").unwrap().1)).collect()
+    found
+        .into_iter()
+        .map(|one| format!("{}: {}", one.id, one.text.split_once(" (").unwrap().1.strip_suffix(')').unwrap()))
+        .collect()
 }
 
 const FLUX: &str = "kustomize.toolkit.fluxcd.io/v1 Kustomization";
@@ -335,12 +338,12 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
         found.map(|one| format!("{} {}", one.target, one.text)).collect::<Vec<_>>()
     };
     let gone = Build { name: "infra", target: [Some(&infra), None], objects: Vec::new() };
-    assert_eq!(found(&mut [gone]), ["infra something is removed that others depend on: needed by ns/apps"]);
+    assert_eq!(found(&mut [gone]), ["infra something is removed that others depend on (needed by ns/apps)"]);
     let leaves = Build { name: "infra", target: [Some(&infra), Some(&infra)], objects: objects(&set, "") };
     let comes = Build { name: "apps", target: [Some(&apps), Some(&apps)], objects: objects("", &set) };
     let expected = [
-        "infra a StatefulSet is removed: the target prunes, so it is deleted, unless apps takes it over",
-        "infra an object leaves one target and comes in another: apps has it now",
+        "infra a StatefulSet is removed (the target prunes, so it is deleted, unless apps takes it over)",
+        "infra an object moves to another target (apps has it now)",
     ];
     assert_eq!(found(&mut [leaves, comes]), expected);
 }

@@ -79,7 +79,7 @@ fn what_is_meant_is_named_or_asked_for() {
         .work
         .run_unchanged(&["build", "web"])
         .fails(2)
-        .stderr_has("`web` names several things")
+        .stderr_has("`web` is ambiguous")
         .stderr_has("the directory: git kustomize-localize build ./web\n")
         .stderr_has("Flux Kustomization web (clusters/all.yaml:8): git kustomize-localize build clusters/all.yaml:8\n");
     // Flux does not get to see what it leaves out.
@@ -89,6 +89,13 @@ fn what_is_meant_is_named_or_asked_for() {
     assert_eq!(world.work.run_unchanged(&["build", "flux-system/ignored"]).success().stdout, config_map("ignored"));
     world.commit(&[("ignored/.sourceignore", "map.yaml\n")]);
     world.work.run_unchanged(&["build", "flux-system/ignored"]).fails(2).stderr_has("map.yaml");
+    // A directory is built as it is, whoever deploys it.
+    let deep = object("deep", "./apps/deep");
+    let map = ("apps/deep/map.yaml", &*config_map("deep"));
+    world.commit(&[("clusters/deep.yaml", &deep), ("apps/deep/kustomization.yaml", root), map]);
+    let built = world.work.run_unchanged(&["build", "apps/deep"]);
+    assert_eq!(built.success().stdout, config_map("deep"));
+    built.stderr_has("note: as Flux Kustomization deep (clusters/deep.yaml:1) builds it: git kustomize-localize build clusters/deep.yaml:1\n");
     world.work.run_unchanged(&["build", "plian"]).fails(2).stderr_has("did you mean `plain`?");
     world.work.run_unchanged(&["build", "clusters"]).fails(2).stderr_has("list the targets: ");
     world.work.run_unchanged(&["build", "../x"]).fails(2).stderr_has("lies outside of the repository");

@@ -290,8 +290,8 @@ fn what_deploys_it_is_compared_too() {
     let output = work.run_unchanged(&["diff", "HEAD", "--stat"]);
     let stat = &output.success().stdout;
     for expected in [
-        "Flux Kustomization web (clusters/all.yaml:1): clusters/all.yaml\n  changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n    consequence[suspended]: nothing more is deployed by itself: `suspend: true`\n    consequence[prune-switched]: pruning is switched: off: what is removed stays\n",
-        "  changed argoproj.io/v1alpha1 Application dev\n    consequence[destination-moved]: it is deployed to another place: namespace `stage`\n",
+        "Flux Kustomization web (clusters/all.yaml:1): clusters/all.yaml\n  changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n    consequence[suspended]: a change is no longer deployed by itself (`suspend: true`)\n    consequence[prune-switched]: pruning is switched (off: what is removed stays)\n",
+        "  changed argoproj.io/v1alpha1 Application dev\n    consequence[destination-moved]: it is deployed to another place (namespace `stage`)\n",
         "Fleet (bundle/fleet.yaml:1): ",
     ] {
         assert!(stat.contains(expected), "{expected}{stat}");
@@ -316,12 +316,12 @@ fn what_deploys_it_is_compared_too() {
     work.git(&["checkout", "-q", "clusters"]);
     work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 0"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    let web = "Flux Kustomization web (clusters/all.yaml:1): prod/more.yaml\n  consequence[below-suspended]: it is suspended, so that nothing happens before it is resumed: 1 object changes\nconsequence[no-replicas]: none of it runs: `replicas: 0`\n--- apps/v1 Deployment prod/web\n";
+    let web = "Flux Kustomization web (clusters/all.yaml:1): prod/more.yaml\n  consequence[below-suspended]: the target is suspended, so this waits until it is resumed (1 object changes)\nconsequence[no-replicas]: nothing of it runs any more (`replicas: 0`)\n--- apps/v1 Deployment prod/web\n";
     assert_eq!(output.success().stdout.split_once("+++").unwrap().0, web);
     work.git(&["checkout", "-q", "prod"]);
     work.write("clusters/all.yaml", all("", "stage"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    output.success().stdout_has("consequence[removed-dependency]: something is removed that others depend on: needed by flux-system/apps\n--- kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n+++ /dev/null\n");
+    output.success().stdout_has("consequence[removed-dependency]: something is removed that others depend on (needed by flux-system/apps)\n--- kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n+++ /dev/null\n");
 }
 
 const CLAIM: &str = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n";
@@ -333,7 +333,7 @@ fn a_claim_that_goes_is_deleted_or_orphaned_and_is_named_first() {
     work.write("prod/kustomization.yaml", "resources: [../base, more.yaml, claim.yaml]\nnamespace: prod\n");
     let of = |text: &str| {
         format!(
-            "consequence[removed-pvc]: a PersistentVolumeClaim is removed, perhaps with the data of its volume: {text}\n--- v1 PersistentVolumeClaim prod/data\n+++ /dev/null\n"
+            "consequence[removed-pvc]: a PersistentVolumeClaim is removed, perhaps with the data of its volume ({text})\n--- v1 PersistentVolumeClaim prod/data\n+++ /dev/null\n"
         )
     };
     for (target, expected) in [
@@ -405,7 +405,7 @@ fn what_is_renamed_is_one_line() {
     let output = work.run_unchanged(&["diff", "HEAD"]);
     let web = "Flux Kustomization web";
     let expected = format!(
-        "{web}2 (clusters/web.yaml:1): was {web} (clusters/web.yaml:1), all objects are equal\n  consequence[removed-statefulset]: apps/v1 StatefulSet prod/db: a StatefulSet is removed: deleted or orphaned, as the target goes, too\nstage: was dev, all objects are equal\n"
+        "{web}2 (clusters/web.yaml:1): was {web} (clusters/web.yaml:1), all objects are equal\n  consequence[removed-statefulset]: apps/v1 StatefulSet prod/db: a StatefulSet is removed (deleted or orphaned, as the target goes, too)\nstage: was dev, all objects are equal\n"
     );
     assert_eq!(output.success().stdout, expected);
     output.lacks("nothing differs");
