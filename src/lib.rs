@@ -28,12 +28,11 @@
 //!
 //! | room | job |
 //! |---|---|
-//! | [`commands`] | what the program does, one file per command, and what it prints; hooks; the manual |
+//! | [`commands`] | what the program does, one file per command, and what it prints; findings as people see them: `commands/findings.rs`; hooks: `commands/hook`; the manual |
 //! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree; and what the message of its commit says (`destination/message.rs`) |
 //! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream |
 //! | [`check`](mod@check) | the rules, one file and one page per rule: what a hermetic build could not resolve; the list of their ids is `message/rule.rs` |
-//! | [`hook`](mod@hook) | git hooks: installing and uninstalling them, and what a running one has to check |
-//! | [`build`] | builds original and result, and compares the outputs; what a build sees of its environment: `build/run.rs` |
+//! | [`build`] | builds original and result, and compares the outputs; what a build sees of its environment: `build/run.rs`; what a difference brings about: `build/consequences.rs` |
 //! | [`plan`] | what localizing changes, as a copy or in place, and what locking does; the layout of `localized-files` (`plan/layout.rs`; its segments: `reference/localized_path.rs`) |
 //! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, and what a change of it touches, each engine in its own module; the kinds of objects that are read at all: `targets/scan.rs`; the graph as people see it |
 //! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
