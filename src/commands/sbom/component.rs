@@ -17,7 +17,7 @@ use crate::tree::{Tree, license, path};
 pub(super) struct Component {
     pub source: Upstream,
     pub name: String,
-    /// The version or the commit; none where it is not locked.
+    /// The version or the commit; of a repository that is not locked the ref.
     pub version: Option<String>,
     pub purl: String,
     /// From where it is downloaded, as SPDX writes it.
@@ -169,7 +169,7 @@ fn of_remote(source: &Upstream, pinned: &Pinned) -> Component {
     match source {
         Upstream::Git { url, reference, .. } => {
             let paths = pinned.paths.keys().map(|path| path::shown(path).to_owned()).collect();
-            Component { reference: reference.clone(), paths, ..all.of_repository(url, Some(hex)) }
+            Component { reference: reference.clone(), paths, ..all.of_repository(url, Some(hex), "") }
         }
         Upstream::Chart { url, chart, version } => {
             all.of_chart(url, chart, pinned.resolved.as_deref().or(version.as_deref()))
@@ -183,8 +183,9 @@ fn of_remote(source: &Upstream, pinned: &Pinned) -> Component {
 fn of_left(upstream: &Upstream, reason: &str) -> Component {
     let all = Component { left: Some(reason.to_owned()), ..Component::new(upstream.clone()) };
     match upstream {
-        Upstream::Git { url, reference, .. } => {
-            Component { reference: reference.clone(), ..all.of_repository(url, None) }
+        Upstream::Git { url, reference, path, .. } => {
+            let paths = BTreeSet::from([path::shown(path).to_owned()]);
+            Component { reference: reference.clone(), paths, ..all.of_repository(url, reference.as_deref(), path) }
         }
         Upstream::File { url } => all.of_file(url, None),
         Upstream::Chart { url, chart, version } => all.of_chart(url, chart, version.as_deref()),
@@ -193,29 +194,34 @@ fn of_left(upstream: &Upstream, reason: &str) -> Component {
 }
 
 impl Component {
-    fn of_repository(mut self, url: &str, commit: Option<&str>) -> Self {
+    /// `path` is what of it is meant, where that is one thing.
+    fn of_repository(mut self, url: &str, version: Option<&str>, path: &str) -> Self {
         let spec = RepoSpec::parse(url).ok();
-        let path = spec.as_ref().map_or(url, |spec| spec.repo_path.trim_matches('/').trim_end_matches(".git"));
+        let repository = spec.as_ref().map_or(url, |spec| spec.repo_path.trim_matches('/').trim_end_matches(".git"));
         let place = spec.as_ref().map(|spec| root_place(spec, "")).unwrap_or_default();
         let url = match url.split_once("://") {
             Some(_) => url.to_owned(),
             None => format!("ssh://{}", url.replacen(':', "/", 1)),
         };
-        let at = commit.map(|commit| format!("@{commit}")).unwrap_or_default();
+        let at = version.map(|version| format!("@{version}")).unwrap_or_default();
         // The user that ssh asks for names nothing.
         let parsed = Url::parse(&url).ok().and_then(|mut url| url.set_username("").is_ok().then_some(url));
         let location = format!("git+{}{at}", parsed.as_ref().map_or(&*url, Url::as_str));
         (self.name, self.purl) = match place.first().map(String::as_str) {
-            Some(host @ ("github.com" | "gitlab.com")) if path.contains('/') => {
+            Some(host @ ("github.com" | "gitlab.com")) if repository.contains('/') => {
                 let kind = host.trim_end_matches(".com");
-                (path.to_owned(), purl(kind, &path.to_lowercase(), commit, &[]))
+                (repository.to_owned(), purl(kind, &repository.to_lowercase(), version, &[]))
             }
             _ => {
-                let name = path::name(path);
-                (name.to_owned(), purl("generic", name, commit, &[("vcs_url", &location)]))
+                let name = path::name(repository);
+                (name.to_owned(), purl("generic", name, version, &[("vcs_url", &location)]))
             }
         };
-        Component { version: commit.map(str::to_owned), location: Some(location), ..self }
+        if !path.is_empty() {
+            let subpath: Vec<String> = path.split('/').map(|segment| encoded(segment, PART)).collect();
+            self.purl += &format!("#{}", subpath.join("/"));
+        }
+        Component { version: version.map(str::to_owned), location: Some(location), ..self }
     }
 
     fn of_file(self, url: &str, sha256: Option<&str>) -> Self {

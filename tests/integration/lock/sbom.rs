@@ -24,7 +24,7 @@ fn world() -> World {
         ),
         (
             "app/kustomization.yaml",
-            "resources:\n- https://github.com/acme/licensed?ref=v1\n- https://github.com/acme/other?ref=v1\n- https://github.com/acme/lib//web?ref=v1\n- https://files.example.com/v1/app.yaml\n- https://github.com/acme/internal?ref=v1\n",
+            "resources:\n- https://github.com/acme/licensed?ref=v1\n- https://github.com/acme/other?ref=v1\n- https://github.com/acme/lib//web?ref=v1\n- https://files.example.com/v1/app.yaml\n- https://github.com/acme/internal?ref=v1\n- https://github.com/acme/internal//a/crds.yaml?ref=v1\n- https://github.com/acme/internal//a b?ref=v2\n",
         ),
     ]);
     world.work.run(&["lock"]).success();
@@ -92,7 +92,11 @@ fn a_component_says_what_it_is_and_under_which_licence() {
     let file = component(&document, "app.yaml");
     assert_eq!(file["hashes"][0]["alg"], "SHA-256");
     let internal = component(&document, "acme/internal");
-    assert_eq!(internal["purl"], "pkg:github/acme/internal");
+    assert_eq!((&internal["purl"], &internal["version"]), (&"pkg:github/acme/internal@v1".into(), &"v1".into()));
+    let purls = document["components"].as_array().unwrap().iter().map(|one| one["purl"].as_str().unwrap());
+    let internal_purls: Vec<&str> = purls.filter(|purl| purl.contains("internal")).collect();
+    let of_parts = ["pkg:github/acme/internal@v1#a/crds.yaml", "pkg:github/acme/internal@v2#a%20b"];
+    assert!(of_parts.iter().all(|purl| internal_purls.contains(purl)), "{internal_purls:?}");
     assert!(internal["properties"].to_string().contains("by hand"), "{internal}");
     // What names what.
     for (rev, line) in [("main", 2), ("localized/main", 2)] {
