@@ -482,6 +482,12 @@ impl Object {
 }
 
 impl Build {
+    /// Returns the components and patches that the object adds, as they are written.
+    fn added(&self) -> BTreeSet<&str> {
+        let components = self.components.iter().map(|one| &one.text);
+        components.chain(&self.patches).map(|one| one.text.as_str()).collect()
+    }
+
     /// Adds what another one adds by name.
     fn join(&mut self, other: Build) {
         self.components.extend(other.components);
@@ -523,11 +529,7 @@ impl Target {
         match &self.place {
             Place::External(_) => None,
             Place::Templated(why) => Some(why.clone()),
-            Place::Here(_) => {
-                let components = self.build.components.iter().map(|one| &one.text);
-                let texts = components.chain(&self.build.patches).map(|one| one.text.as_str());
-                unfilled(texts).or_else(|| self.build.unread.clone())
-            }
+            Place::Here(_) => unfilled(self.build.added()).or_else(|| self.build.unread.clone()),
         }
     }
 
@@ -651,6 +653,7 @@ fn of_scan(
         unsaid.for_each(|target| target.build.load_restrictor = Some(config.load_restrictor));
         place::on_localized(&identity, &mut targets)?;
     }
+    argo::find_elsewhere(tree, config, &mut targets)?;
     fleet::find(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;
     targets.targets.sort_by(|one, other| {

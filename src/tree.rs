@@ -88,11 +88,11 @@ pub trait Tree {
         files_below(self, directory)
     }
 
-    /// Returns the paths of all files and links with one of these names, sorted. Without those in a submodule. Fails
+    /// Returns the paths of all files and links whose names are wanted, sorted. Without those in a submodule. Fails
     /// where the path of one is not UTF-8.
-    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
+    fn files_named(&self, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
         let mut found = self.below("")?;
-        found.retain(|path| names.contains(&path::name(path)));
+        found.retain(|path| is_wanted(path::name(path)));
         Ok(found)
     }
 
@@ -103,12 +103,12 @@ pub trait Tree {
 
     /// Returns the paths of all kustomization files, sorted.
     fn kustomizations(&self) -> Result<Vec<String>> {
-        self.files_named(&FILE_NAMES)
+        self.files_named(&|name| FILE_NAMES.contains(&name))
     }
 
     /// Returns the paths of all locks, sorted.
     fn locks(&self) -> Result<Vec<String>> {
-        self.files_named(&[LOCK_NAME])
+        self.files_named(&|name| name == LOCK_NAME)
     }
 
     /// Begins to search for the files whose names have one of these endings, and whose stored bytes hold one of these marks.

@@ -162,7 +162,7 @@ impl CheckoutTree {
         }
         // Then all attributes of the tree are read.
         if lacking.is_empty() && !self.has_attributes.get() && self.conversion.applies(&self.objects, directory)? {
-            for place in self.objects.files_named(&[ATTRIBUTES])? {
+            for place in self.objects.files_named(&|name| name == ATTRIBUTES)? {
                 lacking.extend(self.objects.lacks(&place)?);
             }
             self.has_attributes.set(lacking.is_empty());

@@ -6,7 +6,10 @@ mod pattern;
 mod template;
 
 use super::scan::Document;
-use super::{Build, Component, Directory, Engine, Found, Identity, Place, Target, Targets, Unread, place, unfilled};
+use super::{
+    Build, Component, Directory, Engine, Found, Identity, Object, Place, Target, Targets, Unread, place, unfilled,
+};
+use crate::config::Config;
 use crate::kustomization::{Data, Value, is_same_key, read_object};
 use crate::message::failure::Result;
 use crate::message::redact;
@@ -18,6 +21,9 @@ pub(super) use pattern::{crossing, glob, in_go};
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
+
+/// How the names of files begin that change a source of an application beside them.
+const OVERRIDES: &str = ".argocd-source";
 
 /// The option of `kustomize build` that lets a root load any file, as people write it.
 const ANY_FILE: &str = "LoadRestrictionsNone";
@@ -62,6 +68,48 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
             if source.get("repoURL").is_some() {
                 targets.targets.extend(argo.of_source(application, &source, &mut targets.unread)?);
             }
+        }
+    }
+    Ok(())
+}
+
+/// Adds an application for each file that adds something to one by its directory, which no application of this tree reads:
+/// one of another repository may.
+pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
+    let is_override = |name: &str| name.starts_with(OVERRIDES) && name.ends_with(".yaml");
+    for file in tree.files_named(&is_override)? {
+        let directory = path::parent(&file);
+        let name = path::name(&file).trim_start_matches(OVERRIDES).trim_end_matches(".yaml").trim_start_matches('-');
+        if config.leaves_out(directory) {
+            continue;
+        }
+        let Resolved::File { path: real, .. } = tree::resolve(tree, &file)? else { continue };
+        let value = match change(&file, &String::from_utf8_lossy(&tree.read(&real)?), 0) {
+            Ok(Some(value)) => value,
+            Ok(None) => continue,
+            Err(wrong) => {
+                targets.unread.push(wrong);
+                continue;
+            }
+        };
+        let object =
+            Object::of(&file, value.line, "Application", if name.is_empty() { "any" } else { name }.to_owned());
+        let found = Document { object, value, home: directory.to_owned(), is_template: false };
+        let build = build(None, &found, &found.value);
+        let added = build.added();
+        let is_read = |target: &Target| {
+            let is_there = match &target.place {
+                Place::Here(here) => here.path == directory,
+                Place::Templated(_) => true,
+                Place::External(_) => false,
+            };
+            let names = &target.object.name;
+            let is_of_it = name.is_empty() || names == name || unfilled([names.as_str()]).is_some();
+            is_there && is_of_it && added.is_subset(&target.build.added())
+        };
+        if !added.is_empty() && !targets.targets.iter().any(is_read) {
+            let place = Place::External("no application of this repository reads it".to_owned());
+            targets.targets.push(found.target(tree, Engine::ArgoCd, (found.value.line, 1), place, build)?);
         }
     }
     Ok(())
@@ -113,9 +161,9 @@ impl Argo<'_> {
         let text = |key: &str| source.get(key).and_then(Value::text);
         let url = text("repoURL").unwrap_or_default();
         let spot = found.spot(source.get("path").or(Some(source)));
-        let external = |why: String| {
-            found.target(self.tree, Engine::ArgoCd, spot, Place::External(why), self.build(found, source)).map(Some)
-        };
+        let built = |source: &Value| build(self.options.as_deref(), found, source);
+        let external =
+            |why: String| found.target(self.tree, Engine::ArgoCd, spot, Place::External(why), built(source)).map(Some);
         let Some(written) = text("path").or(text("chart").map(|_| "")) else {
             if text("ref").is_none() {
                 unread.push(found.wrong(source.line, "a source has neither `path` nor `chart`"));
@@ -134,18 +182,18 @@ impl Argo<'_> {
         let directory = directory.and_then(|written| place::resolve(Engine::ArgoCd, base, written));
         let beside = directory.map_or(Ok(Vec::new()), |directory| self.beside(&directory, &found.object.name))?;
         let is_named = unfilled([&*found.object.name]).is_none();
-        let (mut merged, mut build) = (source.clone(), self.build(found, source));
+        let (mut merged, mut build) = (source.clone(), built(source));
         for file in &beside {
             let from = if is_named { &merged } else { source };
             match self.overridden(from, file)? {
                 Ok(next) if is_named => merged = next,
                 // It may be any of them.
-                Ok(next) => build.join(self.build(found, &next)),
+                Ok(next) => build.join(built(&next)),
                 Err(wrong) => unread.push(wrong),
             }
         }
         if is_named {
-            build = self.build(found, &merged);
+            build = built(&merged);
         }
         let revision = text("targetRevision");
         let place = match self.open(of, [url, written, revision.unwrap_or_default()], &beside) {
@@ -184,7 +232,7 @@ impl Argo<'_> {
             return Ok(Vec::new());
         };
         let mut names = self.tree.names(&directory)?;
-        names.retain(|name| name.starts_with(".argocd-source") && name.ends_with(".yaml"));
+        names.retain(|name| name.starts_with(OVERRIDES) && name.ends_with(".yaml"));
         Ok(names.iter().map(|name| path::join(&directory, name)).collect())
     }
 
@@ -201,29 +249,6 @@ impl Argo<'_> {
         }))
     }
 
-    /// Returns how Argo CD builds a source.
-    fn build(&self, found: &Document, source: &Value) -> Build {
-        let mut build = Build {
-            load_restrictor: restrictor(self.options.as_deref()),
-            options: self.options.clone().unwrap_or_default(),
-            ..Build::default()
-        };
-        if let Some(kustomize) = source.get("kustomize") {
-            let pairs = kustomize.mapping().unwrap_or_default().iter();
-            let pairs = pairs.filter(|(key, value)| value.data != Data::Null && !NOT_OVERRIDES.contains(&&**key));
-            build.overrides = pairs.map(|(key, value)| (key.clone(), value.json())).collect();
-            build.components = found.texts(kustomize.get("components")).map(Component::from).collect();
-            let patches = kustomize.get("patches").and_then(Value::list).unwrap_or_default();
-            build.patches = patches.iter().filter_map(|patch| found.text_at(patch.get("path")?)).collect();
-            build.ignore_missing_components =
-                kustomize.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
-        }
-        let text = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).unwrap_or_default();
-        build.directory =
-            Directory { recurse: text("recurse") == "true", include: text("include"), exclude: text("exclude") };
-        build
-    }
-
     /// Returns why not every object is known that Argo CD applies from a directory of plain files; none where all are.
     fn unread(&self, source: &Value, found: &Found) -> Result<Option<String>> {
         let Found::Directory(directory) = found else { return Ok(None) };
@@ -235,6 +260,29 @@ impl Argo<'_> {
         let jsonnet = files.iter().find(|file| file.ends_with(".jsonnet"));
         Ok(jsonnet.map(|file| format!("Argo CD makes its objects of Jsonnet: `{}`", path::name(file))))
     }
+}
+
+/// Returns how Argo CD builds a source.
+fn build(options: Option<&[String]>, found: &Document, source: &Value) -> Build {
+    let mut build = Build {
+        load_restrictor: restrictor(options),
+        options: options.unwrap_or_default().to_vec(),
+        ..Build::default()
+    };
+    if let Some(kustomize) = source.get("kustomize") {
+        let pairs = kustomize.mapping().unwrap_or_default().iter();
+        let pairs = pairs.filter(|(key, value)| value.data != Data::Null && !NOT_OVERRIDES.contains(&&**key));
+        build.overrides = pairs.map(|(key, value)| (key.clone(), value.json())).collect();
+        build.components = found.texts(kustomize.get("components")).map(Component::from).collect();
+        let patches = kustomize.get("patches").and_then(Value::list).unwrap_or_default();
+        build.patches = patches.iter().filter_map(|patch| found.text_at(patch.get("path")?)).collect();
+        build.ignore_missing_components =
+            kustomize.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
+    }
+    let text = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).unwrap_or_default();
+    build.directory =
+        Directory { recurse: text("recurse") == "true", include: text("include"), exclude: text("exclude") };
+    build
 }
 
 /// Reads what changes a source or an application; none where it is empty.

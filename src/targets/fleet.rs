@@ -19,7 +19,7 @@ const KEYS: &str = "bundleSpec correctDrift defaultNamespace dependsOn diff doNo
 
 /// Adds what Fleet deploys.
 pub(super) fn find(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
-    for file in tree.files_named(&FILE_NAMES)? {
+    for file in tree.files_named(&|name| FILE_NAMES.contains(&name))? {
         let directory = path::parent(&file);
         if file_in(tree, directory)?.is_none_or(|first| first != file) {
             continue;

@@ -93,7 +93,7 @@ impl Ignores {
     /// Reads every `.sourceignore` of a tree.
     pub(super) fn of(tree: &dyn Tree) -> Result<Ignores> {
         let mut given = patterns(&ALWAYS.join("\n"), "", |_| "what Flux always leaves out".to_owned());
-        let mut files = tree.files_named(&[FILE_NAME])?;
+        let mut files = tree.files_named(&|name| name == FILE_NAME)?;
         // Those of a directory stand before those of the directories in it, by name.
         files.sort_by_cached_key(|file| {
             let names = path::components(path::parent(file));

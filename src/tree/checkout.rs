@@ -89,7 +89,7 @@ impl Conversion {
 
 /// Returns the files and links of a name, with what they hold.
 pub(super) fn files_named(tree: &dyn Tree, name: &str) -> Result<Vec<(String, Vec<u8>)>> {
-    let found = tree.files_named(&[name])?.into_iter();
+    let found = tree.files_named(&|file| file == name)?.into_iter();
     found.map(|path| Ok((path.clone(), tree.read(&path)?))).collect()
 }
 

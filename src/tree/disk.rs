@@ -216,8 +216,8 @@ impl Tree for DiskTree {
         Ok(git.files.iter().filter(|(_, is_tracked)| !**is_tracked).map(|(path, _)| path.clone()).collect())
     }
 
-    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
-        let is_named = |path: &&String| names.contains(&path::name(path));
+    fn files_named(&self, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
+        let is_named = |path: &&String| is_wanted(path::name(path));
         let Some(git) = &self.git else {
             return Ok(self.below("")?.into_iter().filter(|path| is_named(&path)).collect());
         };

@@ -246,10 +246,9 @@ impl Tree for GitTree {
         Ok(paths.into_iter().filter(|path| !path::is_odd(path)).collect())
     }
 
-    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
+    fn files_named(&self, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
         let all = self.all()?;
-        let is_named =
-            |(path, item): &&(String, Item)| item.entry != Entry::Submodule && names.contains(&path::name(path));
+        let is_named = |(path, item): &&(String, Item)| item.entry != Entry::Submodule && is_wanted(path::name(path));
         all.iter().filter(is_named).map(|(path, _)| path::refuse_odd("", path).map(|()| path.clone())).collect()
     }
 

@@ -138,6 +138,31 @@ mod tests {
     }
 
     #[test]
+    fn what_only_an_application_elsewhere_reads_is_found_once() {
+        let url = "https://h.example/o/r?ref=v1";
+        let added = format!("kustomize:\n  components:\n  - {url}\n  patches: [{{path: {url}}}, {{path: x.yaml}}]\n");
+        let app = argo("path: apps");
+        for (file, object, count) in [
+            ("apps/.argocd-source.yaml", None, 2),
+            ("apps/.argocd-source-other.yaml", None, 2),
+            ("apps/.argocd-source-other.yaml", Some(&app), 2),
+            ("apps/.argocd-source-apps.yaml", Some(&app), 2),
+            ("apps/.argocd-source.yaml", Some(&app), 2),
+            ("apps/.argocd-sources.txt", None, 0),
+        ] {
+            let mut scene = Scene::default().file(file, &added);
+            if let Some(object) = object {
+                scene = scene.file("clusters/source.yaml", &source("")).file("clusters/apps.yaml", object);
+            }
+            scene = scene.file("apps/kustomization.yaml", "resources: [x.yaml]\n").file("apps/x.yaml", "");
+            let found = scene.find(Rule::RemoteReference);
+            assert_eq!(found.len(), count, "{file}: {found:?}");
+        }
+        let respelled = Scene::default().file("apps/.argocd-source.yaml", &added.replace("components", "Components"));
+        assert_eq!(respelled.find(Rule::InvalidTarget).len(), 1);
+    }
+
+    #[test]
     fn a_path_is_none() {
         let text = argo("path: apps, kustomize: {components: [../parts/tls, '../parts/*', 'parts/*', parts]}");
         let findings = Scene::default()

@@ -153,14 +153,14 @@ fn what_any_file_beside_adds_is_found_where_only_the_cluster_knows_the_name() {
         ];
         assert_eq!(added(scene(&files)), wanted, "{text}");
     }
-    // Of a known name only its own counts, where the revision is not known, too.
+    // Of a known name its own counts, where the revision is not known, too; the other one is for one elsewhere.
     let files = [
         ("argo/a.yaml", &*object("web", &floating)),
         ("apps/.argocd-source-web.yaml", component),
         ("apps/.argocd-source-c.yaml", other),
     ];
-    let own = ["https://github.com/acme/parts//a?ref=v1"];
-    assert_eq!(added(scene(&files)), own);
+    let both = ["https://github.com/acme/parts//a?ref=v1", "https://github.com/acme/parts//c?ref=v1"];
+    assert_eq!(added(scene(&files)), both);
     // What each of them shares with the object is found once.
     let shared = format!("{HERE}, {}", kustomize(str::to_owned));
     let files = [

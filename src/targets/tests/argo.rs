@@ -119,8 +119,11 @@ fn overrides_in_the_repository_are_merged() {
         ("web/.argocd-source-web.yaml", own),
         ("web/.argocd-source-other.yaml", "kustomize: [\n"),
     ]);
-    let [target] = &found.targets[..] else { panic!() };
-    assert_eq!(found.unread, []);
+    let [target, elsewhere] = &found.targets[..] else { panic!("{:?}", found.targets) };
+    // What an application of another repository reads must be readable, too.
+    let [unread] = &found.unread[..] else { panic!("{:?}", found.unread) };
+    assert_eq!(unread.file, "web/.argocd-source-other.yaml");
+    assert_eq!(elsewhere.object.full_name(), "any");
     assert_eq!(line(target), "Application argocd/web (a.yaml:1) web directory");
     assert_eq!(
         Json::Object(target.build.overrides.clone()),
