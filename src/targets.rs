@@ -69,7 +69,7 @@ pub(crate) use argo::{exclusion, override_files};
 pub use identity::Identity;
 use ignore::Ignores;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
-pub(crate) use read_paths::{generate_paths, inputs};
+pub(crate) use read_paths::{GENERATE_PATHS, generate_paths, inputs, unwatched};
 pub(crate) use scan::{candidates, is_searched};
 pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};

@@ -4,6 +4,7 @@ mod artifact_ignored;
 mod directory_app;
 mod links;
 mod scanned_file;
+mod unwatched;
 
 use super::Context;
 use super::deployed::One;
@@ -32,6 +33,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings.extend(scanned_file::find(context));
     findings.extend(directory_app::find(context));
     findings.extend(links::find(context));
+    findings.extend(unwatched::find(context));
     findings
 }
 

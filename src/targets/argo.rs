@@ -5,6 +5,8 @@ mod generator;
 mod pattern;
 mod template;
 
+use std::cell::OnceCell;
+
 use super::scan::Document;
 use super::{
     Build, Component, Directory, Engine, Found, Identity, Object, Place, Target, Targets, Unread, place, unfilled,
@@ -17,7 +19,7 @@ use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
 pub(crate) use application_set::exclusion;
-pub(super) use pattern::{crossing, glob, in_go};
+pub(super) use pattern::{crossing, glob, in_go, matcher};
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
@@ -39,6 +41,8 @@ struct Argo<'a> {
     tree: &'a dyn Tree,
     identity: &'a Identity,
     options: Option<Vec<String>>,
+    /// Every file of the tree, once a set asks for them.
+    files: OnceCell<Vec<String>>,
 }
 
 /// An application, as its object or a set makes it.
@@ -52,7 +56,7 @@ struct Application {
 
 /// Adds what Argo CD deploys.
 pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    let argo = Argo { tree, identity, options: options(objects) };
+    let argo = Argo { tree, identity, options: options(objects), files: OnceCell::new() };
     targets.argo_options.clone_from(&argo.options);
     let mut all = Vec::new();
     for found in objects {
@@ -151,6 +155,13 @@ fn sources(application: &Value) -> Vec<Value> {
 }
 
 impl Argo<'_> {
+    fn files(&self) -> Result<&[String]> {
+        if self.files.get().is_none() {
+            self.files.set(self.tree.below("")?).ok();
+        }
+        Ok(self.files.get().map(Vec::as_slice).unwrap_or_default())
+    }
+
     /// Returns what one source deploys; none for one that only holds values for others.
     fn of_source(&self, of: &Application, source: &Value, unread: &mut Vec<Unread>) -> Result<Option<Target>> {
         let found = &of.found;

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Engine, Found, Here, Object, Place, Target, Targets, fleet, override_files};
+use super::argo::matcher;
+use super::{Engine, Found, Here, Object, Place, Target, Targets, fleet, override_files, unfilled};
 use crate::graph::Graph;
 use crate::graph::inputs::{self, Input};
 use crate::kustomization::{Value, read_object};
@@ -63,20 +64,30 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     Ok(charts)
 }
 
+/// The annotation that says of which files a change matters to an application.
+pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
+
+/// Returns what the build of a target reads of the tree of a walk, and the roots that it leads to.
+fn read(graph: &Graph, target: &Target, here: &Here) -> Result<(Vec<Input>, BTreeSet<String>)> {
+    let tree = &*graph.sources[0].tree;
+    let known = graph.own_roots();
+    let mut all = inputs(tree, target, here)?;
+    let mut roots: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
+    for root in graph.insisted(target.roots(here).filter_map(|root| known.get(root).copied())) {
+        roots.insert(graph.roots[root].directory.clone());
+        all.extend(graph.inputs(root)?.own);
+    }
+    Ok((all, roots))
+}
+
 /// Returns the value for each application that lies in the tree of a walk: it covers every file of it that makes a
 /// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
 pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
     let tree = &*graph.sources[0].tree;
-    let known = graph.own_roots();
     let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
     for target in targets.targets.iter().filter(|one| one.engine == Engine::ArgoCd && one.object.kind != "target") {
         let Place::Here(here) = &target.place else { continue };
-        let mut all = inputs(tree, target, here)?;
-        let mut read: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
-        for root in graph.insisted(target.roots(here).filter_map(|root| known.get(root).copied())) {
-            read.insert(graph.roots[root].directory.clone());
-            all.extend(graph.inputs(root)?.own);
-        }
+        let (all, mut read) = read(graph, target, here)?;
         for input in all {
             match input {
                 // A directory is there as long as something is in it.
@@ -99,4 +110,39 @@ pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMa
         (object, paths.join(";"))
     });
     Ok(values.collect())
+}
+
+/// Returns what of the tree of a walk an application reads, and its annotation leaves out; nothing where it has none.
+/// Argo CD (util/app/path) takes a path for itself and for all that is in it, and a pattern for whole paths.
+pub(crate) fn unwatched(graph: &Graph, targets: &Targets, target: &Target, here: &Here) -> Result<BTreeSet<String>> {
+    let said: serde_json::Value = serde_json::from_str(&target.said).unwrap_or_default();
+    let annotation = said["metadata"]["annotations"][GENERATE_PATHS].as_str().unwrap_or_default();
+    let all = targets.targets.iter().filter(|one| one.object == target.object);
+    let sources: Vec<&str> = all.filter_map(|one| Some(one.here()?.path.as_str())).collect();
+    let items = annotation.split(';').filter(|item| !item.is_empty());
+    let watched: Vec<String> = items
+        .flat_map(|item| match item.strip_prefix('/') {
+            Some(item) => vec![path::resolve("", item)],
+            None => sources.iter().map(|source| path::resolve(source, item)).collect(),
+        })
+        .flatten()
+        .collect();
+    if watched.is_empty() || unfilled([annotation]).is_some() {
+        return Ok(BTreeSet::new());
+    }
+    let patterns: Vec<_> = watched.iter().filter_map(|item| matcher(item)).collect();
+    let is_watched = |place: &String| {
+        watched.iter().any(|item| path::is_in(place, item)) || patterns.iter().any(|pattern| pattern.is_match(place))
+    };
+    let tree = &*graph.sources[0].tree;
+    let mut unwatched = BTreeSet::new();
+    for input in read(graph, target, here)?.0 {
+        match input {
+            Input::At(place) if matches!(tree.entry(&place)?, None | Some(Entry::Directory)) => {}
+            Input::At(place) | Input::Below(place) => drop(unwatched.insert(place)),
+            Input::Remote(_) | Input::Chart(_) => {}
+        }
+    }
+    unwatched.retain(|place| !is_watched(place));
+    Ok(unwatched)
 }

@@ -1,6 +1,6 @@
 //! Files on disk, as they are now: those of the working tree, of one directory, of the whole machine.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, ErrorKind};
@@ -37,6 +37,8 @@ struct Tracked {
     files: BTreeMap<String, bool>,
     /// What a sparse checkout leaves out of them.
     left_out: BTreeSet<String>,
+    /// Which of them are there, once that is asked for.
+    present: OnceCell<Vec<String>>,
     /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
     read: RefCell<HashMap<String, u64>>,
     hasher: RandomState,
@@ -64,6 +66,7 @@ impl DiskTree {
                 .map(|entry| (entry.path, true))
                 .chain(untracked.into_iter().map(|path| (path, false)))
                 .collect(),
+            present: OnceCell::new(),
             read: RefCell::default(),
             hasher: RandomState::new(),
         };
@@ -201,12 +204,18 @@ impl Tree for DiskTree {
         let Some(git) = &self.git else {
             return files_below(self, directory);
         };
+        if let Some(all) = git.present.get().filter(|_| directory.is_empty()) {
+            return Ok(all.clone());
+        }
         let is_below = |path: &&String| *path != directory && path::is_in(path, directory);
         let mut found = Vec::new();
         for path in git.files.keys().filter(is_below) {
             if self.entry(path)?.is_some() {
                 found.push(path.clone());
             }
+        }
+        if directory.is_empty() {
+            git.present.set(found.clone()).ok();
         }
         Ok(found)
     }

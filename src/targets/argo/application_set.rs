@@ -27,7 +27,7 @@ pub(super) fn expand(
         return Ok(());
     };
     let is_go = spec("goTemplate").is_some_and(|go| go.data == Data::Flag(true));
-    let mut reader = Reader { argo, set, is_go, files: None, targets };
+    let mut reader = Reader { argo, set, is_go, targets };
     let mut count = 0;
     let kinds = generators.iter().flat_map(|one| kinds(one).into_iter().map(move |kind| (one, kind)));
     for (generator, (kind, body)) in kinds {

@@ -49,8 +49,6 @@ pub(super) struct Reader<'a> {
     pub(super) argo: &'a Argo<'a>,
     pub(super) set: &'a Document,
     pub(super) is_go: bool,
-    /// All files of the tree, as soon as a generator asks for them: a matrix does so again and again.
-    pub(super) files: Option<Vec<String>>,
     pub(super) targets: &'a mut Targets,
 }
 
@@ -185,10 +183,7 @@ impl Reader<'_> {
         });
         let object = self.set.object.clone();
         let set = DirectorySet { object, base: base.to_owned(), patterns: patterns.collect(), revision };
-        let files = match self.files.take() {
-            Some(files) => files,
-            None => argo.tree.below("")?,
-        };
+        let files = argo.files()?;
         let inside = || files.iter().filter_map(|file| path::below(file, base));
         let given = if !self.targets.may_do((files.len() + PATTERN).saturating_mul(set.patterns.len())) {
             Given::unknown(TOO_MUCH)
@@ -203,7 +198,6 @@ impl Reader<'_> {
             // Also where it is too much: localizing adds directories.
             self.targets.sets.push(set);
         }
-        self.files = Some(files);
         Ok(given)
     }
 

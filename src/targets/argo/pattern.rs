@@ -26,7 +26,7 @@ pub(in crate::targets) fn glob(text: &str) -> Option<Glob> {
 }
 
 /// Reads a pattern for the whole of a path; none where it is broken.
-pub(super) fn matcher(pattern: &str) -> Option<GlobMatcher> {
+pub(in crate::targets) fn matcher(pattern: &str) -> Option<GlobMatcher> {
     Some(glob(&in_go(pattern))?.compile_matcher())
 }
 

@@ -1,0 +1,92 @@
+//! Argo CD builds an application anew only for a change of what its annotation names, which is less than the build reads.
+
+use crate::check::Context;
+use crate::message::failure::Result;
+use crate::message::finding::{Finding, Rule};
+use crate::targets::{GENERATE_PATHS, Object, generate_paths, unwatched};
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    context.looked(look(context)).unwrap_or_default()
+}
+
+fn look(context: &Context<'_>) -> Result<Vec<Finding>> {
+    let targets = context.deployed.targets;
+    let mut findings = Vec::new();
+    let mut values = None;
+    for one in context.deployed.here.iter().filter(|one| one.target.said.contains(GENERATE_PATHS)) {
+        let unwatched = unwatched(context.graph, targets, one.target, one.here)?;
+        let Some(first) = unwatched.first() else { continue };
+        let more = match unwatched.len() {
+            1 => String::new(),
+            count => format!(", and {} more,", count - 1),
+        };
+        let message =
+            format!("{} reads `{first}`{more} and does not watch it: it misses a change there", one.target.by());
+        if values.is_none() {
+            values = Some(generate_paths(context.graph, targets)?);
+        }
+        let Object { file, line, .. } = &one.target.object;
+        let value = values.as_ref().and_then(|values| values.get(&one.target.object));
+        let help = value.map(|value| format!("write {GENERATE_PATHS}: {value}")).into_iter().collect();
+        findings.push(Context::warning(context.at_place(Rule::Engine, file, (*line, 1), message, help)));
+    }
+    Ok(findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Scene, argo, source};
+
+    fn found(object: &str) -> Vec<Finding> {
+        Scene::default()
+            .file("clusters/source.yaml", &source(""))
+            .file("clusters/apps.yaml", object)
+            .file("apps/web/kustomization.yaml", "resources: [../../base, own.yaml, ../one.yaml]\n")
+            .file("apps/web/own.yaml", "")
+            .file("apps/one.yaml", "")
+            .file("base/kustomization.yaml", "resources: [x.yaml]\n")
+            .file("base/x.yaml", "")
+            .config("load-restrictor: none\n")
+            .find(Rule::Engine)
+    }
+
+    #[test]
+    fn what_the_annotation_leaves_out_is_found() {
+        let annotated = |paths: &str| {
+            argo("path: apps/web")
+                .replace("name: web", &format!("name: web, annotations: {{{GENERATE_PATHS}: '{paths}'}}"))
+        };
+        assert!(annotated("x").contains(GENERATE_PATHS), "{}", annotated("x"));
+        let all = "write argocd.argoproj.io/manifest-generate-paths: .;/apps/one.yaml;/base";
+        for (paths, left_out) in [
+            (".;/apps/one.yaml;/base", None),
+            (".;../one.yaml;../../base", None),
+            ("/", None),
+            (".;/apps/*.yaml;/base/*", None),
+            // Every file is enough.
+            ("/apps;/base/x.yaml;/base/kustomization.yaml", None),
+            ("", None),
+            ("{{ .paths }}", None),
+            (".", Some("`apps/one.yaml`, and 2 more,")),
+            (".;/base", Some("`apps/one.yaml`")),
+            // A star stands for no slash, and two are one.
+            (".;/apps/*;/b*", Some("`base/kustomization.yaml`, and 1 more,")),
+            (".;/apps/one.yaml;/**/x.yaml", Some("`base/kustomization.yaml`")),
+            ("/apps/one.yaml;/base", Some("`apps/web/kustomization.yaml`, and 1 more,")),
+        ] {
+            let findings = found(&annotated(paths));
+            let said: Vec<&str> = findings.iter().map(|one| one.message.as_str()).collect();
+            match (left_out, &*said) {
+                (None, []) => {}
+                (Some(what), [message]) => {
+                    assert!(message.contains(&format!(" reads {what} and")), "{paths}: {message}");
+                    assert_eq!(findings[0].help, [all], "{paths}");
+                    assert!(!findings[0].fails());
+                }
+                _ => panic!("{paths}: {said:?}"),
+            }
+        }
+        assert!(found(&argo("path: apps/web")).is_empty());
+    }
+}
