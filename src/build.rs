@@ -135,7 +135,13 @@ impl TargetCheck {
             Verdict::Unsteady(_) => Some(
                 "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",
             ),
-            Verdict::NotBuilt { .. } => Some("to pass a flag to both builds, for example: --build-arg=--enable-helm"),
+            Verdict::NotBuilt { reason } if reason.contains("--enable-helm") => {
+                Some("to pass the flag to both builds: --build-arg=--enable-helm")
+            }
+            Verdict::NotBuilt { reason } if reason.contains("plugins disabled") => {
+                Some("to pass the flag to both builds: --build-arg=--enable-alpha-plugins")
+            }
+            Verdict::NotBuilt { .. } => None,
         };
         TargetCheck { target: target.to_owned(), verdict, next_step, size: 0, outputs: None }
     }

@@ -198,7 +198,8 @@ fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
     };
     let all = Format::value_variants().iter().filter(|one| has(**one)).filter_map(Format::to_possible_value);
     let all: Vec<String> = all.map(|one| one.get_name().to_owned()).collect();
-    (!has(format)).then(|| Failure::new(format!("this command has no such format: it has {}", all.join(", "))))
+    let wanted = format.to_possible_value()?.get_name().to_owned();
+    (!has(format)).then(|| Failure::new(format!("this command has no format `{wanted}`: it has {}", all.join(", "))))
 }
 
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.

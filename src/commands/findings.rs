@@ -6,7 +6,7 @@ use console::{Style, measure_text_width};
 
 use super::messages::{self, counted};
 use super::output::Shown;
-use crate::message::failure::Failure;
+use crate::message::failure::{Failure, short};
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact::{self, visible};
 use crate::tree::LOCK_COMMAND;
@@ -28,8 +28,8 @@ fn counted_by_rule<'a>(findings: impl IntoIterator<Item = &'a Finding>, what: &s
 }
 
 /// Returns what is found in what is localized, without `verbose` the errors and the first of all; then, if some of them
-/// are errors, that nothing was written.
-pub(super) fn of_localizing(findings: &[Finding], verbose: bool) -> String {
+/// are errors, that nothing was written, or committed of the commit `source`.
+pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose: bool) -> String {
     let color = console::colors_enabled_stderr();
     let shown = Shown { verbose, color, ..Shown::default() };
     let mut out = each(&wanted(findings, verbose), shown);
@@ -40,8 +40,13 @@ pub(super) fn of_localizing(findings: &[Finding], verbose: bool) -> String {
         out.truncate(out.trim_end().len() + usize::from(!out.is_empty()));
         return out;
     }
-    let mut failure = Failure::new(format!("nothing was written: {}", counted_by_rule(errors, "error")))
-        .hint(format!("what that is, and what to do: {}", explain(rules.iter().copied())));
+    let count = counted_by_rule(errors, "error");
+    let message = match source {
+        Some(commit) => format!("{} has {count}: nothing was committed", short(commit)),
+        None => format!("nothing was written: {count}"),
+    };
+    let mut failure =
+        Failure::new(message).hint(format!("what that is, and what to do: {}", explain(rules.iter().copied())));
     if rules.contains(&Rule::RemoteReference) {
         failure = failure.hint(format!("lock what is remote: {LOCK_COMMAND} && git commit"));
     }
@@ -64,7 +69,8 @@ fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
 
 /// Returns how many warnings there are, if there are any.
 pub(super) fn number(findings: &[Finding], verbose: bool) -> Option<String> {
-    let more = if wanted(findings, verbose).len() < findings.len() { ": -v shows each" } else { "" };
+    let shown = wanted(findings, verbose).len();
+    let more = if shown < findings.len() { format!(", {shown} of them shown: -v shows all") } else { String::new() };
     (!findings.is_empty()).then(|| format!("  {}{more}", counted_by_rule(findings, "warning")))
 }
 

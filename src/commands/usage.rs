@@ -8,7 +8,7 @@ use super::{COPY, PAGES};
 use crate::message::failure::{Failure, nearest};
 
 /// Other words for what a command does: those of other programs, and options of one command that are given to another.
-const OTHER_WORDS: [(&str, &str); 16] = [
+const OTHER_WORDS: [(&str, &str); 17] = [
     ("base", "check --base"),
     ("config", "help configuration"),
     ("copy", COPY),
@@ -20,6 +20,7 @@ const OTHER_WORDS: [(&str, &str); 16] = [
     ("list", "tree"),
     ("localize", COPY),
     ("man", "generate man"),
+    ("o", "check --format json"),
     ("push", "branch --push"),
     ("staged", "check --staged"),
     ("sync", "branch"),
@@ -59,7 +60,13 @@ pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
 pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
     let option = unknown.split('=').next().unwrap_or_default().trim_start_matches('-');
-    let Some(command) = word(option).filter(|_| error.kind() == ErrorKind::UnknownArgument) else { return };
+    let is_revision = || !unknown.starts_with('-') && std::env::args().nth(1).is_some_and(|word| word == "branch");
+    let command = match word(option) {
+        _ if error.kind() != ErrorKind::UnknownArgument => return,
+        Some(command) => command.to_owned(),
+        None if is_revision() => format!("branch --rev {unknown}"),
+        None => return,
+    };
     let tip = format!("did you mean `git kustomize-localize {command}`?");
     // One of nearly that name is not meant, nor is its usage.
     error.remove(ContextKind::SuggestedArg);

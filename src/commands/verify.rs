@@ -113,13 +113,15 @@ impl Outcome for Verified {
             0 => [&["as recorded"], self.also.as_slice()].concat().join(", "),
             count => counted(count, "difference"),
         };
+        let verified =
+            if self.differences.is_empty() && self.failures.is_empty() { "verified" } else { "NOT verified" };
         let rev = &self.rev;
         let named = match &self.commit {
             None => rev.clone(),
             Some(commit) if commit.starts_with(rev) => short(commit).to_owned(),
             Some(commit) => format!("{rev} ({})", short(commit)),
         };
-        out.push(format!("verified {named}: {result}"));
+        out.push(format!("{verified} {named}: {result}"));
         lines(out)
     }
 

@@ -80,14 +80,14 @@ impl Checkout {
         Ok(found)
     }
 
-    /// Returns the rule by which git leaves a path alone: where it stands, as `.gitignore:3`, and its pattern.
-    pub(crate) fn ignored(&self, path: &str) -> Option<(String, String)> {
+    /// Returns where the rule stands by which git leaves a path alone, as `.gitignore:3`.
+    pub(crate) fn ignored(&self, path: &str) -> Option<String> {
         let mut git = self.git(&["check-ignore", "--no-index", "--stdin", "-z", "-v"]);
         let output = run(&mut git, Some(path.as_bytes())).ok()?;
         let rule = String::from_utf8(output.stdout).ok()?;
         let mut fields = rule.split('\0');
         let (file, line, pattern) = (fields.next()?, fields.next()?, fields.next()?);
-        (!pattern.starts_with('!')).then(|| (format!("{file}:{line}"), pattern.to_owned()))
+        (!pattern.starts_with('!')).then(|| format!("{file}:{line}"))
     }
 
     fn git(&self, args: &[&str]) -> Command {

@@ -286,10 +286,10 @@ pub(super) fn absent(
             let add = if is_file { stage([path]) } else { command("git add --", [pathspec(path)]) };
             (format!("`{path}` is on disk, but not committed"), vec![add])
         }
-        Absence::Ignored { rule, pattern, on_disk } => {
+        Absence::Ignored { rule, on_disk } => {
             let message = match on_disk {
                 Some(false) => format!("`{path}` does not exist, and git ignores it ({rule})"),
-                _ => format!("git ignores `{path}`: by `{pattern}` in {rule}"),
+                _ => format!("`{path}` is not committed, and git ignores it ({rule})"),
             };
             let fix = match on_disk {
                 Some(true) => format!("if it holds no secret, commit it: {}", stage([path])),

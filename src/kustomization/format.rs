@@ -43,10 +43,20 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
     let root = stream.documents.into_iter().next().filter(|root| root.data != Data::Null);
     let text = if root.is_some() { text } else { "{}" };
     let root = root.unwrap_or_else(|| Value::new((1, 1), Data::Mapping(Vec::new())));
-    // What is no plain data.
-    let is_odd = |value: &Value| value.data == Data::Null || value.is_anchored || value.is_alias || value.tag.is_some();
-    if let Some(place) = root.find_map(&|value| is_odd(value).then(|| value.place())) {
-        return Err(failure(place, "no value, or one with an anchor, alias or tag"));
+    let odd = |value: &Value| {
+        let message = match value {
+            Value { is_anchored: true, .. } => "an anchor",
+            Value { is_alias: true, .. } => "an alias",
+            Value { tag: Some(_), .. } => "a tag",
+            // What stands behind a comma is a key of its own.
+            Value { data: Data::Null, in_flow: true, .. } => "no value: quote a text with a comma in it",
+            Value { data: Data::Null, .. } => "no value",
+            _ => return None,
+        };
+        Some(failure(value.place(), message))
+    };
+    if let Some(failure) = root.find_map(&odd) {
+        return Err(failure);
     }
     let value = serde_yaml::from_str(text).map_err(|error| {
         let whole: String = error.to_string().chars().take(LONGEST).collect();

@@ -20,7 +20,6 @@ pub enum Absence {
     Ignored {
         /// Where that stands.
         rule: String,
-        pattern: String,
         /// Whether it is on disk all the same; none where that does not matter, for a commit.
         on_disk: Option<bool>,
     },
@@ -65,17 +64,14 @@ impl Absences {
     /// Returns why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
         match self.ignored(path) {
-            Some((rule, pattern)) => {
-                let on_disk = self.on_disk.then(|| self.is_on_disk(path));
-                Absence::Ignored { rule, pattern, on_disk }
-            }
+            Some(rule) => Absence::Ignored { rule, on_disk: self.on_disk.then(|| self.is_on_disk(path)) },
             None if self.is_on_disk(path) => Absence::Untracked,
             None if self.is_in_head(path) => Absence::Deleted,
             None => Absence::Nowhere,
         }
     }
 
-    fn ignored(&self, path: &str) -> Option<(String, String)> {
+    fn ignored(&self, path: &str) -> Option<String> {
         let read = || {
             let mut files = checkout::files_named(&*self.tree, ".gitignore").ok()?;
             // git follows no link there.

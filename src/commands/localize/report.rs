@@ -23,7 +23,7 @@ impl Outcome for Localized {
         let differs = self.builds.as_ref().and_then(refusal);
         let failures: Vec<Failure> = self.kept.iter().chain(&self.unresolved).cloned().chain(differs).collect();
         let said = self.uncommitted(output.verbose)
-            + &findings::of_localizing(&self.findings, output.verbose)
+            + &findings::of_localizing(&self.findings, self.source(), output.verbose)
             + &messages::first_failures(&failures, output.verbose);
         let said = said + &self.diff.as_ref().map_or(String::new(), |diff| diff.said(output));
         if self.unresolved.is_empty() {
@@ -45,15 +45,15 @@ impl Localized {
         let what = self.what();
         let (done, tail) = if self.is_lock {
             let count = counted(self.remotes.len(), "remote reference");
-            (["wrote", "would write", "not written:"], format!(": it holds {count}"))
+            (["wrote", "would write"], format!(": it holds {count}"))
         } else {
-            (["localized", "would localize", "not localized:"], self.numbers())
+            (["localized", "would localize"], self.numbers())
         };
         let mut out = vec![match self.status {
             Status::Written => format!("{} {what}{tail}", done[0]),
             Status::DryRun => format!("{} {what}{tail}", done[1]),
             Status::Unchanged => self.unchanged(),
-            Status::Warned | Status::Differs => return vec![format!("{} {what}", done[2])],
+            Status::Warned | Status::Differs => return Vec::new(),
         }];
         if self.merged {
             out.push("  merged both sides of the conflict".to_owned());
@@ -89,6 +89,11 @@ impl Localized {
             out.push("kustomize, Flux and Argo CD do not read the lock: deploy what `git kustomize-localize branch` makes of it".to_owned());
         }
         out
+    }
+
+    /// Returns the commit that would have been localized.
+    fn source(&self) -> Option<&str> {
+        self.branch.as_ref().map(|branch| branch.source.as_str())
     }
 
     fn what(&self) -> String {
@@ -141,6 +146,7 @@ impl Localized {
                 let holds = holds.unwrap_or_else(|| format!("{source} localized"));
                 format!("nothing to do: branch {} ({}) holds {holds} already", branch.name, branch.tip())
             }
+            None if !self.unresolved.is_empty() && self.remotes.is_empty() => "nothing could be locked".to_owned(),
             None if !self.unresolved.is_empty() => format!("{LOCK_NAME} not changed: it holds {count}"),
             None if self.remotes.is_empty() && self.unread.is_empty() && self.left.is_empty() => {
                 "nothing to do: nothing remote is referenced".to_owned()

@@ -36,7 +36,7 @@ fn a_root_is_built_from_the_lock_without_the_network() {
     let inside = world.sandbox.run(&world.work.path().join("web"), &["build"]);
     assert_eq!(inside.success().stdout, expected.stdout);
     let json = world.work.run_unchanged(&["build", "web", "--format=json"]);
-    json.fails(2).stderr_has("this command has no such format");
+    json.fails(2).stderr_has("this command has no format `");
     let quiet = world.work.run_unchanged(&["build", "web", "--quiet"]);
     assert_eq!(quiet.success().stdout, expected.stdout);
     // The line is no command here: it is what kustomize wrote.

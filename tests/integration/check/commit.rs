@@ -229,7 +229,7 @@ fn rules(findings: &Value) -> BTreeSet<String> {
 
 /// Returns which paths that are not there are said to be ignored.
 fn ignored(findings: &Value) -> BTreeSet<String> {
-    named(findings, "ignored-path", "git ignores `")
+    named(findings, "untracked-path", "`")
 }
 
 fn named(findings: &Value, rule: &str, before: &str) -> BTreeSet<String> {

@@ -415,7 +415,7 @@ fn a_path_that_is_on_disk_only() {
     let ignored = [
         format!("untracked-path {place}:5 a/secret.env does not exist, and git ignores it (.gitignore:1)"),
         format!("untracked-path {place}:6 build does not exist, and git ignores it (.gitignore:2)"),
-        format!("untracked-path {place}:7 git ignores a/build/map.yaml: by build/ in .gitignore:2"),
+        format!("untracked-path {place}:7 a/build/map.yaml is not committed, and git ignores it (.gitignore:2)"),
     ];
     let missing = |messages: [&str; 3]| -> Vec<String> {
         let lines = (2..).zip(messages);
@@ -433,8 +433,8 @@ fn a_path_that_is_on_disk_only() {
     repo.git(&["commit", "-q", "--no-verify", "-m", "lost"]);
     let mut gone = missing(["there is no a/map.yaml", "there is no base", "part holds no kustomization"]);
     // What is on disk does not matter to a commit.
-    gone[3] = format!("untracked-path {place}:5 git ignores a/secret.env: by *.env in .gitignore:1");
-    gone[4] = format!("untracked-path {place}:6 git ignores build: by build/ in .gitignore:2");
+    gone[3] = format!("untracked-path {place}:5 a/secret.env is not committed, and git ignores it (.gitignore:1)");
+    gone[4] = format!("untracked-path {place}:6 build is not committed, and git ignores it (.gitignore:2)");
     assert_eq!(told(&["--rev", "HEAD"]), gone);
     // Only the name of a file is staged.
     repo.git(&["add", "-N", "a/map.yaml"]);

@@ -290,7 +290,10 @@ fn an_ignored_path_that_is_not_there_is_not_staged() {
     };
     said(work.run(&["check"]).success());
     said(work.run(&["check", "--staged"]).success());
-    work.run(&["check", "--rev", "HEAD"]).success().lacks("git add").stdout_has("git ignores `m/s.env`");
+    work.run(&["check", "--rev", "HEAD"])
+        .success()
+        .lacks("git add")
+        .stdout_has("`m/s.env` is not committed, and git ignores it");
     work.write("m/s.env", "a=b\n");
     assert_eq!(follow(&world), rules(&["untracked-path"]));
 }

@@ -35,11 +35,18 @@ fn one_severity_holds_in_every_command() {
     work.decide("");
     for command in commands {
         let before = work.state();
-        work.run(command)
+        let output = work.run(command);
+        let head = work.git(&["rev-parse", "--short=12", "HEAD"]);
+        let message = match command[0] {
+            "vendor" => "nothing was written: 2 errors (function 2)".to_owned(),
+            _ => format!("{} has 2 errors (function 2): nothing was committed", head.trim()),
+        };
+        output
             .fails(1)
             .stderr_has("error[function]: ")
             .stderr_has(" --> app/kustomization.yaml:3:")
-            .stderr_has("error: nothing was written: 2 errors (function 2)");
+            .stderr_has(&format!("error: {message}"));
+        assert_eq!(output.stdout, "");
         before.assert_same(&work.state());
     }
     let entry = "rules: {'*': error}\nallow:\n- {program: '{Foo,Bar}', rules: [function], reason: ours}\n";

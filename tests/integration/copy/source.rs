@@ -187,7 +187,7 @@ fn uncommitted_files_are_reported_with_the_reason() {
                 "resources[1]: `other/staged.yaml` is on disk, but not committed",
                 "resources[2]: there is no `example/none`",
                 if on_disk {
-                    "git ignores `other/secret.env`: by `*.env` in .gitignore:2"
+                    "`other/secret.env` is not committed, and git ignores it (.gitignore:2)"
                 } else {
                     "`other/secret.env` does not exist, and git ignores it (.gitignore:2)"
                 },

@@ -192,7 +192,7 @@ fn a_first_lock_that_would_hold_nothing_is_not_written() {
     }
     run(&world, &[])
         .fails(1)
-        .stdout_has("kustomize-localize.lock not changed: it holds 0 remote references\n")
+        .stdout_has("nothing could be locked\n")
         .stderr_has("error: not everything could be resolved: 3 errors\n");
     assert!(!world.work.path().join(LOCK).exists());
 }

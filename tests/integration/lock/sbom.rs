@@ -214,5 +214,5 @@ fn what_has_no_lock_has_none() {
     world.work.run_unchanged(&["sbom"]).fails(2).stderr_has("`HEAD` has no `kustomize-localize.lock`");
     world.work.run_unchanged(&["sbom", "app"]).fails(2).stderr_has("`app` has no `kustomize-localize.lock`");
     world.work.run_unchanged(&["sbom", "nowhere"]).fails(2).stderr_has("unknown revision `nowhere`");
-    world.work.run_unchanged(&["lock", "--format", "spdx"]).fails(2).stderr_has("this command has no such format");
+    world.work.run_unchanged(&["lock", "--format", "spdx"]).fails(2).stderr_has("this command has no format `");
 }

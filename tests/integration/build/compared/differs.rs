@@ -31,9 +31,12 @@ fn missing_build_inputs_are_explained() {
     let work = &project.work;
     work.write("example/base/charts/c/Chart.yaml", "name: c\n");
     work.write("example/base/charts/c/values.yaml", "");
-    for text in [
-        "helmCharts:\n- name: c\n  releaseName: r\n",
-        "transformers:\n- |-\n  apiVersion: example.com/v1\n  kind: Mine\n  metadata:\n    name: m\n    annotations:\n      config.kubernetes.io/function: |\n        exec: {path: ./fn.sh}\n",
+    for (flag, text) in [
+        ("--enable-helm", "helmCharts:\n- name: c\n  releaseName: r\n"),
+        (
+            "--enable-alpha-plugins",
+            "transformers:\n- |-\n  apiVersion: example.com/v1\n  kind: Mine\n  metadata:\n    name: m\n    annotations:\n      config.kubernetes.io/function: |\n        exec: {path: ./fn.sh}\n",
+        ),
     ] {
         work.write("example/base/fn.sh", "#!/bin/sh\ncat\n");
         work.write("example/base/kustomization.yaml", text);
@@ -43,7 +46,7 @@ fn missing_build_inputs_are_explained() {
             .success()
             .stdout_has("1 root did not build before either")
             .stdout_has("did not build: ")
-            .stdout_has("  to pass a flag to both builds, for example: --build-arg=--enable-helm\n");
+            .stdout_has(&format!("  to pass the flag to both builds: --build-arg={flag}\n"));
     }
 }
 

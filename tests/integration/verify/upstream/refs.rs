@@ -177,7 +177,7 @@ fn people_read_one_line_for_each() {
         .stdout_has("upstream of 2 remotes: 1 updated, 1 moved\n")
         .stdout_has("  to take what is there now: git kustomize-localize update;")
         .stdout_has("  before that, find out why something moved; for a tag or a file name it: git kustomize-localize update URL\n")
-        .stdout_has(&format!("verified HEAD ({}): 1 difference\n", &commit[..12]))
+        .stdout_has(&format!("NOT verified HEAD ({}): 1 difference\n", &commit[..12]))
         .lacks("\u{1b}");
     // A ref that moved forward is not a difference by itself.
     up.git(&["tag", "--force", "v1", &old]);
