@@ -16,8 +16,8 @@ use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, key};
 use crate::message::redact::concealed;
-use crate::targets::Target;
 use crate::targets::policy::{self, Policy, full_name, is_kind, text};
+use crate::targets::{Engine, Target};
 
 /// The rows with their groups and what they find, an empty line, and what all of them have in common.
 pub(crate) const PAGE: &str = include_str!("consequences.md");
@@ -60,7 +60,7 @@ rows! {
     "host-namespace" |seen| seen.gains(facts::host_namespaces);
     "cluster-role-binding" |seen| seen.old.map_or(seen.gains(facts::bindings), |_| None);
     "wildcard-role" |seen| seen.gains(facts::wildcards);
-    "no-replicas" |seen| seen.gains(facts::no_replicas);
+    "no-replicas" |seen| seen.old.and(seen.gains(facts::no_replicas));
     "suspended" |seen| seen.old.and(seen.gains(facts::waits));
     "resumed" |seen| gains(seen.new, seen.old, facts::waits).filter(|_| seen.new.is_some()).map(|what| format!("no longer {what}"));
     "below-suspended" |seen| seen.below_suspended();
@@ -122,9 +122,15 @@ pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
     }
 }
 
-/// Returns the object of a target.
+/// Returns the object of a target, with its kind: what a set makes, and what Fleet has, does not say it.
 fn said(target: &Target) -> Option<Value> {
-    serde_json::from_str(&target.said).ok().filter(Value::is_mapping)
+    let Ok(Value::Mapping(mut said)) = serde_json::from_str(&target.said) else { return None };
+    if !said.contains_key("kind") {
+        let group = if target.engine == Engine::Fleet { policy::FLEET } else { policy::ARGO };
+        said.insert("apiVersion".into(), format!("{group}/v1alpha1").into());
+        said.insert("kind".into(), target.object.kind.clone().into());
+    }
+    Some(Value::Mapping(said))
 }
 
 /// Returns what each of these builds brings about. Adds to its objects what deploys it, if that changes and no build shows
@@ -190,7 +196,7 @@ impl Build<'_> {
                 let Some(what) = (row.of)(&seen) else { continue };
                 let text = concealed(&format!("{} ({what})", row.described().1));
                 // One chart is the label of many objects.
-                if row.id == "major-version" && all.iter().any(|one| one.text == text) {
+                if what.starts_with("chart ") && all.iter().any(|one| one.text == text) {
                     continue;
                 }
                 let [object, target] = [object, self.name].map(str::to_owned);
@@ -228,7 +234,10 @@ impl<'a> Seen<'a> {
         let old = self.old.filter(|old| self.new.is_none() && is_kind(old, kind))?;
         let what = match (self.by.and_then(|by| by.prunes), self.comes_in) {
             _ if policy::stays(old) => "orphaned, as it says itself",
-            _ if self.is_last => "deleted or orphaned, as the target goes, too",
+            (_, None) if self.is_last => "deleted or orphaned, as the target goes, too",
+            (_, Some(other)) if self.is_last => {
+                &format!("deleted or orphaned, as the target goes, too, unless {other} takes it over")
+            }
             (Some(true), None) => "deleted: the target prunes",
             (Some(false), _) => "orphaned: the target does not prune",
             (None, _) => "deleted or orphaned: it is not known whether it is pruned",

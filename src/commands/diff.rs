@@ -412,7 +412,8 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
         let Some(before) = gone.remove(&objects) else { continue };
         merged.insert(before);
         let mut consequences = std::mem::take(&mut all[before].consequences);
-        consequences.retain(|one| one.id != "moved-object");
+        // Nothing deploys a root but targets.
+        consequences.retain(|one| one.id != "moved-object" && all[number].is_target);
         all[number].was = Some(all[before].name.clone());
         all[number].objects.clear();
         all[number].consequences = consequences;

@@ -20,7 +20,9 @@ pub(crate) struct Policy {
 }
 
 const FLUX: &str = ".toolkit.fluxcd.io";
-const ARGO: &str = "argoproj.io";
+/// The group under which files of Fleet are known here, which are no objects.
+pub(crate) const FLEET: &str = "fleet.cattle.io";
+pub(crate) const ARGO: &str = "argoproj.io";
 
 /// Returns what is at these keys.
 pub(crate) fn at<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {
@@ -66,6 +68,10 @@ impl Policy {
     pub(crate) fn of(object: &Value) -> Option<Policy> {
         match (group(object), text(object, "kind")) {
             (ARGO, "Application") => Some(Policy::argo(object)),
+            (FLEET, _) => {
+                let fields = ["namespace", "defaultNamespace"].map(|field| (field, text(object, field).to_owned()));
+                Some(Policy { is_automatic: true, destination: fields.into(), ..Policy::default() })
+            }
             (group, kind) if group.ends_with(FLUX) => Some(Policy::flux(object, kind)),
             _ => None,
         }
@@ -75,8 +81,8 @@ impl Policy {
         let namespace = text(object, "metadata.namespace");
         let depends_on = items(object, "spec.dependsOn");
         let name = |one: &Value| {
-            let own = Some(text(one, "namespace")).filter(|own| !own.is_empty());
-            format!("{}/{}", own.unwrap_or(namespace), text(one, "name"))
+            let own = [text(one, "namespace"), namespace].into_iter().find(|own| !own.is_empty());
+            own.map_or(text(one, "name").to_owned(), |own| format!("{own}/{}", text(one, "name")))
         };
         let is_kustomization = kind == "Kustomization";
         let fields = ["targetNamespace", "kubeConfig.secretRef.name", "kubeConfig.configMapRef.name"];

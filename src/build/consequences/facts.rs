@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_yaml::Value;
 
 use crate::targets::policy::{Policy, at, full_name_at, is_kind, is_true, items, text};
+use crate::tree::path;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -65,7 +66,8 @@ pub(super) fn wildcards(object: &Value) -> Vec<String> {
 }
 
 pub(super) fn no_replicas(object: &Value) -> Vec<String> {
-    const KINDS: [&str; 4] = ["apps/Deployment", "apps/StatefulSet", "apps/ReplicaSet", "/ReplicationController"];
+    const KINDS: [&str; 5] =
+        ["apps/Deployment", "apps/StatefulSet", "apps/ReplicaSet", "/ReplicationController", "argoproj.io/Rollout"];
     let is_it = KINDS.iter().any(|kind| is_kind(object, kind));
     let is_none = at(object, "spec.replicas").and_then(Value::as_u64) == Some(0);
     if is_it && is_none { vec!["`replicas: 0`".to_owned()] } else { Vec::new() }
@@ -104,22 +106,27 @@ pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     let mut moves = Vec::new();
     for (what, new) in versions(new) {
         if let Some(old) = old.get(&what)
-            && let (Some(was), Some(is)) = (first_number(old), first_number(&new))
+            && let (Some(was), Some(is)) = (first_number(&old.1), first_number(&new.1))
             && was != is
         {
-            moves.push(format!("{} {old} -> {new}", what.1));
+            let (kind, (from, was), (to, is)) = (what.0, old, &new);
+            moves.push(match from == to {
+                true => format!("{kind} {to} {was} -> {is}"),
+                false => format!("{kind} {from}:{was} -> {to}:{is}"),
+            });
         }
     }
     (!moves.is_empty()).then(|| moves.join(", "))
 }
 
-/// Returns the versions of what an object runs, or takes: of images for each container, and of charts.
-fn versions(object: &Value) -> BTreeMap<(&str, String), String> {
+/// Returns the versions of what an object runs, or takes, each with its name there: of images by the container and the last
+/// part of the name, as they may come from elsewhere, and of charts.
+fn versions(object: &Value) -> BTreeMap<(&str, &str, &str), (&str, &str)> {
     let mut all = BTreeMap::new();
     for container in containers(object) {
         let image = text(container, "image").split('@').next().unwrap_or_default();
         if let Some((image, tag)) = image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
-            all.insert((text(container, "name"), format!("image {image}")), tag.to_owned());
+            all.insert(("image", text(container, "name"), path::name(image)), (image, tag));
         }
     }
     let label = at(object, "metadata.labels").and_then(|labels| labels.get("helm.sh/chart"));
@@ -129,16 +136,21 @@ fn versions(object: &Value) -> BTreeMap<(&str, String), String> {
     let release = at(object, "spec.chart.spec").map(|one| (text(one, "chart"), text(one, "version")));
     let sources = at(object, "spec.source").into_iter().chain(items(object, "spec.sources"));
     let sources = sources.map(|one| (text(one, "chart"), text(one, "targetRevision")));
-    for (chart, version) in label.into_iter().chain(release).chain(sources) {
-        all.insert(("", format!("chart {chart}")), version.to_owned());
+    let is_oci = text(object, "kind") == "OCIRepository";
+    let packed =
+        ["spec.ref.tag", "spec.ref.semver"].map(|field| (path::name(text(object, "spec.url")), text(object, field)));
+    let packed = packed.into_iter().filter(|(_, version)| is_oci && !version.is_empty());
+    for (chart, version) in label.into_iter().chain(release).chain(sources).chain(packed) {
+        all.insert(("chart", "", chart), (chart, version));
     }
     all
 }
 
-/// Returns the first number of a version; none of a date, or of what is none.
+/// Returns the first number of a version, or of a range; none of a date, or of what is none.
 fn first_number(version: &str) -> Option<u64> {
     const DATES: u64 = 1000;
-    let digits = version.strip_prefix('v').unwrap_or(version);
+    let digits = version.trim_start_matches(['^', '~', '>', '=', ' ']);
+    let digits = digits.strip_prefix('v').unwrap_or(digits);
     let rest = digits.trim_start_matches(|one: char| one.is_ascii_digit());
     let is_version = rest.is_empty() || rest.starts_with(['.', '-', '+']);
     let number = digits[..digits.len() - rest.len()].parse().ok()?;

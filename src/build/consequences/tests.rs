@@ -181,7 +181,9 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
             one("wildcard-role: verbs *; resources pods"),
         ),
         (DEPLOYMENT, "spec: {replicas: 2}", "spec: {replicas: 0}", one("no-replicas: `replicas: 0`")),
-        (SET, "-", "spec: {replicas: 0}", one("no-replicas: `replicas: 0`")),
+        ("argoproj.io/v1alpha1 Rollout", "spec: {}", "spec: {replicas: 0}", one("no-replicas: `replicas: 0`")),
+        // Nothing ran.
+        (SET, "-", "spec: {replicas: 0}", none()),
         (DEPLOYMENT, "spec: {replicas: 0}", "spec: {replicas: 0, x: y}", none()),
         (FLUX, "spec: {}", "spec: {suspend: true}", one("suspended: `suspend: true`")),
         (
@@ -220,6 +222,31 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
         ),
         (DEPLOYMENT, POD, "spec: {template: {spec: {containers: [{name: c, image: 'r.io/x:v1.9@sha256:0'}]}}}", none()),
         (DEPLOYMENT, POD, "spec: {template: {spec: {containers: [{name: c, image: 'r.io/x:20240101'}]}}}", none()),
+        (
+            DEPLOYMENT,
+            POD,
+            "spec: {template: {spec: {containers: [{name: c, image: 'other.io/y/x:3'}]}}}",
+            one("major-version: image r.io/x:v1.2 -> other.io/y/x:3"),
+        ),
+        (DEPLOYMENT, POD, "spec: {template: {spec: {containers: [{name: c, image: 'r.io/z:3'}]}}}", none()),
+        (
+            RELEASE,
+            "spec: {chart: {spec: {chart: a, version: '>=1.0.0 <2.0.0'}}}",
+            "spec: {chart: {spec: {chart: a, version: ~2.1}}}",
+            one("major-version: chart a >=1.0.0 <2.0.0 -> ~2.1"),
+        ),
+        (
+            RELEASE,
+            "spec: {chart: {spec: {chart: a, version: ^1.0.0}}}",
+            "spec: {chart: {spec: {chart: a, version: '*'}}}",
+            none(),
+        ),
+        (
+            "source.toolkit.fluxcd.io/v1 OCIRepository",
+            "spec: {url: 'oci://ghcr.io/o/charts/web', ref: {tag: 1.0.0}}",
+            "spec: {url: 'oci://ghcr.io/o/charts/web', ref: {tag: 2.0.0}}",
+            one("major-version: chart web 1.0.0 -> 2.0.0"),
+        ),
         (
             RELEASE,
             "spec: {chart: {spec: {chart: a, version: 1.2.3}}}",
@@ -339,6 +366,10 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     };
     let gone = Build { name: "infra", target: [Some(&infra), None], objects: Vec::new() };
     assert_eq!(found(&mut [gone]), ["infra something is removed that others depend on (needed by ns/apps)"]);
+    let gone = Build { name: "infra", target: [Some(&infra), None], objects: objects(&set, "") };
+    let comes = Build { name: "next", target: [None, Some(&apps)], objects: objects("", &set) };
+    let text = "deleted or orphaned, as the target goes, too, unless next takes it over";
+    assert!(found(&mut [gone, comes]).contains(&format!("infra a StatefulSet is removed ({text})")));
     let leaves = Build { name: "infra", target: [Some(&infra), Some(&infra)], objects: objects(&set, "") };
     let comes = Build { name: "apps", target: [Some(&apps), Some(&apps)], objects: objects("", &set) };
     let expected = [
@@ -346,6 +377,38 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
         "infra an object moves to another target (apps has it now)",
     ];
     assert_eq!(found(&mut [leaves, comes]), expected);
+}
+
+/// Returns the first target of a file, by its name.
+fn target_of(file: &str, text: &str) -> Target {
+    use crate::targets::{Identity, find};
+    let mut tree = crate::tree::overlay::OverlayTree::default();
+    tree.file(file, text.as_bytes(), false);
+    tree.file("apps/web/kustomization.yaml", b"namePrefix: a-\n", false);
+    let config = crate::config::Config::default();
+    let identity = || Ok(Identity::new(["https://github.com/acme/x".to_owned()], &config, ["main".to_owned()]));
+    find(&tree, &config, &identity).unwrap().targets.remove(0)
+}
+
+#[test]
+fn what_a_set_makes_and_what_fleet_has_says_it_too() {
+    let set = |namespace: &str, policy: &str| {
+        let text = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: s, namespace: argocd}}\nspec:\n  generators: [{{list: {{elements: [{{path: apps/web}}]}}}}]\n  template:\n    metadata: {{name: web}}\n    spec:\n      source: {{repoURL: 'https://github.com/acme/x', path: '{{{{path}}}}'}}\n      destination: {{name: in-cluster, namespace: {namespace}}}\n      syncPolicy: {{{policy}}}\n"
+        );
+        target_of("set.yaml", &text)
+    };
+    let [prunes, keeps] = ["automated: {prune: true}", "automated: {}"].map(|policy| set("a", policy));
+    let found = of("", "", [Some(&prunes), Some(&keeps)]);
+    assert_eq!(found, ["prune-switched: off: what is removed stays"]);
+    assert_eq!(of("", "", [Some(&keeps), Some(&set("a", ""))]), ["suspended: manual sync"]);
+    let moved = of("", "", [Some(&keeps), Some(&set("b", "automated: {}"))]);
+    assert_eq!(moved, ["destination-moved: namespace `b`"]);
+    let removed = of(&text(PVC, ""), "", [Some(&prunes), Some(&prunes)]);
+    assert_eq!(removed, ["removed-pvc: deleted: the target prunes"]);
+    let fleet = |namespace: &str| target_of("apps/web/fleet.yaml", &format!("defaultNamespace: {namespace}\n"));
+    let moved = of("", "", [Some(&fleet("a")), Some(&fleet("b"))]);
+    assert_eq!(moved, ["destination-moved: defaultNamespace `b`"]);
 }
 
 #[test]
