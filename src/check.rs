@@ -25,13 +25,13 @@ mod out_of_scope;
 mod remote_chart;
 mod remote_reference;
 mod remotes;
+mod sources;
 mod stale_allow;
 mod stale_lock;
 mod suppression;
 #[cfg(test)]
 pub(crate) mod testing;
 mod unknown_target;
-mod unlisted_source;
 mod unread_reference;
 mod unsafe_reference;
 
@@ -179,7 +179,7 @@ const RULES: [Find; 20] = [
     stale_lock::find,
     stale_allow::unmatched,
     behind::find,
-    unlisted_source::find,
+    sources::find,
 ];
 
 /// Applies rules.

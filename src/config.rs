@@ -1,8 +1,9 @@
 //! The configuration of `check`: `.kustomize-localize` at the top of the tree that is checked.
 //!
 //! ```yaml
-//! sources:                    # what may be locked at all
-//! - {url: github.com/acme}
+//! sources:                    # what may be locked at all, and what is asked of it
+//! - {url: github.com/acme, signed-by: .github/allowed-signers}
+//! - {url: "*", min-age: 7d}
 //! rules:                      # error, warning or off, for each rule; "*" is all that are warnings by default
 //!   floating-ref: warning
 //! scopes:                     # directories that may not reach out of themselves
@@ -36,9 +37,8 @@
 //! ```
 //!
 //! Every key may be left out. What is not known is an error with its place, so that a policy that
-//! was mistyped is not a policy that silently does nothing. Nothing in it can name a command, a file
-//! to read or a host to ask: whoever may change the configuration can make the check say less, and
-//! no more.
+//! was mistyped is not a policy that silently does nothing. Nothing in it can name a command, a host to ask or, but for the
+//! keys of `signed-by`, a file to read: whoever may change the configuration can make the check say less, and no more.
 //!
 //! # Directories
 //!
@@ -79,6 +79,7 @@ pub(crate) use allow::Allow;
 pub(crate) use comment::{Comment, Comments};
 pub(crate) use deployed::{Declared, Engine, Repository};
 pub(crate) use glob::Glob;
+pub(crate) use source::Source;
 
 /// The name of the configuration, at the top of the tree.
 pub(crate) const FILE_NAME: &str = ".kustomize-localize";
@@ -108,7 +109,7 @@ pub struct Config {
     /// What stays as it is.
     pub allow: Vec<Allow>,
     /// What may be locked; none: anything.
-    pub sources: Option<Vec<source::Source>>,
+    pub sources: Option<Vec<Source>>,
     /// Whether charts of repositories are brought in.
     pub helm: bool,
     /// Whether the licences of what is brought in are left out.
@@ -235,7 +236,11 @@ impl Config {
         }
         match tree.entry(&place)? {
             None => Ok(Config::default()),
-            Some(Entry::File { .. }) => Config::parse(&tree.read(&place)?, FILE_NAME),
+            Some(Entry::File { .. }) => {
+                let mut config = Config::parse(&tree.read(&place)?, FILE_NAME)?;
+                config.read_signers(tree, directory)?;
+                Ok(config)
+            }
             // A policy that is never read must not look like none.
             Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file"))),
         }

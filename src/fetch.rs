@@ -17,9 +17,11 @@ mod network;
 mod progress;
 mod published;
 mod reach;
+mod release;
 mod submodule;
 mod tip;
 mod traffic;
+mod trust;
 mod upstream;
 
 pub(crate) use budget::MAX_FILE_SIZE;
@@ -36,7 +38,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::config::Config;
+use crate::config::{Config, Source};
 use crate::git::RemoteGit;
 use crate::graph::{Archive, ChartRef, Found, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 use crate::kustomization;
@@ -108,6 +110,8 @@ struct Job {
     key: Key,
     /// The commit or the sha256 that it must be: a lock, or the ref itself, says so.
     id: Option<String>,
+    /// Who signed it, as that lock says.
+    signed: Option<String>,
     timeout: Duration,
 }
 
@@ -146,8 +150,8 @@ pub(crate) struct Fetcher {
     known: HashMap<Key, Result<Known>>,
     /// The repositories whose files are taken from the cache.
     checkouts: HashMap<RepoRef, Rc<CheckoutTree>>,
-    /// Those whose ref was resolved in this run, and is a tag.
-    tags: Vec<RepoRef>,
+    /// Those whose ref was resolved in this run.
+    resolved: HashMap<RepoRef, Fetched>,
 }
 
 impl Fetcher {
@@ -160,7 +164,7 @@ impl Fetcher {
             tip,
             known: HashMap::new(),
             checkouts: HashMap::new(),
-            tags: Vec::new(),
+            resolved: HashMap::new(),
         }
     }
 
@@ -175,7 +179,8 @@ impl Fetcher {
 
     /// Returns whether a ref (of a URL without secrets) was resolved in this run, and is a tag.
     pub(crate) fn is_tag(&self, url: &str, reference: &str) -> bool {
-        self.tags.iter().any(|key| key.reference.as_deref() == Some(reference) && key.url.shown() == url)
+        let is_it = |key: &RepoRef| key.reference.as_deref() == Some(reference) && key.url.shown() == url;
+        self.resolved.iter().any(|(key, fetched)| fetched.tag.is_some() && is_it(key))
     }
 
     /// Brings in what is not known yet: from lock and tip, the cache, the network.
@@ -186,17 +191,26 @@ impl Fetcher {
                 continue;
             }
             let upstream = key.upstream();
-            let id = self.locks.iter().find_map(|lock| Some(lock.get(&upstream)?.digest.hex().to_owned()));
-            let job = Job { key, id, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
+            let locked = self.locks.iter().find_map(|lock| lock.get(&upstream));
+            let id = locked.map(|pinned| pinned.digest.hex().to_owned());
+            let signed = locked.and_then(|pinned| pinned.signed.clone());
+            let job = Job { key, id, signed, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
             match self.held(&job).transpose() {
                 None => jobs.push(job),
-                Some(known) => drop(self.known.insert(job.key, known)),
+                Some(known) => self.keep_known(job, known),
             }
         }
         for (job, got) in self.network.bring(jobs) {
             let known = got.and_then(|got| self.received(&job, got));
-            self.known.insert(job.key, known);
+            self.keep_known(job, known);
         }
+    }
+
+    fn keep_known(&mut self, job: Job, known: Result<Known>) {
+        if let (Ok(Known::Repository(repository)), Some(signed)) = (&known, job.signed) {
+            let _ = repository.signed.set(signed);
+        }
+        self.known.insert(job.key, known);
     }
 
     /// Returns what needs no network; none if that has to be asked.
@@ -264,18 +278,22 @@ impl Fetcher {
             has_submodules: key.submodules,
             fetched: OnceCell::new(),
         };
-        Some(Rc::new(Repository { tree: Rc::new(tree), version: key.clone(), commit: commit.to_owned() }))
+        Some(Rc::new(Repository {
+            tree: Rc::new(tree),
+            version: key.clone(),
+            commit: commit.to_owned(),
+            signed: OnceCell::new(),
+        }))
     }
 
     fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Known> {
-        if fetched.is_tag {
-            self.tags.push(key.clone());
-        }
+        self.resolved.insert(key.clone(), fetched.clone());
         let commit = fetched.commit.clone();
         let tree = CheckoutTree::open(&self.network, fetched, key.upstream().to_string(), key.submodules)?;
         let tree = Rc::new(tree);
         self.checkouts.insert(key.clone(), tree.clone());
-        Ok(Known::Repository(Rc::new(Repository { tree, version: key.clone(), commit })))
+        let signed = OnceCell::new();
+        Ok(Known::Repository(Rc::new(Repository { tree, version: key.clone(), commit, signed })))
     }
 
     /// Takes what the network gave, if it is what the lock says, and keeps its bytes.
@@ -453,6 +471,11 @@ impl Fetcher {
 }
 
 impl Remotes for Fetcher {
+    fn trust(&self, upstream: &Upstream, policy: &Source, is_lifted: bool) -> Result<()> {
+        let is_locked = self.locks.iter().any(|lock| lock.get(upstream).is_some());
+        if is_locked { Ok(()) } else { self.trusted(upstream, policy, is_lifted) }
+    }
+
     fn charts(&mut self, wanted: &[(ChartRef, Option<String>)]) -> Vec<Result<Option<Rc<Archive>>>> {
         for (chart, _) in wanted.iter().filter(|(_, by)| by.is_none()) {
             self.network.reach.name(chart.repo.exposed());

@@ -8,15 +8,19 @@
 
 mod checkout;
 mod database;
+mod date;
 mod local_repo;
 mod remote_git;
+mod signature;
 
 pub(crate) use checkout::{Attributes, Checkout};
 pub(crate) use database::{keep_bases, open_fetched};
 pub use database::{object_id, open};
+pub(crate) use date::{date, made};
 pub(crate) use local_repo::{CommitId, LocalRepo, Side, Staged, branch_of, is_branch_name};
 pub(crate) use remote_git::untied;
 pub(crate) use remote_git::{Exchange, Fetch, Part, Pinned, RemoteGit, is_http};
+pub(crate) use signature::Signers;
 
 use std::process::Command;
 

@@ -36,14 +36,14 @@
 //! | [`plan`] | what localizing changes, as a copy or in place, and what locking does; the layout of `localized-files` (`plan/layout.rs`; its segments: `reference/localized_path.rs`) |
 //! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, and what a change of it touches, each engine in its own module; the kinds of objects that are read at all: `targets/scan.rs`; the graph as people see it |
 //! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
-//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network; how much it may take is `fetch/budget.rs` |
+//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network; how much it may take is `fetch/budget.rs`; how old it is and who signed it: `fetch/trust.rs` |
 //! | [`graph`] | roots, files and references; defines [`graph::Remotes`], which `fetch` implements |
 //! | [`config`] | `.kustomize-localize`: the configuration of a repository |
 //! | [`record`] | lock and trailers, written, read and checked by the same code; what a localized branch holds of them |
 //! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars; YAML of our own formats |
 //! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
-//! | [`git`] | the git executable: for this repository, for a remote one |
+//! | [`git`] | the git executable: for this repository, for a remote one; signatures |
 //! | [`os`] | processes and their deadlines, signals, threads; how much is read of a child or file |
 //! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown; what looks like a token: `message/redact/token.rs` |
 //!

@@ -62,7 +62,7 @@ pub(crate) fn verify(here: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     }
     let checking = Checking::Commit { rev: id.commit.clone(), commit: id.commit.clone() };
     verifier.findings(&locks, &checking, &checked_out, Some(here))?;
-    Ok(Verified { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(records, ask) })
+    Ok(Verified { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(records, ask)? })
 }
 
 /// Verifies a directory of the file system, as `--no-commit` writes one: its files against its own lock. `is_checkout`
@@ -86,7 +86,7 @@ pub(crate) fn verify_directory(
         return Err(Failure::new(message).hint("name a directory that `--no-commit` wrote, or a commit").into());
     }
     verifier.findings(&locks, &Checking::WorkingTree, &tree, None)?;
-    Ok(Verified { rev: directory.to_owned(), ..verifier.verified(records, ask) })
+    Ok(Verified { rev: directory.to_owned(), ..verifier.verified(records, ask)? })
 }
 
 /// Returns the failure for what names no commit, with the remote-tracking refs that it may have meant.
@@ -119,11 +119,12 @@ impl Verifier {
     }
 
     /// Returns the result, with the state of the remotes upstream.
-    fn verified(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Verified {
+    fn verified(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Result<Verified> {
         let (mut differences, mut failures) = (self.differences, self.failures);
         let mut upstream = self.listed;
         if let (Some(ask), Some(listed)) = (ask, &mut upstream) {
-            let answers = ask(&Vec::from_iter(listed.iter().map(|listed| (&listed.source, &listed.pinned))));
+            let config = Config::of(&*self.tree, "")?;
+            let answers = ask(&config, &Vec::from_iter(listed.iter().map(|listed| (&listed.source, &listed.pinned))));
             listed.iter_mut().zip(answers).for_each(|(listed, answer)| listed.answer = answer);
         }
         for one in upstream.iter().flatten() {
@@ -135,7 +136,7 @@ impl Verifier {
             key(one).cmp(&key(other))
         });
         differences.dedup();
-        Verified { records, differences, left: self.left, upstream, failures, ..Verified::default() }
+        Ok(Verified { records, differences, left: self.left, upstream, failures, ..Verified::default() })
     }
 
     /// Returns the locks that list what was localized, by directory. In place, that is the one at the top, also

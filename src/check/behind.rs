@@ -12,7 +12,7 @@ use super::remote_chart;
 use super::remotes::RemoteUse;
 use crate::config::Config;
 use crate::graph::{self, way, ways};
-use crate::message::finding::Finding;
+use crate::message::finding::{Finding, Rule};
 use crate::record::Lock;
 use crate::reference::Upstream;
 use crate::tree::LOCK_COMMAND;
@@ -56,11 +56,16 @@ pub(super) fn behind<'a>(
     found
 }
 
-/// Returns the entries of `allow` in `config` that are about what is behind locked references.
+/// Returns the entries of `allow` in `config` that are about what is behind locked references, or may be young: that the
+/// lock does not tell.
 pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
     let locks = context.locks.iter().map(|(_, lock)| lock);
     let named = locks.flat_map(|lock| lock.named().chain(lock.left.keys()));
-    named.filter_map(|upstream| covered(config, upstream)).collect()
+    let behind = named.filter_map(|upstream| covered(config, upstream));
+    let locked = context.locks.iter().flat_map(|(_, lock)| lock.upstreams()).map(|one| graph::subject(&one));
+    let named = context.remotes.iter().filter_map(|one| Some(one.edge.remote.as_ref()?.subject()));
+    let young = locked.chain(named).filter_map(|subject| config.allowed_by(Rule::YoungSource, &subject, ""));
+    behind.chain(young).collect()
 }
 
 fn covered(config: &Config, upstream: &Upstream) -> Option<usize> {
@@ -87,7 +92,6 @@ fn finding(context: &Context<'_>, one: &RemoteUse<'_>, open: &Upstream, chain: &
 mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
-    use crate::message::finding::Rule;
     use crate::message::finding::Severity;
 
     const OWN: &str = "https://github.com/o/r//a?ref=v1";

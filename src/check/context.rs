@@ -210,8 +210,8 @@ impl<'a> Context<'a> {
 /// Returns the rule about what the walk could not follow; none where that is a failure.
 fn rule(kind: &TroubleKind) -> Option<Rule> {
     use TroubleKind::{
-        BadKustomization, Chart, Cycle, Failed, Missing, NoKustomization, OutOfScope, Problem, Refused, Reshaped,
-        Restricted, Submodule, Unlisted, Unsafe, Unsupported,
+        BadKustomization, Chart, Cycle, Distrusted, Failed, Missing, NoKustomization, OutOfScope, Problem, Refused,
+        Reshaped, Restricted, Submodule, Unsafe, Unsupported,
     };
     Some(match kind {
         Failed => return None,
@@ -223,7 +223,7 @@ fn rule(kind: &TroubleKind) -> Option<Rule> {
         Missing { .. } | NoKustomization { .. } | Chart => Rule::MissingPath,
         Problem(_) | BadKustomization { .. } | Refused | Cycle => Rule::InvalidKustomization,
         Unsafe | Unsupported => Rule::UnsafeReference,
-        Unlisted => Rule::UnlistedSource,
+        Distrusted(rule) => *rule,
         Reshaped => Rule::Function,
     })
 }

@@ -65,7 +65,9 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
     for (path, comments) in &files {
         let used = used.remove(path.as_str()).unwrap_or_default();
         for (index, comment) in comments.comments.iter().enumerate() {
-            findings.extend(stale_comment(path, comment, complete, |rule| used.contains(&(index, rule))));
+            findings.extend(stale_comment(path, comment, complete, |rule| {
+                rule == Rule::YoungSource || used.contains(&(index, rule))
+            }));
         }
     }
     findings.extend(stale_reasons(said));

@@ -229,7 +229,7 @@ impl Setup {
         // Why it is not locked is known.
         let is_said = |finding: &Finding| {
             let line = finding.span.map_or(0, |span| span.line);
-            matches!(finding.rule, Rule::RemoteReference | Rule::UnlistedSource)
+            matches!(finding.rule, Rule::RemoteReference | Rule::UnlistedSource | Rule::UnsignedSource)
                 && unresolved.contains(&(finding.path.clone(), line))
         };
         edits.extend(failing(&self.checked).filter(|finding| !is_said(finding)).map(Edit::of_finding));

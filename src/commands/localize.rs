@@ -141,6 +141,8 @@ pub(super) struct Localized {
     pub builds: Option<BuildCheck>,
     /// What stays as it was, and why: versions that moved, what both sides of a conflict changed.
     pub kept: Vec<Failure>,
+    /// What is too young to move, and stays what it was.
+    pub held: Vec<Failure>,
     /// What is wrong in the tree itself, so that what is behind it is not known.
     pub unread: Vec<Failure>,
     /// What could not be resolved.

@@ -73,7 +73,7 @@ pub(crate) fn rule(rule: Rule) -> String {
         _ => "",
     };
     let changes = match rule {
-        Rule::UnreadReference => ", always".to_owned(),
+        rule if rule.is_always_an_error() => format!(", always{allow}"),
         _ => format!(". `rules: {{{id}: …}}` in the [configuration](../manual/configuration.md) changes that{allow}"),
     };
     format!("# {id}: {about}\n\n{}\n\nSeverity: `{severity}`{changes}.\n\n", rule.explanation().trim())

@@ -17,7 +17,7 @@ use super::localize::KustomizeArgs;
 use super::messages;
 use super::output::{Done, Format, Json, Outcome, OutputArgs, Shown};
 use crate::config::Config;
-use crate::git::LocalRepo;
+use crate::git::{self, LocalRepo, date};
 use crate::message::failure::{Failure, Result, shown};
 use crate::message::redact;
 use crate::record::{Digest, LOCK_NAME, Lock, sha256_hex};
@@ -148,16 +148,8 @@ fn given_date() -> Result<Option<u64>> {
 
 /// Returns when a commit was made, in seconds.
 fn committed(here: &LocalRepo, commit: &str) -> Result<u64> {
-    let bytes = here.object("commit", commit)?.unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let line = text.lines().take_while(|line| !line.is_empty()).find(|line| line.starts_with("committer "));
-    let seconds = line.and_then(|line| line.rsplit(' ').nth(1)?.parse().ok());
-    seconds.ok_or_else(|| Failure::new(format!("the commit {commit} has no date")))
-}
-
-fn date(seconds: u64) -> String {
-    let time = gix::date::Time::new(i64::try_from(seconds).unwrap_or_default(), 0);
-    time.format_or_unix(gix::date::time::format::ISO8601_STRICT).replace("+00:00", "Z")
+    let made = git::made(&here.object("commit", commit)?.unwrap_or_default());
+    made.ok_or_else(|| Failure::new(format!("the commit {commit} has no date")))
 }
 
 impl Json for Sbom {

@@ -1,25 +1,28 @@
 //! `update`: what the lock holds, resolved again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use clap::Args;
+use globset::{Glob, GlobMatcher};
 
 use super::diff::Diff;
 use super::localize::{KustomizeArgs, Localized, deployed, on_disk, write};
 use super::lock;
 use super::output::{Done, OutputArgs};
 use super::{News, fetcher, fetching};
+use crate::config::Config;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::graph::{RemoteRef, Remotes as _};
-use crate::message::failure::{Failure, Failures, short};
+use crate::message::failure::{Failure, FailureKind, Failures, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, TurnedBack};
 use crate::plan::lock::{Relocked, relock};
-use crate::plan::{Changes, File, Options, Plan, changed, update};
+use crate::plan::update::{self, Name, Retarget};
+use crate::plan::{Changes, File, Options, Plan, changed};
 use crate::record::{LOCK_NAME, Lock};
-use crate::reference::Upstream;
+use crate::reference::{RepoSpec, Upstream};
 use crate::targets::affected::changes::Changes as Changed;
 use crate::tree::SharedTree;
 use crate::tree::overlay::OverlayTree;
@@ -37,7 +40,9 @@ pub(super) struct UpdateArgs {
 
     /// Write this ref into the kustomizations that name the URL (all, or those below a PATH that is named as well), and
     /// lock what it is
-    #[arg(long, value_name = "REF", requires = "url")]
+    ///
+    /// A pattern such as `v1.*` or `*` stands for the newest release that it matches and that may be locked.
+    #[arg(long, value_name = "REF")]
     to: Option<String>,
 
     /// Say what would be done; may fetch into the cache, writes nothing else
@@ -56,17 +61,23 @@ impl UpdateArgs {
             Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
         })?;
         let (paths, urls) = match &self.to {
-            Some(_) => split(&workspace, &self.url)?,
+            Some(to) => split(&workspace, &self.url, to)?,
             None => (Vec::new(), self.url.clone()),
         };
         let mut selected = update::select(&before, &urls)?;
         let there = workspace.tree.clone();
         let mut turned = in_place::turned_back(&workspace, &before)?;
+        let (mut kept, mut held) = (Vec::new(), Vec::new());
         let edits = match &self.to {
-            Some(to) => edit(&mut workspace, &mut turned, &urls, &paths, to)?,
+            Some(to) if is_pattern(to) => {
+                let mut releases = Releases::of(&workspace, &before, to, output.quiet)?;
+                let edits = edit(&mut workspace, &mut turned, &urls, &paths, &mut |spec| releases.newest(spec))?;
+                (held, selected) = (releases.held, releases.left);
+                edits
+            }
+            Some(to) => edit(&mut workspace, &mut turned, &urls, &paths, &mut |_| Ok(Some(to.clone())))?,
             None => Changes::new(),
         };
-        let mut kept = Vec::new();
         loop {
             // Where it is named as before, beside the paths, it stays what it is.
             let again = if paths.is_empty() { selected.clone() } else { BTreeSet::new() };
@@ -88,14 +99,14 @@ impl UpdateArgs {
                     continue;
                 }
             }
-            let (plan, mut relocked) = if is_stored {
-                let request = in_place::Request { again: Some(turned.clone()), ..in_place::Request::default() };
-                let plan = in_place::plan(&workspace, request, &Options::default(), &mut fetcher)?;
-                let relocked = Relocked { lock: plan.lock.clone(), ..Relocked::default() };
-                (Some(plan), relocked)
-            } else {
-                (None, relock(&workspace, &before, &mut fetcher)?)
-            };
+            let turned = is_stored.then(|| turned.clone());
+            let resolved = resolved(&workspace, &before, turned, &mut fetcher);
+            let failures = resolved.as_ref().map_or_else(|failures| &failures.0, |(_, relocked)| &relocked.unresolved);
+            let (too_young, unsigned) = distrusted(failures, &selected);
+            if leave_out(&mut selected, too_young, &mut held) | leave_out(&mut selected, unsigned, &mut kept) {
+                continue;
+            }
+            let (plan, mut relocked) = resolved?;
             if self.to.is_some() && !relocked.unresolved.is_empty() {
                 // A ref that is not there is not to stay.
                 relocked.unresolved.iter_mut().for_each(|failure| failure.exception = None);
@@ -113,7 +124,7 @@ impl UpdateArgs {
             let compare = || compared(&workspace, &there, &edits, plan.as_ref(), &relocked.lock, output.quiet);
             let diff = self.diff.then(compare).transpose()?;
             let outcome = self.written(&workspace, &before, relocked, plan, edits, rewritten)?;
-            return Ok(Box::new(Localized { news, kept, diff, ..outcome }));
+            return Ok(Box::new(Localized { news, kept, held, diff, ..outcome }));
         }
     }
 
@@ -142,6 +153,35 @@ impl UpdateArgs {
     }
 }
 
+/// Resolves what no lock holds: for the lock alone, or for what is stored, which is brought in again.
+fn resolved(
+    workspace: &Workspace,
+    before: &Lock,
+    stored: Option<TurnedBack>,
+    fetcher: &mut Fetcher,
+) -> Result<(Option<Plan>, Relocked), Failures> {
+    let Some(turned) = stored else {
+        return Ok((None, relock(workspace, before, fetcher)?));
+    };
+    let request = in_place::Request { again: Some(turned), ..in_place::Request::default() };
+    let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
+    let relocked = Relocked { lock: plan.lock.clone(), ..Relocked::default() };
+    Ok((Some(plan), relocked))
+}
+
+/// An entry of the lock that stays as it was, and why.
+type Stays = (Upstream, Failure);
+
+/// Returns which of these may not move: what is too young, and what is not signed.
+fn distrusted(failures: &[Failure], selected: &BTreeSet<Upstream>) -> (Vec<Stays>, Vec<Stays>) {
+    let of = |kind| {
+        let failures = failures.iter().filter(move |failure| failure.kind == kind);
+        let source = |failure: &Failure| selected.iter().find(|one| *failure.upstream == one.to_string()).cloned();
+        failures.filter_map(|failure| Some((source(failure)?, failure.clone()))).collect()
+    };
+    (of(FailureKind::Young), of(FailureKind::Unsigned))
+}
+
 /// Builds what an update touches, before and after.
 fn compared(
     workspace: &Workspace,
@@ -162,7 +202,7 @@ fn compared(
 }
 
 /// Takes the words of the command line apart: what is there in the working tree is a path, everything else a URL.
-fn split(workspace: &Workspace, words: &[String]) -> Result<(Vec<String>, Vec<String>), Failures> {
+fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<String>, Vec<String>), Failures> {
     let (mut paths, mut urls) = (Vec::new(), Vec::new());
     for word in words {
         let path = workspace.repo().and_then(|repo| from_top(repo, &*workspace.tree, word).ok());
@@ -171,12 +211,60 @@ fn split(workspace: &Workspace, words: &[String]) -> Result<(Vec<String>, Vec<St
             _ => urls.push(word.clone()),
         }
     }
-    if urls.is_empty() {
+    if urls.is_empty() && !is_pattern(to) {
         return Err(Failure::new("`--to` needs the URL of which another ref is written")
             .hint("name it before the paths: git kustomize-localize update URL --to REF PATH")
             .into());
     }
     Ok((paths, urls))
+}
+
+/// Returns whether `--to` names several refs: git allows no `*` in the name of one.
+fn is_pattern(to: &str) -> bool {
+    to.contains('*')
+}
+
+/// The newest release of each repository, as the user's files name it.
+struct Releases {
+    fetcher: Fetcher,
+    config: Config,
+    pattern: GlobMatcher,
+    before: Rc<Lock>,
+    known: BTreeMap<Upstream, Option<String>>,
+    /// What is newer, and may not be locked.
+    held: Vec<Failure>,
+    /// The entries of the lock in whose place a newer release comes.
+    left: BTreeSet<Upstream>,
+}
+
+impl Releases {
+    fn of(workspace: &Workspace, before: &Rc<Lock>, to: &str, quiet: bool) -> Result<Releases, Failures> {
+        let pattern =
+            Glob::new(to).map_err(|error| Failure::new(format!("`{to}` is not a pattern: {}", error.kind())))?;
+        let options = fetching(&workspace.config, false, quiet);
+        Ok(Releases {
+            fetcher: fetcher(workspace.repo(), options, vec![before.clone()], None)?,
+            config: workspace.config.clone(),
+            pattern: pattern.compile_matcher(),
+            before: before.clone(),
+            known: BTreeMap::new(),
+            held: Vec::new(),
+            left: BTreeSet::new(),
+        })
+    }
+
+    fn newest(&mut self, spec: &RepoSpec) -> Result<Option<String>, Failure> {
+        let source = Upstream::git(spec).source();
+        if let Some(known) = self.known.get(&source) {
+            return Ok(known.clone());
+        }
+        let (newest, held) = self.fetcher.newest(spec, &self.pattern, &self.config)?;
+        self.held.extend(held);
+        let is_locked = newest.is_some() && self.before.get(&source).is_some();
+        self.left.extend(is_locked.then(|| source.clone()));
+        self.known.insert(source, newest.clone());
+        Ok(newest)
+    }
 }
 
 /// Writes another ref into the references to what is selected, below some paths or everywhere, in the tree of the
@@ -186,10 +274,10 @@ fn edit(
     turned: &mut TurnedBack,
     urls: &[String],
     paths: &[String],
-    to: &str,
+    to: &mut Retarget<'_>,
 ) -> Result<Changes, Failures> {
     workspace.tree = turned.tree.clone();
-    let names: Vec<update::Name> = urls.iter().map(|url| update::Name::of(url)).collect();
+    let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
     let mut changes = update::retargeted(workspace, &names, paths, to)?;
     turned.tree = Rc::new(changed(OverlayTree::new(turned.tree.clone()), &changes));
     workspace.tree = turned.tree.clone();
@@ -201,7 +289,7 @@ fn edit(
 }
 
 /// Takes entries out of those that are resolved again; returns whether there were any.
-fn leave_out(selected: &mut BTreeSet<Upstream>, out: Vec<(Upstream, Failure)>, kept: &mut Vec<Failure>) -> bool {
+fn leave_out(selected: &mut BTreeSet<Upstream>, out: Vec<Stays>, kept: &mut Vec<Failure>) -> bool {
     selected.retain(|source| !out.iter().any(|(other, _)| other == source));
     let is_any = !out.is_empty();
     kept.extend(out.into_iter().map(|(_, failure)| failure));
@@ -210,7 +298,7 @@ fn leave_out(selected: &mut BTreeSet<Upstream>, out: Vec<(Upstream, Failure)>, k
 
 /// Returns the sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
 /// names them, and so who may be asked with which login.
-fn unanswered(fetcher: &mut Fetcher, before: &Lock, selected: &BTreeSet<Upstream>) -> Vec<(Upstream, Failure)> {
+fn unanswered(fetcher: &mut Fetcher, before: &Lock, selected: &BTreeSet<Upstream>) -> Vec<Stays> {
     let behind: BTreeSet<Upstream> = before.named().map(Upstream::source).collect();
     let own = selected.iter().filter(|source| !behind.contains(source));
     let wanted = own.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
@@ -219,8 +307,8 @@ fn unanswered(fetcher: &mut Fetcher, before: &Lock, selected: &BTreeSet<Upstream
     answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
 }
 
-/// Returns the branches that do not contain what was locked, and what the authors of each repository that moved wrote, as
-/// far as the remotes tell.
+/// Returns the branches that do not contain what was locked, and of each repository that moved how old it is, who signed it
+/// and what its authors wrote, as far as the remotes tell.
 fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, News) {
     let moves = message::moves(before, after);
     let (mut findings, mut news) = (Vec::new(), News::new());
@@ -236,6 +324,10 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, N
             );
             findings.push(Finding::new(Rule::RewrittenBranch, LOCK_NAME, message, Vec::new()));
         }
+    }
+    for change in Lock::changes(before, after).into_iter().filter(|change| change.new.is_some()) {
+        let about = fetcher.about(&change.upstream);
+        news.entry(change.upstream).or_default().splice(0..0, about);
     }
     (findings, news)
 }

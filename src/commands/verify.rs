@@ -10,6 +10,7 @@ use clap::Args;
 use super::messages::{self, counted, lines};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::remote_git;
+use crate::config::Config;
 use crate::fetch;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, argument, short};
@@ -52,7 +53,9 @@ impl VerifyArgs {
         let options = fetch::Options { quiet: output.quiet, ..fetch::Options::default() };
         let asker = || remote_git(here.as_deref()).map(|remote_git| fetch::Network::new(remote_git, &options));
         let upstream = self.upstream.then(asker).transpose()?;
-        let ask = upstream.as_ref().map(|upstream| |entries: &[(&Upstream, &Pinned)]| upstream.ask(entries));
+        let ask = upstream
+            .as_ref()
+            .map(|upstream| |config: &Config, entries: &[(&Upstream, &Pinned)]| upstream.ask(config, entries));
         let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
         if let Some(directory) = directory {
             return Ok(Box::new(verify_directory(directory, here.is_some(), ask)?));
@@ -151,7 +154,7 @@ fn upstream(all: &[Listed]) -> Vec<String> {
     for Listed { lock, line, source, pinned, answer, .. } in all {
         let was = short(pinned.digest.hex());
         let mut told = match &answer.now {
-            _ if answer.verdict == Verdict::Ok => format!("is {was}"),
+            Some(now) if *now == pinned.digest => format!("is {was}"),
             Some(now) => format!("was {was}, is {}", short(now.hex())),
             None => format!("was {was}"),
         };

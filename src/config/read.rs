@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for RuleKey {
         match String::deserialize(deserializer)? {
             key if key == "*" => Ok(RuleKey(None)),
             key => match Rule::deserialize(key.into_deserializer())? {
-                Rule::UnreadReference => Err(D::Error::custom("`unread-reference` is always an error")),
+                rule if rule.is_always_an_error() => Err(D::Error::custom(format!("`{rule}` is always an error"))),
                 rule => Ok(RuleKey(Some(rule))),
             },
         }
@@ -159,14 +159,17 @@ pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     })
 }
 
-/// Reads how long something takes: a number, and s or m.
+/// Reads a duration: a number, and s, m, h or d.
 pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let seconds = |number: &str, unit: u64| number.parse::<u64>().ok()?.checked_mul(unit).filter(|found| *found > 0);
-    let found = text.strip_suffix('s').and_then(|number| seconds(number, 1));
-    let found = found.or_else(|| seconds(text.strip_suffix('m')?, 60));
+    let units = [('s', 1), ('m', 60), ('h', 60 * 60), ('d', 24 * 60 * 60)];
+    let found = units.into_iter().find_map(|(unit, seconds)| {
+        let number = text.strip_suffix(unit)?.parse::<u64>().ok()?;
+        number.checked_mul(seconds).filter(|found| *found > 0)
+    });
     found.map(|seconds| Some(Duration::from_secs(seconds))).ok_or_else(|| {
-        D::Error::custom(format!("`{}` is not a duration\nwrite seconds or minutes, for example `90s`", shown(&text)))
+        let text = shown(&text);
+        D::Error::custom(format!("`{text}` is not a duration\nwrite a number with s, m, h or d, for example `90s`"))
     })
 }
 

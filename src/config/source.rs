@@ -1,38 +1,103 @@
-//! What may be locked at all.
+//! What may be locked at all, and what is asked of it.
+
+use std::time::Duration;
 
 use globset::GlobMatcher;
 use serde::Deserialize;
 
-use super::{Config, FILE_NAME, address};
-use crate::message::failure::shown;
-use crate::message::finding::Subject;
+use super::{Config, FILE_NAME, address, read};
+use crate::git::Signers;
+use crate::message::failure::{Failure, Result, command, shown};
+use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
+use crate::record::Pinned;
+use crate::tree::{Entry, Tree, path};
 
-/// An entry of `sources`: upstreams that may be locked.
+/// An entry of `sources`: upstreams that may be locked. The first that covers one decides.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Keys")]
-pub struct Source(GlobMatcher);
+pub struct Source {
+    glob: GlobMatcher,
+    /// How old it must be at least.
+    pub min_age: Option<Duration>,
+    /// Who must have signed it.
+    pub signed_by: Option<Signers>,
+}
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Keys {
     url: String,
+    #[serde(default, deserialize_with = "read::duration")]
+    min_age: Option<Duration>,
+    signed_by: Option<String>,
 }
 
 impl TryFrom<Keys> for Source {
     type Error = String;
 
-    fn try_from(Keys { url }: Keys) -> Result<Source, String> {
+    fn try_from(Keys { url, min_age, signed_by }: Keys) -> Result<Source, String> {
         let why = |why| format!("the source `{}` {why}", shown(&redact::url(&url)));
-        address::compile(&url).map(Source).map_err(why)
+        let glob = address::compile(&url).map_err(why)?;
+        // Its keys are read where the tree is known.
+        Ok(Source { glob, min_age, signed_by: signed_by.map(Signers::unread) })
     }
 }
 
 impl Config {
     /// Returns whether an upstream may be locked: an entry of `sources` covers it, or there is no such key.
     pub(crate) fn lists(&self, subject: &Subject) -> bool {
-        let sources = self.sources.as_ref();
-        sources.is_none_or(|all| all.iter().any(|Source(glob)| address::covers(glob, subject)))
+        self.sources.is_none() || self.source(subject).is_some()
+    }
+
+    /// Returns the entry of `sources` that decides about an upstream.
+    pub(crate) fn source(&self, subject: &Subject) -> Option<&Source> {
+        self.sources.iter().flatten().find(|one| address::covers(&one.glob, subject))
+    }
+
+    /// Reads the files of `signed-by` from the repository whose top is at `directory`.
+    pub(super) fn read_signers(&mut self, tree: &dyn Tree, directory: &str) -> Result<()> {
+        for signers in self.sources.iter_mut().flatten().filter_map(|one| one.signed_by.as_mut()) {
+            let place = path::resolve("", &signers.file).map(|file| path::join(directory, &file));
+            *signers = match place {
+                Some(place) if matches!(tree.entry(&place)?, Some(Entry::File { .. })) => {
+                    Signers::parse(&signers.file, tree.read(&place)?)?
+                }
+                _ => {
+                    let message = format!("`signed-by: {}` is not a file of this repository", shown(&signers.file));
+                    return Err(Failure::new(message)
+                        .hint(format!("write its path from the top into {FILE_NAME}, and `git add` the file")));
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Returns why a lock may not hold an upstream, after its name, with the rule that says so and what to do. `pinned` is its
+    /// entry, where there is one.
+    pub(crate) fn distrust(&self, subject: &Subject, pinned: Option<&Pinned>) -> Option<(Rule, String, String)> {
+        let _ = self.sources.as_ref()?;
+        let Some(source) = self.source(subject) else {
+            return Some((Rule::UnlistedSource, "is not in `sources`".to_owned(), Config::list_it(subject)));
+        };
+        let (signers, pinned) = source.signed_by.as_ref().zip(pinned)?;
+        let why = match &pinned.signed {
+            Some(signed) if signers.know(signed) => return None,
+            Some(signed) => format!("is signed by {signed}, whose key is not in `{}`", signers.file),
+            None => format!("is not signed by a key of `{}`, as far as the lock says", signers.file),
+        };
+        let hint = match subject {
+            Subject::Git { url, .. } => {
+                format!("to verify it as it is now: {}", command("git kustomize-localize update", [url]))
+            }
+            _ => Config::list_before(subject),
+        };
+        Some((Rule::UnsignedSource, why, hint))
+    }
+
+    /// Says how an upstream that no signature or date can come with gets around what is asked of it.
+    pub(crate) fn list_before(subject: &Subject) -> String {
+        format!("{}, before the entry that asks for more than it can have", Config::list_it(subject))
     }
 
     /// Says how an upstream gets into `sources`.

@@ -61,8 +61,8 @@ pub(super) struct Fetched {
     pub directory: PathBuf,
     /// Its full id.
     pub commit: String,
-    /// Whether the ref was resolved, and is a tag.
-    pub is_tag: bool,
+    /// What the ref holds if it was resolved and is a tag: a tag object, or the commit.
+    pub tag: Option<String>,
     /// The request that led to it.
     pub request: GitRequest,
     /// Why no more of its files can be fetched, once that is known.
@@ -94,12 +94,20 @@ impl Missing {
 pub(super) struct Listing(String);
 
 impl Listing {
+    /// Returns what a ref holds, by its full name.
+    pub(super) fn id(&self, name: &str) -> Option<String> {
+        let mut refs = self.0.lines().filter_map(|line| line.split_once('\t'));
+        refs.find(|(_, listed)| *listed == name).map(|(id, _)| id.to_owned())
+    }
+
+    /// Returns the names of its tags.
+    pub(super) fn tags(&self) -> impl Iterator<Item = &str> {
+        let names = self.0.lines().filter_map(|line| line.split_once("\trefs/tags/"));
+        names.map(|(_, name)| name).filter(|name| !name.ends_with("^{}"))
+    }
+
     /// Returns the full name of a ref, and its commit: a tag object stands for that.
     pub(super) fn find(&self, reference: &str) -> Option<(String, String)> {
-        let id = |name: &str| {
-            let mut refs = self.0.lines().filter_map(|line| line.split_once('\t'));
-            refs.find(|(_, listed)| *listed == name).map(|(id, _)| id.to_owned())
-        };
         // git's order for a short name (gitrevisions(7)).
         let names = [
             reference.to_owned(),
@@ -110,7 +118,7 @@ impl Listing {
             format!("refs/remotes/{reference}/HEAD"),
         ];
         let found = names.into_iter().find_map(|name| {
-            let id = id(&format!("{name}^{{}}")).or_else(|| id(&name))?;
+            let id = self.id(&format!("{name}^{{}}")).or_else(|| self.id(&name))?;
             Some((name, id))
         });
         found.filter(|(_, id)| is_object_id(id))
@@ -127,7 +135,7 @@ impl Network {
         Ok(directory.map(|directory| Fetched {
             directory,
             commit,
-            is_tag: false,
+            tag: None,
             request: request.clone(),
             stop: Arc::default(),
         }))
@@ -185,23 +193,24 @@ impl Network {
         let listing = if floating.is_empty() { None } else { Some(self.list(first, &floating)?) };
         let mut done: Vec<Option<Fetched>> = Vec::new();
         for request in requests {
-            let (mut request, mut is_tag) = (request.clone(), false);
+            let (mut request, mut tag) = (request.clone(), None);
             if let (None, Some(listing)) = (&request.commit, &listing) {
                 let found = listing.find(request.reference());
                 let (name, commit) = found.ok_or_else(|| self.no_such_ref(&request, request.reference()))?;
-                (request.commit, is_tag) = (Some(commit), name.starts_with("refs/tags/"));
+                tag = listing.id(&name).filter(|_| name.starts_with("refs/tags/"));
+                request.commit = Some(commit);
             }
-            done.push(self.cached(&request)?.map(|fetched| Fetched { is_tag, ..fetched }));
+            done.push(self.cached(&request)?.map(|fetched| Fetched { tag, ..fetched }));
         }
         let mut left: Vec<_> = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none()).collect();
         if !left.is_empty() {
             let names: Vec<&str> = left.iter().map(|(request, _)| request.name()).collect();
             let scratch = self.fetch_into(first, &names, Part::SmallFiles)?;
             for (number, (request, done)) in left.iter_mut().enumerate() {
-                let (commit, is_tag) = fetched_commit(scratch.path(), number, request.name(), &self.budget)?;
+                let (commit, tag) = fetched_commit(scratch.path(), number, request.name(), &self.budget)?;
                 let directory = self.cache.keep(&scratch, &shown, &commit)?;
                 let request = GitRequest { commit: Some(commit.clone()), ..request.clone() };
-                **done = Some(Fetched { directory, commit, is_tag, request, stop: Arc::default() });
+                **done = Some(Fetched { directory, commit, tag, request, stop: Arc::default() });
             }
         }
         Ok(done.into_iter().flatten().collect())
@@ -218,7 +227,7 @@ impl Network {
 
     /// Fetches commits into a temporary repository beside those of the same URL, without their larger files if the server
     /// can leave them out.
-    fn fetch_into(&self, request: &GitRequest, names: &[&str], part: Part) -> Result<Scratch> {
+    pub(super) fn fetch_into(&self, request: &GitRequest, names: &[&str], part: Part) -> Result<Scratch> {
         let first = names.first().copied().unwrap_or("HEAD");
         let numbered = names.iter().enumerate();
         let refspecs: String = numbered.map(|(number, name)| format!("+{name}:refs/kl/{number}\n")).collect();
@@ -301,8 +310,13 @@ pub(super) fn format_of(id: &str) -> &'static str {
     if id.len() == 64 { "sha256" } else { "sha1" }
 }
 
-/// Returns a commit that a fetch brought in, tags followed, and whether it was a tag.
-fn fetched_commit(directory: &Path, number: usize, reference: &str, budget: &Budget) -> Result<(String, bool)> {
+/// Returns a commit that a fetch brought in, tags followed, and what led there if that is what a tag holds.
+fn fetched_commit(
+    directory: &Path,
+    number: usize,
+    reference: &str,
+    budget: &Budget,
+) -> Result<(String, Option<String>)> {
     let failed = |what: String| Failure::new(format!("git fetched something that cannot be used: {what}"));
     let read = |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| failed(error.to_string()));
     let id = read(&format!("refs/kl/{number}"))?;
@@ -320,5 +334,5 @@ fn fetched_commit(directory: &Path, number: usize, reference: &str, budget: &Bud
         let mut fields = line.split('\t');
         fields.next() == Some(id) && fields.nth(1).is_some_and(|what| what.starts_with(&tag))
     });
-    Ok((commit.id.to_string(), is_tag))
+    Ok((commit.id.to_string(), is_tag.then(|| id.to_owned())))
 }

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::git::{GitRequest, Listing};
 use super::progress::SIDE_BY_SIDE;
-use super::{Network, helm};
-use crate::config::is_one_version;
-use crate::graph::ChartRef;
+use super::{Network, helm, release};
+use crate::config::{Config, is_one_version};
+use crate::graph::{self, ChartRef};
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
@@ -22,8 +22,8 @@ use crate::reference::{Pin, RepoSpec, Upstream, file_pin, refuse_unsafe};
 type Entry<'a> = (&'a Upstream, &'a Pinned);
 
 impl Network {
-    /// Returns the state of each of these, in their order.
-    pub(crate) fn ask(&self, entries: &[Entry<'_>]) -> Vec<Answer> {
+    /// Returns the state of each of these, in their order, and of their signatures, where the configuration wants any.
+    pub(crate) fn ask(&self, config: &Config, entries: &[Entry<'_>]) -> Vec<Answer> {
         // What two entries have in common, which may differ in their submodules or paths alone, is asked once.
         let mut groups: BTreeMap<String, BTreeMap<String, Entry<'_>>> = BTreeMap::new();
         for entry @ (source, _) in entries {
@@ -42,7 +42,32 @@ impl Network {
             |_, group| self.group(group),
         );
         let answers: HashMap<String, Answer> = answers.into_iter().flatten().collect();
-        entries.iter().map(|entry| answers[&question(entry)].clone()).collect()
+        entries.iter().map(|entry| self.signed(config, *entry, answers[&question(entry)].clone())).collect()
+    }
+
+    /// Verifies the signature of what is there as the lock says, or is still contained in what is there.
+    fn signed(&self, config: &Config, (source, pinned): Entry<'_>, answer: Answer) -> Answer {
+        let signers = config.source(&graph::subject(source)).and_then(|policy| policy.signed_by.as_ref());
+        let Some(signers) = signers.filter(|_| matches!(answer.verdict, Verdict::Ok | Verdict::Updated)) else {
+            return answer;
+        };
+        if !matches!(source, Upstream::Git { .. }) {
+            return Answer::unsigned(answer, "it is not a repository, so it has no signature");
+        }
+        // A branch has moved on.
+        let is_as_named = answer.verdict == Verdict::Ok && is_floating(source);
+        let commit = Some(pinned.digest.hex()).filter(|_| !is_as_named);
+        let fetched = match self.fetch_one(&GitRequest::new(source.url(), source.reference(), commit)) {
+            Ok(fetched) => fetched,
+            Err(failure) => return Answer::unreachable(failure),
+        };
+        match (self.signer(&fetched, signers), &pinned.signed) {
+            (Ok(signed), Some(recorded)) if signed != *recorded => {
+                Answer::unsigned(answer, format!("it is signed by {signed}, and the lock says {recorded}"))
+            }
+            (Ok(_), _) => answer,
+            (Err(failure), _) => Answer::unsigned(answer, failure.message),
+        }
     }
 
     /// Asks for what one request tells of: entries of one repository, one file or one chart.
@@ -160,7 +185,7 @@ impl Network {
         };
         let floats = !is_one_version(&chart.version);
         Ok(Answer {
-            verdict: if floats && newer(&version, was) { Verdict::Updated } else { Verdict::Moved },
+            verdict: if floats && is_newer(&version, was) { Verdict::Updated } else { Verdict::Moved },
             ..Answer::moved(now, format!("it is version {version} now, was {was}"))
         })
     }
@@ -209,15 +234,8 @@ fn failed(failure: Failure) -> Answer {
     }
 }
 
-/// Returns whether a version comes after another one, as far as their numbers tell.
-fn newer(version: &str, than: &str) -> bool {
-    let order = |version: &str| -> (Vec<u64>, bool) {
-        let version = version.trim_start_matches('v');
-        let (numbers, rest) = version.split_at(version.find(['-', '+']).unwrap_or(version.len()));
-        // A version comes after its pre-releases; the order of pre-releases is ignored.
-        (numbers.split('.').map_while(|number| number.parse().ok()).collect(), !rest.starts_with('-'))
-    };
-    version != than && order(version) >= order(than)
+fn is_newer(version: &str, than: &str) -> bool {
+    release::version(version).zip(release::version(than)).is_some_and(|((_, version), (_, than))| version > than)
 }
 
 #[cfg(test)]
@@ -236,7 +254,7 @@ mod tests {
             ("1.2.3-rc.2", "1.2.3-rc.1", true),
             ("0.0.1", "1.2.3+build", false),
         ] {
-            assert_eq!(newer(version, than), expected, "{version} after {than}");
+            assert_eq!(is_newer(version, than), expected, "{version} after {than}");
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
             trouble.kind,
             TroubleKind::Failed
                 | TroubleKind::Chart
-                | TroubleKind::Unlisted
+                | TroubleKind::Distrusted(_)
                 | TroubleKind::Unsafe
                 | TroubleKind::Unsupported
         );

@@ -197,6 +197,13 @@ impl Walker<'_> {
         let wanted: Vec<_> = asked.iter().map(|(chart, wanted)| (wanted.clone(), named_by(*chart))).collect();
         for ((chart, wanted), answer) in asked.into_iter().zip(remotes.charts(&wanted)) {
             let note = self.graph.charts[chart].note;
+            let lines = self.graph.lines_of(note);
+            let answer = answer.and_then(|pulled| {
+                if pulled.is_some() {
+                    self.trust(remotes, &wanted.subject(), &wanted.upstream(), lines)?;
+                }
+                Ok(pulled)
+            });
             match answer {
                 Ok(Some(archive)) => self.pulled(chart, archive),
                 Ok(None) | Err(_) if self.accepts_chart(note, &wanted) => {}
@@ -251,7 +258,8 @@ impl Walker<'_> {
                 if self.accepts_chart(*note, wanted) {
                     return Ok(None);
                 }
-                self.refuse_unlisted(&wanted.subject(), &wanted.upstream().to_string())?;
+                let pinned = self.options.lock.and_then(|lock| wanted.locked(lock));
+                self.refuse_distrusted(&wanted.subject(), pinned, &wanted.upstream().to_string())?;
                 Ok(Some(wanted.clone()).filter(|_| has_network))
             }
             (Place::Missing(path), None) if self.may_be_missing(source, &path, self.graph.lines_of(*note)) => {

@@ -1,5 +1,6 @@
 //! What a walk yields: roots and files as nodes, references as edges.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -75,6 +76,8 @@ pub(crate) struct Repository {
     pub version: RepoRef,
     /// The commit, in full.
     pub commit: String,
+    /// Who signed it: as a lock says, or as was verified in this run.
+    pub signed: OnceCell<String>,
 }
 
 impl Repository {

@@ -5,12 +5,14 @@ use std::rc::Rc;
 
 use super::local::alike;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{ANEW, FileId, Found, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker};
-use crate::config::Config;
+use super::{
+    ANEW, FileId, Found, Lines, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
+};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Rule, Subject};
-use crate::reference::{self, RepoSpec};
+use crate::record::Pinned;
+use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::{self, Resolved};
 
 impl Walker<'_> {
@@ -33,7 +35,8 @@ impl Walker<'_> {
         if is_left {
             self.graph.left.insert((root, edge));
         } else {
-            self.refuse_unlisted(&wanted.subject(), &wanted.text.shown())?;
+            let pinned = self.options.lock.and_then(|lock| lock.get(&wanted.locked(lock)?));
+            self.refuse_distrusted(&wanted.subject(), pinned, &wanted.text.shown())?;
         }
         if !self.offline && !is_left {
             self.pending.push((root, edge));
@@ -42,12 +45,25 @@ impl Walker<'_> {
     }
 
     /// Refuses an upstream that may not be locked.
-    pub(super) fn refuse_unlisted(&self, subject: &Subject, shown: &str) -> WalkResult<()> {
-        if self.options.leave.is_none_or(|config| config.lists(subject)) {
-            return Ok(());
-        }
-        let message = format!("`{shown}` is not in `sources`, so it may not be locked");
-        Err(Trouble::new(TroubleKind::Unlisted, message).hint(Config::list_it(subject)))
+    pub(super) fn refuse_distrusted(&self, subject: &Subject, pinned: Option<&Pinned>, shown: &str) -> WalkResult<()> {
+        let distrust = self.options.leave.and_then(|config| config.distrust(subject, pinned));
+        distrust.map_or(Ok(()), |(rule, why, hint)| {
+            let message = format!("`{shown}` {why}, so it may not be locked");
+            Err(Trouble::new(TroubleKind::Distrusted(rule), message).hint(hint))
+        })
+    }
+
+    /// Refuses something that came in and lacks what the entry of `sources` asks of it that covers the reference.
+    pub(super) fn trust(
+        &self,
+        remotes: &dyn Remotes,
+        subject: &Subject,
+        upstream: &Upstream,
+        lines: Lines,
+    ) -> Result<()> {
+        let policy = self.options.leave.and_then(|config| config.source(subject));
+        let is_lifted = || self.is_allowed(Rule::YoungSource, subject, lines);
+        policy.map_or(Ok(()), |policy| remotes.trust(upstream, policy, is_lifted()))
     }
 
     /// Returns the URL of the upstream that a file is of; none of the user's.
@@ -69,6 +85,11 @@ impl Walker<'_> {
         let answers = remotes.resolve(&wanted);
         for (((root, edge), one), answer) in pending.into_iter().zip(wanted).zip(answers) {
             let reference = self.graph.roots[root].edges[edge].reference.clone();
+            let lines = self.graph.roots[root].edges[edge].lines();
+            let answer = answer.and_then(|found| {
+                self.trust(remotes, &one.subject(), &found.upstream(&one), lines)?;
+                Ok(found)
+            });
             let target = self.arrive(&one, reference.accepts, answer);
             let target = target.and_then(|target| self.list_plugins(root, &reference, target));
             let target = target.unwrap_or_else(|mut stop| {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::{Archive, ChartRef, RemoteFile, Repository};
+use crate::config;
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Rule, Subject};
@@ -158,6 +159,16 @@ pub(crate) enum Found {
     Root(Rc<Repository>),
 }
 
+impl Found {
+    /// Returns what this is, which a reference names.
+    pub(super) fn upstream(&self, wanted: &RemoteRef) -> Upstream {
+        match (self, &wanted.spec) {
+            (Found::Root(_), Some(spec)) => Upstream::git(spec),
+            _ => wanted.file(),
+        }
+    }
+}
+
 /// Brings in what remote references name.
 pub(crate) trait Remotes {
     /// Resolves references that were found at one depth, side by side: one answer for each, in
@@ -168,5 +179,10 @@ pub(crate) trait Remotes {
     /// comes the upstream whose files name it.
     fn charts(&mut self, wanted: &[(ChartRef, Option<String>)]) -> Vec<Result<Option<Rc<Archive>>>> {
         wanted.iter().map(|_| Ok(None)).collect()
+    }
+
+    /// Refuses something that was resolved in this run and lacks what `policy` asks of it. `is_lifted`: it may be young.
+    fn trust(&self, _upstream: &Upstream, _policy: &config::Source, _is_lifted: bool) -> Result<()> {
+        Ok(())
     }
 }

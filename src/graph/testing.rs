@@ -1,5 +1,6 @@
 //! What tests of walks and plans start from: trees in memory, and upstreams that are there.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use super::{Found, RemoteFile, RemoteRef, Remotes, Repository, Source, Wants};
@@ -30,6 +31,7 @@ impl Upstreams {
             tree: Rc::new(tree(files)),
             version: RepoRef { url: url.to_owned().into(), reference: Some("v1".to_owned()), submodules: true },
             commit: "c".repeat(40),
+            signed: OnceCell::new(),
         };
         self.0.push((url.to_owned(), Found::Root(Rc::new(repository))));
         self

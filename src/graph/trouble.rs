@@ -3,6 +3,7 @@
 use super::{Absence, FileId, Graph, RootId};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::{Failure, Location};
+use crate::message::finding::Rule;
 
 /// Something that the walk could not follow, or that kustomize refuses. While the walk is on its way, what stops a step.
 #[derive(Debug, Clone)]
@@ -37,8 +38,8 @@ pub(crate) enum TroubleKind {
     /// The reference was surely meant to be remote, but kustomize cannot read it; or it is a URL for kustomize, and there is
     /// something at the path of that name.
     Unsupported,
-    /// No entry of `sources` covers the upstream.
-    Unlisted,
+    /// The upstream may not be locked, as this rule says.
+    Distrusted(Rule),
     /// The path leaves its scope or the tree, or is absolute.
     OutOfScope,
     /// The path leaves its root, which may read files in or below it only.

@@ -92,6 +92,10 @@ pub enum FailureKind {
     Limited,
     /// What is there cannot be used.
     Unusable,
+    /// It is younger than `sources` wants.
+    Young,
+    /// Nobody of those who may has signed it.
+    Unsigned,
     /// The lock that decides does not hold it.
     NotLocked,
     /// A build asks for something that no reference names.

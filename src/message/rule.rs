@@ -46,6 +46,8 @@ macro_rules! rules {
 rules! {
     RemoteReference "remote-reference" Error Always;
     UnlistedSource "unlisted-source" Error Never;
+    YoungSource "young-source" Error Named;
+    UnsignedSource "unsigned-source" Error Never;
     LockedReference "locked-reference" Off Always;
     FloatingRef "floating-ref" Warning Always;
     RemoteChart "remote-chart" Error Always;
@@ -102,6 +104,11 @@ impl Rule {
     /// Returns what it finds, why that matters, and how to fix it, as Markdown.
     pub fn explanation(self) -> &'static str {
         self.definition().3.split_once('\n').unwrap_or_default().1.trim()
+    }
+
+    /// Returns whether the configuration cannot give it another severity.
+    pub fn is_always_an_error(self) -> bool {
+        matches!(self, Rule::YoungSource | Rule::UnreadReference)
     }
 
     pub fn can_be_allowed(self) -> bool {

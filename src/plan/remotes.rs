@@ -190,7 +190,8 @@ fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
 fn rooted(graph: &Graph, root: RootId, directory: &str) -> Option<(Upstream, Pinned)> {
     let repository = graph.sources[graph.roots[root].source].repository.as_ref()?;
     let digest = Digest::GitCommit(repository.commit.clone());
-    Some((repository.version.upstream().at(directory), Pinned::new(digest)))
+    let signed = repository.signed.get().cloned();
+    Some((repository.version.upstream().at(directory), Pinned { signed, ..Pinned::new(digest) }))
 }
 
 /// Returns the source that a file was brought in from; none of the user's.

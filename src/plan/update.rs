@@ -168,13 +168,22 @@ pub(crate) fn moved_versions(changes: &[Change], is_tag: &dyn Fn(&str, &str) -> 
     moved
 }
 
-/// Returns the edits after which the references to what `names` mean name the ref `to`: those below `paths`; all without
-/// any.
-pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], paths: &[String], to: &str) -> Result<Changes> {
+/// Says which ref a reference is to name; none where it stays as it is.
+pub(crate) type Retarget<'a> = dyn FnMut(&RepoSpec) -> Result<Option<String>> + 'a;
+
+/// Returns the edits after which the references to what `names` mean (all without any) name the ref that `to` says: those
+/// below `paths`; all without any.
+pub(crate) fn retargeted(
+    workspace: &Workspace,
+    names: &[Name],
+    paths: &[String],
+    to: &mut Retarget<'_>,
+) -> Result<Changes> {
     let starts = workspace.starts(&[])?;
     let explored = graph::explore(workspace.source(), &starts, None, &graph::Options::default());
     let graph = &explored.graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
+    let mut is_named = false;
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let spec = edge.remote.as_ref().and_then(|wanted| wanted.spec.as_ref());
         let (Some(spec), Some(place)) = (spec, graph.own_path(edge.from)) else {
@@ -183,10 +192,14 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], paths: &[String]
         let text = &edge.reference.text;
         let is_meant = |name: &Name| name.is_of_reference(&redact::url(text));
         let is_below = |path: &String| place == path || path::is_in(path::parent(place), path);
-        if !names.iter().any(is_meant) || !(paths.is_empty() || paths.iter().any(is_below)) {
+        if !(names.is_empty() || names.iter().any(is_meant)) || !(paths.is_empty() || paths.iter().any(is_below)) {
             continue;
         }
-        let new = with_ref(text, spec, to).ok_or_else(|| {
+        is_named = true;
+        let Some(to) = to(spec).map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))? else {
+            continue;
+        };
+        let new = with_ref(text, spec, &to).ok_or_else(|| {
             let shown = redact::url(text);
             Failure::new(format!("`{shown}` cannot be written with the ref `{to}`"))
                 .at(graph.location(edge.from, &edge.reference))
@@ -196,7 +209,7 @@ pub(crate) fn retargeted(workspace: &Workspace, names: &[Name], paths: &[String]
             of_file.push(Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&new) });
         }
     }
-    if edits.is_empty() {
+    if !is_named && !names.is_empty() {
         let there = if paths.is_empty() { "" } else { " there" };
         return Err(Failure::new(format!("no kustomization{there} names a git repository that this URL means"))
             .hint("to see what is named: git kustomize-localize tree"));

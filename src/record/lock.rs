@@ -17,6 +17,7 @@
 //!     ref: v1.0.6                    # absent when none was written
 //!     submodules: false              # only when false
 //!     commit: 0123…                  # 40 or 64 digits
+//!     signed: SHA256:… a@b.example   # the key of `signed-by` that signed the tag or the commit, and whose it is
 //!     paths:                         # the directories that are in use; "." for the top
 //!       examples/multibases: {}
 //!       web:
@@ -99,6 +100,8 @@ pub struct Pinned {
     pub size: Option<u64>,
     /// The version of a chart, where it is not what was written.
     pub resolved: Option<String>,
+    /// Who signed the tag or the commit of a repository, where that was asked for: the fingerprint of a key, and its name.
+    pub signed: Option<String>,
     /// The directories of a repository that are in use, each with what it names in turn. A file or a chart has one, the
     /// empty one.
     pub paths: BTreeMap<String, BTreeSet<Upstream>>,
@@ -280,7 +283,7 @@ impl Lock {
 impl Pinned {
     /// Returns an entry of which no directory is in use.
     pub fn new(digest: Digest) -> Pinned {
-        Pinned { digest, size: None, resolved: None, paths: BTreeMap::new() }
+        Pinned { digest, size: None, resolved: None, signed: None, paths: BTreeMap::new() }
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) enum Verdict {
     /// Something else, which should not happen: a tag names another commit, a branch was rewritten, a file or an
     /// archive has other bytes.
     Moved,
+    /// As the record says, but not signed as the configuration wants it.
+    Unsigned,
     /// The server answered, and no longer has it.
     Gone,
     /// No answer, or not to this question.
@@ -24,8 +26,8 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// Every one of them, from the best to the worst.
-    pub(crate) const ALL: [Verdict; 5] =
-        [Verdict::Ok, Verdict::Updated, Verdict::Moved, Verdict::Gone, Verdict::Unreachable];
+    pub(crate) const ALL: [Verdict; 6] =
+        [Verdict::Ok, Verdict::Updated, Verdict::Moved, Verdict::Unsigned, Verdict::Gone, Verdict::Unreachable];
 
     /// Returns its name, for reports and JSON.
     pub(crate) fn name(self) -> &'static str {
@@ -33,6 +35,7 @@ impl Verdict {
             Verdict::Ok => "ok",
             Verdict::Updated => "updated",
             Verdict::Moved => "moved",
+            Verdict::Unsigned => "unsigned",
             Verdict::Gone => "gone",
             Verdict::Unreachable => "unreachable",
         }
@@ -40,7 +43,7 @@ impl Verdict {
 
     /// Returns whether upstream differs from the record in a way that needs attention.
     pub(crate) fn differs(self) -> bool {
-        matches!(self, Verdict::Moved | Verdict::Gone)
+        matches!(self, Verdict::Moved | Verdict::Unsigned | Verdict::Gone)
     }
 }
 
@@ -73,6 +76,11 @@ impl Answer {
     /// Something that is something else now.
     pub(crate) fn moved(now: Option<Digest>, why: impl Into<String>) -> Self {
         Answer { verdict: Verdict::Moved, now, why: why.into(), commits: None, newest: Vec::new(), failure: None }
+    }
+
+    /// Something that is there, without the signature that is wanted.
+    pub(crate) fn unsigned(answer: Answer, why: impl Into<String>) -> Self {
+        Answer { verdict: Verdict::Unsigned, why: why.into(), ..answer }
     }
 
     /// Something that is there no more.

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::{Difference, Kind};
+use crate::config::Config;
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::Span;
 use crate::record::upstream::{Answer, Verdict};
@@ -11,8 +12,8 @@ use crate::record::{LOCK_NAME, Lock, Pinned, RemoteKeys};
 use crate::reference::Upstream;
 use crate::tree::{Tree, path};
 
-/// Asks for remotes: one answer for each, in their order.
-pub(crate) type Ask<'a> = dyn Fn(&[(&Upstream, &Pinned)]) -> Vec<Answer> + 'a;
+/// Asks for remotes as a configuration wants them: one answer for each, in their order.
+pub(crate) type Ask<'a> = dyn Fn(&Config, &[(&Upstream, &Pinned)]) -> Vec<Answer> + 'a;
 
 /// An entry of a lock, and its state upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,6 +4,7 @@ mod decides;
 mod entries;
 mod init;
 mod sbom;
+mod signed;
 mod sources;
 mod status;
 mod update;

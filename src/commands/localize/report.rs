@@ -63,6 +63,9 @@ impl Localized {
             out.extend(changes(&self.changes, &self.news, verbose));
             out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
         }
+        // What to do about it is to wait, which comes first.
+        let held = |one: &Failure| [&[one.message.clone()], &one.hints[..1.min(one.hints.len())]].concat().join("; ");
+        out.extend(self.held.iter().map(|one| format!("  held: {}", held(one))));
         out.extend(self.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(left(&self.left));
         out.extend(findings::number(&self.findings, verbose));

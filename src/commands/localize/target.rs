@@ -80,7 +80,10 @@ impl Subject {
                 let anchor = workspace.top.as_deref().unwrap_or_else(|| path::parent(destination.place()));
                 Ok(Some(local_target(workspace, directory, scope.as_deref(), anchor)))
             }
-            Subject::Remote { url, spec } => remote_target(url, spec, fetcher).map(Some),
+            Subject::Remote { url, spec } => {
+                fetcher.take(spec, &workspace.config)?;
+                remote_target(url, spec, fetcher).map(Some)
+            }
             Subject::InPlace(_) => Ok(None),
         }
     }

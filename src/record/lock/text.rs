@@ -149,6 +149,8 @@ pub(crate) struct RemoteKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) commit: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) signed: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sha256: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) size: Option<u64>,
@@ -223,7 +225,7 @@ impl RemoteKeys {
                 (Digest::Sha256(sha256.unwrap_or_default()), names.into())
             }
         };
-        Pinned { digest, size: self.size, resolved: self.resolved, paths }
+        Pinned { digest, size: self.size, resolved: self.resolved, signed: self.signed, paths }
     }
 }
 
@@ -255,7 +257,8 @@ impl From<(&Upstream, &Pinned)> for RemoteKeys {
             }
         }
         let (url, size, resolved) = (source.url().to_owned(), pinned.size, pinned.resolved.clone());
-        RemoteKeys { url, chart, version, resolved, reference, submodules, commit, sha256, size, paths, names }
+        let signed = pinned.signed.clone();
+        RemoteKeys { url, chart, version, resolved, reference, submodules, commit, signed, sha256, size, paths, names }
     }
 }
 

@@ -67,7 +67,8 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
 }
 
 fn remote(keys: &RemoteKeys) -> Checked {
-    let of_git = keys.reference.is_some() || keys.submodules.is_some() || !keys.paths.is_empty();
+    let of_git = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
+    let of_git = of_git || !keys.paths.is_empty();
     let of_chart = keys.version.is_some() || keys.resolved.is_some();
     match (&keys.commit, &keys.chart, &keys.sha256, keys.size) {
         (Some(commit), None, None, None) if !of_chart && keys.names.is_empty() => {
@@ -81,6 +82,7 @@ fn remote(keys: &RemoteKeys) -> Checked {
     }
     upstream(&keys.source())?;
     keys.resolved.iter().try_for_each(|version| of("version", version, valid::chart_version))?;
+    keys.signed.iter().try_for_each(|signed| of("signer", signed, valid::text_without_controls))?;
     keys.paths.keys().try_for_each(|path| of("path", path, valid::path_or_top))?;
     keys.paths.values().flat_map(|path| &path.names).chain(&keys.names).try_for_each(upstream)
 }

@@ -1,6 +1,6 @@
-//! `sources`: what may be locked at all.
+//! `sources`: what may be locked at all, and what is asked of it.
 
-use crate::support::World;
+use crate::support::{Repo, World};
 
 const LOCK: &str = "kustomize-localize.lock";
 const ROOT: &str = "resources:\n- https://github.com/acme/lib//web?ref=v1\n";
@@ -83,4 +83,198 @@ fn a_chart_that_is_not_listed_is_not_pulled() {
     work.run_unchanged(&["check"]).fails(1).stdout_has("error[unlisted-source]: ");
     work.decide("helm: true\nsources: [{url: charts.example}]\n");
     work.run(&["lock"]).fails(1).stderr_has("pulled");
+}
+
+/// Commits and tags as they were made `days` ago; before 1970 or in the future where that leads.
+fn made(world: &World, days: i64) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let date = i64::try_from(now).unwrap() - days * 24 * 60 * 60;
+    for who in ["AUTHOR", "COMMITTER"] {
+        world.sandbox.set(&format!("GIT_{who}_DATE"), &format!("@{date} +0000"));
+    }
+}
+
+/// Returns an upstream whose commit is 30 days old, with an annotated tag that is 2 days old.
+fn aged() -> (World, Repo) {
+    let world = World::new();
+    made(&world, 30);
+    let lib = world.upstream("acme/lib");
+    lib.commit_files(&[("web/kustomization.yaml", "resources: []\n")]);
+    lib.git(&["tag", "v1"]);
+    made(&world, 2);
+    lib.git(&["tag", "-a", "v2", "-m", "two"]);
+    world.work.decide("sources: [{url: '*', min-age: 7d}]\n");
+    (world, lib)
+}
+
+fn names(world: &World, reference: &str) {
+    let text = format!("resources:\n- https://github.com/acme/lib//web?ref={reference}\n");
+    world.commit(&[("app/kustomization.yaml", &text)]);
+}
+
+#[test]
+fn what_is_young_is_not_locked() {
+    let (world, lib) = aged();
+    let work = &world.work;
+    names(&world, "v2");
+    let said =
+        "app/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=v2 is 2 days old (min-age 7 days)";
+    for _ in 0..2 {
+        work.run(&["lock"]).fails(1).stderr_has(said).stderr_has("hint: it may be locked from 20").lacks("leave it");
+        work.run_unchanged(&["vendor"]).fails(2).stderr_has(said);
+        work.run_unchanged(&["app"]).fails(2).stderr_has(said);
+        assert!(!work.path().join(LOCK).exists());
+        // The same commit is old by another name, and in the cache from now on.
+        names(&world, "v1");
+        work.run(&["lock"]).success();
+        work.remove(LOCK);
+        names(&world, "v2");
+    }
+    work.run_unchanged(&["https://github.com/acme/lib//web?ref=v2", "copy"]).fails(2).stderr_has("is 2 days old");
+    work.decide("sources: [{url: github.com/other}]\n");
+    work.run_unchanged(&["https://github.com/acme/lib//web?ref=v2", "copy"]).fails(2).stderr_has("is not in `sources`");
+    work.decide("sources: [{url: '*', min-age: 7d}]\n");
+    // A reason lifts it, in the configuration and beside the reference.
+    let hint = work
+        .run(&["lock"])
+        .stderr
+        .lines()
+        .find_map(|line| line.split_once(".kustomize-localize: "))
+        .unwrap()
+        .1
+        .to_owned();
+    work.decide(&format!("sources: [{{url: '*', min-age: 7d}}]\nallow:\n{}\n", hint.replace("TODO", "a fix")));
+    work.run(&["lock"]).success();
+    work.run_unchanged(&["check"]).success().lacks("stale");
+    work.remove(LOCK);
+    work.decide("sources: [{url: '*', min-age: 7d}]\n");
+    let text = work.read("app/kustomization.yaml").replace("v2", "v2 # kustomize-localize: allow[young-source] a fix");
+    work.write("app/kustomization.yaml", text);
+    work.run(&["lock"]).success();
+    work.run_unchanged(&["check"]).success().lacks("stale");
+    // The first entry decides.
+    names(&world, "v2");
+    for sources in ["[{url: github.com}, {url: '*', min-age: 7d}]", "[{url: '*', min-age: 47h}]"] {
+        work.decide(&format!("sources: {sources}\n"));
+        work.remove(LOCK);
+        work.run(&["lock"]).success();
+    }
+    drop(lib);
+}
+
+#[test]
+fn a_date_that_nobody_can_have_is_no_age() {
+    let (world, lib) = aged();
+    for (days, said) in [(-400, "?ref=odd is 0 seconds old"), (30_000, "?ref=odd has no date, or one before 1970")] {
+        // git itself writes no such date.
+        let head = lib.git(&["cat-file", "commit", "HEAD"]);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        let date = i64::try_from(now).unwrap() - days * 24 * 60 * 60;
+        let (before, _) = head.split_once("committer ").unwrap();
+        let text = format!("{before}committer o <o@example.com> {date} +0000\n\nodd\n");
+        lib.write("odd", text);
+        let id = lib.git(&["hash-object", "-t", "commit", "-w", "--literally", "odd"]);
+        lib.git(&["update-ref", "refs/tags/odd", id.trim()]);
+        names(&world, "odd");
+        world.work.run(&["lock"]).fails(1).stderr_has(said);
+    }
+}
+
+#[test]
+fn an_update_holds_what_is_young() {
+    let (world, lib) = aged();
+    let work = &world.work;
+    world.file("https://files.example.com/v1/app.yaml", "a: b\n");
+    names(&world, "main");
+    work.run(&["lock"]).success();
+    let locked = work.read(LOCK);
+    made(&world, 2);
+    lib.write("web/kustomization.yaml", "namePrefix: a-\n");
+    let young = lib.commit("young");
+    let said = "  held: https://github.com/acme/lib?ref=main is 2 days old (min-age 7 days); it may be locked from ";
+    work.run(&["update"]).success().stdout_has("nothing to do").stdout_has(said).lacks("error");
+    assert_eq!(work.read(LOCK), locked);
+    // It is never set back, and is no news once it is locked.
+    work.decide("");
+    work.run(&["update"]).success().stdout_has("    2 days old\n");
+    assert!(work.read(LOCK).contains(&young));
+    work.decide("sources: [{url: '*', min-age: 7d}]\n");
+    work.run(&["update"]).success().lacks("held");
+    assert!(work.read(LOCK).contains(&young));
+    // What is vendored is held as well, and another ref is refused by its name.
+    work.run(&["vendor"]).success();
+    work.commit("vendored");
+    lib.write("web/kustomization.yaml", "namePrefix: b-\n");
+    lib.commit("younger");
+    work.run_unchanged(&["update"]).success().stdout_has(said);
+    work.run_unchanged(&["update", "github.com/acme/lib", "--to", "v2"]).fails(2).stderr_has("?ref=v2 is 2 days old");
+}
+
+#[test]
+fn what_has_no_date_needs_an_entry_without_an_age() {
+    let (world, _) = aged();
+    let work = &world.work;
+    let url = "https://files.example.com/v1/app.yaml";
+    world.file(url, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+    work.run(&["lock"]).fails(1).stderr_has(&format!("{url} has no date, which `sources` asks for"));
+    work.decide("sources: [{url: files.example.com}, {url: '*', min-age: 7d}]\n");
+    work.run(&["lock"]).success();
+    // What the lock holds was judged when it was locked.
+    work.decide("sources: [{url: '*', min-age: 7d}]\n");
+    work.run(&["lock"]).success();
+    work.run_unchanged(&["check"]).success();
+}
+
+#[test]
+fn a_pattern_takes_the_newest_release_that_may_be_locked() {
+    let (world, lib) = aged();
+    let work = &world.work;
+    made(&world, 30);
+    for tag in ["v1.2.0", "v1.10.0", "v2.0.0-rc.1", "v1.11.0-rc.1", "other/v9.0.0", "2024.01.31", "v1.x"] {
+        lib.git(&["tag", "-a", tag, "-m", tag]);
+    }
+    lib.git(&["tag", "v1.9.0"]);
+    made(&world, 2);
+    for tag in ["v1.12.0", "v3.0.0"] {
+        lib.git(&["tag", "-a", tag, "-m", tag]);
+    }
+    let root = |reference: &str| format!("resources: ['https://github.com/acme/lib//web?ref={reference}']\n");
+    world.commit(&[
+        ("app/kustomization.yaml", &root("v1.2.0")),
+        ("main/kustomization.yaml", &root("main")),
+        ("late/kustomization.yaml", &root("v1.11.0-rc.1")),
+    ]);
+    work.lock();
+    let held =
+        |tag: &str| format!("  held: https://github.com/acme/lib?ref={tag} is 2 days old (min-age 7 days); it may be");
+    // What others call `outdated`.
+    let before = work.state();
+    work.run(&["update", "--dry-run", "--to", "*"])
+        .success()
+        .stdout_has("  added https://github.com/acme/lib?ref=v1.10.0 ")
+        .stdout_has("    30 days old\n")
+        .stdout_has(&held("v3.0.0"))
+        .stdout_has(&held("v1.12.0"))
+        .lacks("other/v9")
+        .lacks("2.0.0-rc");
+    before.assert_same(&work.state());
+    work.run(&["update", "github.com/acme/lib", "--to", "v1.*"]).success().lacks("v3.0.0");
+    assert_eq!(work.read("app/kustomization.yaml"), root("v1.10.0"));
+    // A branch is no version, and nothing goes back.
+    assert_eq!(work.read("main/kustomization.yaml"), root("main"));
+    assert_eq!(work.read("late/kustomization.yaml"), root("v1.11.0-rc.1"));
+    work.run_unchanged(&["update", "--to", "v1.2.*"]).success().stdout_has("nothing to do");
+    work.decide("");
+    work.run(&["update", "--to", "*", "github.com/acme/lib", "app"]).success();
+    assert_eq!(work.read("app/kustomization.yaml"), root("v3.0.0"));
+    assert_eq!(work.read("late/kustomization.yaml"), root("v1.11.0-rc.1"));
+    work.run_unchanged(&["update", "github.com/acme/none", "--to", "*"]).fails(2);
+    work.run_unchanged(&["update", "--to", "[*"]).fails(2).stderr_has("`[*` is not a pattern");
+    work.run_unchanged(&["update", "--to", "v1"]).fails(2).stderr_has("`--to` needs the URL");
+    // What is vendored moves, too.
+    work.run(&["vendor", "late"]).success();
+    work.commit("vendored");
+    work.run(&["update", "--to", "v1.*"]).success();
+    assert!(work.read(LOCK).contains("ref: v1.12.0"), "{}", work.read(LOCK));
 }

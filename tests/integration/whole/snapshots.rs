@@ -89,6 +89,9 @@ fn transcript(repo: &Repo, lines: &[&str]) -> String {
     }
     let top = repo.path().parent().unwrap().display().to_string();
     let version = concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"");
+    // What upstream made has a fixed date.
+    let ages = regex::Regex::new(r"\d+ days old").unwrap();
+    let text = ages.replace_all(&text, "… days old").into_owned();
     text.replace(&top, "/home/me").replace(version, "\"version\": \"…\"")
 }
 

@@ -1,11 +1,10 @@
-//! `unlisted-source`: what may not be locked, as no entry of `sources` covers it. The walk reports references that name such
-//! an upstream; what is behind a locked reference, and what only the lock holds, is reported here.
+//! `unlisted-source` and `unsigned-source`: what may not be locked, as `sources` says. The walk reports references that name
+//! such an upstream; what is behind a locked reference, and what only the lock holds, is reported here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Context;
 use super::behind::behind;
-use crate::config::Config;
 use crate::graph;
 use crate::message::finding::{Finding, Rule};
 use crate::record::LOCK_NAME;
@@ -15,26 +14,29 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|_| context.config.sources.is_some()) else {
         return Vec::new();
     };
-    let unlisted: BTreeSet<Upstream> =
-        lock.upstreams().filter(|one| !context.config.lists(&graph::subject(one))).collect();
+    let distrust = |one: &Upstream| context.config.distrust(&graph::subject(one), lock.get(one));
+    let distrusted = lock.upstreams().filter_map(|one| Some((distrust(&one)?, one)));
+    let distrusted: BTreeMap<Upstream, (Rule, String, String)> = distrusted.map(|(why, one)| (one, why)).collect();
     let own = context.edges().filter_map(|(_, edge)| Some(edge.remote.as_ref()?.locked(lock)?.source()));
     let mut said: BTreeSet<Upstream> = own.collect();
     let mut found = Vec::new();
-    for (one, upstream, chain) in behind(context, lock, &unlisted.iter().collect()) {
+    for (one, upstream, chain) in behind(context, lock, &distrusted.keys().collect()) {
+        let (rule, why, help) = &distrusted[upstream];
         let shown = one.shown();
-        let message = format!("`{shown}` is locked, but {upstream} behind it is not in `sources`: {shown} > {chain}");
-        let help = vec![Config::list_it(&graph::subject(upstream))];
-        let at = context.at_reference(Rule::UnlistedSource, one.edge, message, help);
+        let message = format!("`{shown}` is locked, but {upstream} behind it {why}: {shown} > {chain}");
+        let at = context.at_reference(*rule, one.edge, message, vec![help.clone()]);
         found.push(Finding { reference: upstream.to_string(), subject: graph::subject(upstream), ..at });
         said.insert(upstream.source());
     }
     // Nothing names them any more: they were localized, or are stale.
-    let rest: BTreeSet<Upstream> = unlisted.iter().map(Upstream::source).filter(|one| !said.contains(one)).collect();
-    found.extend(rest.iter().map(|one| {
-        let help = vec![Config::list_it(&graph::subject(one))];
-        let message = format!("the lock holds {one}, which is not in `sources`");
-        Finding { subject: graph::subject(one), ..Finding::new(Rule::UnlistedSource, LOCK_NAME, message, help) }
-    }));
+    for (one, (rule, why, help)) in distrusted {
+        let source = one.source();
+        let message = format!("the lock holds {source}, which {why}");
+        let finding = Finding::new(rule, LOCK_NAME, message, vec![help]);
+        if said.insert(source.clone()) {
+            found.push(Finding { subject: graph::subject(&source), ..finding });
+        }
+    }
     found
 }
 

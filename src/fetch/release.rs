@@ -1,0 +1,97 @@
+//! The releases of a repository: its tags that are versions.
+
+use globset::GlobMatcher;
+use semver::Version;
+
+use super::Fetcher;
+use super::git::GitRequest;
+use crate::config::Config;
+use crate::graph::{self, Remotes as _};
+use crate::message::failure::{Failure, FailureKind, Result};
+use crate::message::finding::Rule;
+use crate::reference::{RepoSpec, Upstream};
+
+/// How many releases are tried, the newest first.
+const TRIED: usize = 20;
+
+/// Returns the version in the name of a tag, which may leave out its last numbers, and what stands before it.
+pub(super) fn version(tag: &str) -> Option<(&str, Version)> {
+    let (before, text) = tag.split_at(tag.find(|c: char| c.is_ascii_digit())?);
+    let (numbers, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
+    let missing = 2_usize.checked_sub(numbers.matches('.').count())?;
+    let version = Version::parse(&format!("{numbers}{}{rest}", ".0".repeat(missing))).ok()?;
+    Some((before.strip_suffix('v').unwrap_or(before), version))
+}
+
+impl Fetcher {
+    /// Returns the newest release after the one that a reference names, of those that `pattern` matches and that may be
+    /// locked, and why newer ones may not. Nothing comes after what is not a version.
+    pub(crate) fn newest(
+        &mut self,
+        spec: &RepoSpec,
+        pattern: &GlobMatcher,
+        config: &Config,
+    ) -> Result<(Option<String>, Vec<Failure>)> {
+        let reference = spec.reference.as_deref().unwrap_or_default();
+        let short = ["refs/tags/", "tags/"].iter().find_map(|start| reference.strip_prefix(start)).unwrap_or(reference);
+        let Some((before, now)) = version(short) else { return Ok((None, Vec::new())) };
+        self.network.reach.name(spec.clone_spec().exposed());
+        let listing = self.network.list(&GitRequest::new(spec.clone_spec(), None, None), &["refs/tags/*"])?;
+        let is_newer = |tag: &&str| {
+            version(tag).is_some_and(|(other, version)| other == before && version.pre.is_empty() && version > now)
+        };
+        let mut newer: Vec<&str> = listing.tags().filter(|tag| pattern.is_match(tag)).filter(is_newer).collect();
+        newer.sort_by_cached_key(|tag| std::cmp::Reverse(version(tag).map(|(_, version)| version)));
+        let mut held = Vec::new();
+        for tag in newer.into_iter().take(TRIED) {
+            let written = reference.replace(short, tag);
+            match self.take(&RepoSpec { reference: Some(written.clone()), ..spec.clone() }, config) {
+                Ok(()) => return Ok((Some(written), held)),
+                Err(failure) if matches!(failure.kind, FailureKind::Young | FailureKind::Unsigned) => {
+                    held.push(failure)
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok((None, held))
+    }
+
+    /// Resolves a repository that the user names; refuses one that may not be locked.
+    pub(crate) fn take(&mut self, spec: &RepoSpec, config: &Config) -> Result<()> {
+        let upstream = Upstream::git(spec);
+        let subject = graph::subject(&upstream);
+        if !config.lists(&subject) {
+            let message = format!("{upstream} is not in `sources`, so it may not be locked");
+            return Err(Failure::new(message).hint(Config::list_it(&subject)));
+        }
+        self.repository(spec)?;
+        let is_lifted = || config.reason(Rule::YoungSource, &subject).is_some();
+        config.source(&subject).map_or(Ok(()), |policy| self.trust(&upstream, policy, is_lifted()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_versions_after_what_stands_before_them() {
+        for (tag, expected) in [
+            ("v1.2.3", Some(("", "1.2.3"))),
+            ("1.2", Some(("", "1.2.0"))),
+            ("v4", Some(("", "4.0.0"))),
+            ("kustomize/v5.8.1", Some(("kustomize/", "5.8.1"))),
+            ("helm-chart-4.10.1", Some(("helm-chart-", "4.10.1"))),
+            ("v1.2-rc.1", Some(("", "1.2.0-rc.1"))),
+            ("v1.2.3+build.5", Some(("", "1.2.3+build.5"))),
+            ("2024.01.31", None),
+            ("1.2.3.4", None),
+            ("v1.x", None),
+            ("main", None),
+            ("0123456789abcdef0123456789abcdef01234567", None),
+        ] {
+            let found = version(tag).map(|(before, version)| (before, version.to_string()));
+            assert_eq!(found, expected.map(|(before, version)| (before, version.to_owned())), "{tag}");
+        }
+    }
+}

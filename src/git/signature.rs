@@ -1,0 +1,274 @@
+//! Who may sign what comes from elsewhere, and what git finds of it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use sha2::{Digest as _, Sha256};
+
+use super::{command, not_run, said, untied};
+use crate::message::failure::{Failure, Result};
+use crate::os::interrupt::Scratch;
+use crate::os::process::{self, Output, Terminal};
+
+/// How long it may take.
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
+
+/// How the text of an OpenPGP keyring begins.
+const KEYRING: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
+
+/// The keys of a file of the repository: git's format of allowed signers, for ssh, or an OpenPGP keyring.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Signers {
+    /// Its path from the top.
+    pub file: String,
+    bytes: Vec<u8>,
+    is_keyring: bool,
+    /// The fingerprints of the keys.
+    keys: BTreeSet<String>,
+}
+
+impl Signers {
+    /// Returns a file that was not read yet, so that nobody is known.
+    pub(crate) fn unread(file: String) -> Signers {
+        Signers { file, ..Signers::default() }
+    }
+
+    /// Reads a file. With what is wrong, and its line: no key, a private key, a certificate authority, which gives keys
+    /// that stand in no file.
+    pub(crate) fn parse(file: &str, bytes: Vec<u8>) -> Result<Signers> {
+        let failed = |why: String| {
+            Failure::new(format!("`{file}`: {why}")).hint(
+                "write git's format of allowed signers (`MAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY",
+            )
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let is_keyring = text.contains(KEYRING) || bytes.first().is_some_and(|first| first & 0x80 != 0);
+        let keys = match () {
+            () if text.contains("PRIVATE KEY") => return Err(failed("it holds a private key".to_owned())),
+            () if text.contains(KEYRING) => dearmored(&text).and_then(|bytes| primary_keys(&bytes)),
+            () if is_keyring => primary_keys(&bytes),
+            () => Some(of_allowed_signers(&text).map_err(failed)?),
+        };
+        let keys = keys.ok_or_else(|| failed("it is not a keyring of public keys of version 4".to_owned()))?;
+        match keys.is_empty() {
+            true => Err(failed("it holds no key".to_owned())),
+            false => Ok(Signers { file: file.to_owned(), is_keyring, keys, bytes }),
+        }
+    }
+
+    /// Returns whether who signed something, as [`Signers::verify`] told it, is one of them.
+    pub(crate) fn know(&self, signed: &str) -> bool {
+        signed.split(' ').next().is_some_and(|key| self.keys.contains(key))
+    }
+
+    /// Returns who signed an object (`tag` or `commit`) of a bare repository: the fingerprint of a key, and its name. Of the
+    /// user's configuration nothing counts.
+    pub(crate) fn verify(&self, repository: &Path, kind: &str, id: &str) -> Result<String> {
+        let unusable = |error: std::io::Error| Failure::new(format!("cannot verify a signature: {error}"));
+        let scratch = Scratch::new().map_err(unusable)?;
+        let home = scratch.path();
+        let file = home.join("signers");
+        std::fs::write(&file, &self.bytes).map_err(unusable)?;
+        // Nothing is to go on running, and nothing to be looked for elsewhere.
+        std::fs::write(home.join("gpg.conf"), "no-autostart\nno-auto-key-retrieve\n").map_err(unusable)?;
+        let allowed = if self.is_keyring { home.join("none") } else { file.clone() };
+        if self.is_keyring {
+            self.import(&file, home)?;
+        }
+        let mut git = command();
+        untied(&mut git);
+        for name in ["GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS"] {
+            git.env_remove(name);
+        }
+        git.env("GIT_DIR", repository)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GNUPGHOME", home)
+            .args(["-c", "gpg.program=gpg", "-c", "gpg.ssh.program=ssh-keygen", "-c", "gpg.x509.program=false", "-c"])
+            .arg(format!("gpg.ssh.allowedSignersFile={}", allowed.display()))
+            .args([&format!("verify-{kind}"), "--raw", id]);
+        let output = process::run(&mut git, None, TIMEOUT, Terminal::Detached).map_err(not_run)?;
+        let signed = Some(&output).filter(|output| output.status.success()).and_then(signer);
+        signed.ok_or_else(|| {
+            let is_unsigned = output.stderr.trim().is_empty() || output.says(&["no signature found"]);
+            Failure::new(if is_unsigned {
+                format!("the {kind} is not signed")
+            } else {
+                format!("the {kind} is not signed by a key of `{}` that is valid at its date", self.file)
+            })
+        })
+    }
+
+    fn import(&self, file: &Path, home: &Path) -> Result<()> {
+        let mut gpg = Command::new("gpg");
+        gpg.env("LC_ALL", "C").arg("--homedir").arg(home).args(["--batch", "--quiet", "--import"]).arg(file);
+        let output = process::run(&mut gpg, None, TIMEOUT, Terminal::Detached).map_err(|error| {
+            Failure::new(format!("cannot verify a signature by a key of `{}`: {error}", self.file))
+                .hint("install GnuPG")
+        })?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Failure::new(format!("gpg cannot read `{}`: {}", self.file, said(&output)))),
+        }
+    }
+}
+
+/// Returns who signed what git verified: of ssh what ssh-keygen says, of OpenPGP the status of gpg.
+fn signer(output: &Output) -> Option<String> {
+    let ssh = output.stderr.lines().find_map(|line| {
+        let (name, key) = line.strip_prefix("Good \"git\" signature for ")?.rsplit_once(" with ")?;
+        Some((key.rsplit_once(" key ")?.1, name))
+    });
+    let gpg = || {
+        let status =
+            |word: &str| output.stderr.lines().find_map(|line| line.strip_prefix("[GNUPG:] ")?.strip_prefix(word));
+        let (_, name) = status("GOODSIG ")?.split_once(' ')?;
+        Some((status("VALIDSIG ")?.rsplit(' ').next()?, name))
+    };
+    let (key, name) = ssh.or_else(gpg)?;
+    let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    Some(format!("{key} {name}"))
+}
+
+/// Returns the fingerprints of allowed signers: of each line that of what ssh reads as a key, a type and what begins with it.
+fn of_allowed_signers(text: &str) -> Result<BTreeSet<String>, String> {
+    let mut keys = BTreeSet::new();
+    for (index, line) in text.lines().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.first().is_none_or(|first| first.starts_with('#')) {
+            continue;
+        }
+        let blob = |two: &[&str]| {
+            let blob = STANDARD.decode(two[1]).ok()?;
+            let length = two[0].len().to_be_bytes();
+            let name = blob.strip_prefix(&length[length.len() - 4..])?;
+            name.starts_with(two[0].as_bytes()).then_some(blob)
+        };
+        let found = words.windows(2).skip(1).find_map(|two| Some((blob(two)?, two[0])));
+        let (blob, kind) = found.ok_or_else(|| format!("line {} names no key", index + 1))?;
+        let is_authority = words.iter().any(|word| word.split(',').any(|one| one == "cert-authority"));
+        if is_authority || kind.contains("-cert-") {
+            return Err(format!("line {} names a certificate authority: name keys instead", index + 1));
+        }
+        keys.insert(format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(&blob))));
+    }
+    Ok(keys)
+}
+
+/// Returns what the text of keyrings stands for.
+fn dearmored(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for block in text.split(KEYRING).skip(1) {
+        let block = block.replace('\r', "");
+        let (_, body) = block.split_once("\n\n")?;
+        let body: String = body.lines().take_while(|line| !line.starts_with(['=', '-'])).collect();
+        bytes.extend(STANDARD.decode(body.trim_end()).ok()?);
+    }
+    Some(bytes)
+}
+
+/// Returns the fingerprints of the primary keys of a keyring (RFC 4880, 4.2 and 12.2); none where it holds something else
+/// than public keys.
+fn primary_keys(mut bytes: &[u8]) -> Option<BTreeSet<String>> {
+    let mut keys = BTreeSet::new();
+    while let [first, rest @ ..] = bytes {
+        let number = |count: usize| {
+            let digits = rest.get(..count)?.iter();
+            Some((count, digits.fold(0, |number, digit| number << 8 | usize::from(*digit))))
+        };
+        let (tag, (skipped, length)) = match (first & 0xc0, first & 3, rest.first()?) {
+            (0xc0, _, 0..192) => (first & 0x3f, number(1)?),
+            (0xc0, _, 192..224) => (first & 0x3f, (2, number(2)?.1 - (192 << 8) + 192)),
+            (0xc0, _, 255) => (first & 0x3f, (5, number(5)?.1 & 0xffff_ffff)),
+            (0x80, size @ 0..3, _) => (first >> 2 & 0xf, number(1 << size)?),
+            _ => return None,
+        };
+        let packet = rest.get(skipped..skipped.checked_add(length)?)?;
+        match (tag, packet.first()) {
+            (6, Some(4)) => {
+                let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+                hasher.update(&[0x99]);
+                hasher.update(&u16::try_from(length).ok()?.to_be_bytes());
+                hasher.update(packet);
+                keys.insert(hasher.try_finalize().ok()?.to_string().to_uppercase());
+            }
+            (5..=7, _) => return None,
+            _ => {}
+        }
+        bytes = &rest[skipped + length..];
+    }
+    Some(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+
+    #[test]
+    fn keys_of_allowed_signers_are_those_that_ssh_reads() {
+        let known = |line: &str| of_allowed_signers(line).map(|keys| keys.len());
+        for line in [
+            format!("a@b {KEY}\n# c@d {KEY}\n\n"),
+            format!("a@b,*@c namespaces=\"git\",valid-after=\"20200101\" {KEY} comment"),
+            format!("\"a b\" {KEY}"),
+        ] {
+            assert_eq!(known(&line), Ok(1), "{line}");
+        }
+        for line in [
+            KEY.to_owned(),
+            "a@b".to_owned(),
+            format!("a@b {}", KEY.replace("ed25519", "rsa")),
+            format!("a@b {}", KEY.replace("AAAAC3", "AAAAC4")),
+            format!("a@b cert-authority {KEY}"),
+            format!("a@b namespaces=\"git\",cert-authority {KEY}"),
+        ] {
+            assert!(known(&line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_keyring_that_lies_about_its_lengths_is_refused() {
+        // A v4 key of three bytes, in each form of a header.
+        let key = [4, 0, 0];
+        let forms: [&[u8]; 4] = [&[0x98, 3], &[0x99, 0, 3], &[0x9a, 0, 0, 0, 3], &[0xc6, 3]];
+        let all: Vec<_> = forms.iter().map(|head| primary_keys(&[head, &key[..]].concat()).unwrap()).collect();
+        assert!(all.iter().all(|keys| keys.len() == 1 && *keys == all[0]));
+        for bytes in [
+            &[0x98][..],
+            &[0x98, 4, 4, 0, 0],
+            &[0x9b, 4, 0, 0],
+            &[0x9a, 255, 255, 255, 255, 4],
+            &[0xc6, 255, 255, 255, 255, 255, 4],
+            &[0xc6, 224, 4],
+            // A private key, and a version that nobody knows.
+            &[0x94, 3, 4, 0, 0],
+            &[0x98, 3, 6, 0, 0],
+            b"text",
+        ] {
+            assert_eq!(primary_keys(bytes), None, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn who_signed_is_what_the_programs_say() {
+        use std::os::unix::process::ExitStatusExt as _;
+        let said = |stderr: &str| {
+            let status = std::process::ExitStatus::from_raw(0);
+            signer(&Output { status, stdout: Vec::new(), stderr: stderr.to_owned() })
+        };
+        let ssh = "Good \"git\" signature for a with b key c@d with ED25519 key SHA256:x/y\n";
+        assert_eq!(said(ssh).as_deref(), Some("SHA256:x/y a with b key c@d"));
+        let gpg = "[GNUPG:] GOODSIG 0123 Al <a@b>\n[GNUPG:] VALIDSIG SUB 2026-01-01 1 0 4 0 22 8 00 PRIMARY\n";
+        assert_eq!(said(gpg).as_deref(), Some("PRIMARY Al <a@b>"));
+        for unknown in ["", "Good \"git\" signature with ED25519 key SHA256:x\n", "[GNUPG:] GOODSIG 0123 Al\n"] {
+            assert_eq!(said(unknown), None, "{unknown}");
+        }
+    }
+}
