@@ -210,4 +210,17 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
     // Nothing was forced.
     assert!(log.contains(&fast.id("localized/main")), "{log}");
     assert_eq!(origin.show("localized/main", "README.md"), "two");
+
+    // With the key that the caller may give.
+    let key = std::fs::read_to_string(crate::branch::commits::signed::key(&project)).unwrap();
+    assert_ne!(origin.try_git(&["verify-commit", "localized/main"]).status, 0);
+    work.git(&["pull", "--quiet", "--rebase", to, "main"]);
+    work.write("README.md", "three");
+    work.commit("three");
+    work.git(&["push", "--quiet", to, "main"]);
+    let signed = sandbox.clone_of(&origin, "signed");
+    sandbox.set("SIGNING_KEY", key.trim_end());
+    sandbox.set("RUNNER_TEMP", sandbox.path("").to_str().unwrap());
+    run(&project, &signed, &localize).success();
+    origin.git(&["verify-commit", "localized/main"]);
 }
