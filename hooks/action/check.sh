@@ -30,33 +30,65 @@ default_branch() {
 }
 
 head=$(git rev-parse --verify 'HEAD^{commit}') || fail 'nothing is checked out: actions/checkout must come first'
+
+# Prints the ids that the commit $1 was made from, a line each: a shallow checkout has them, too.
+parents() {
+  git cat-file commit "$1" | sed -n '/^$/,$d; s/^parent //p'
+}
+
+# Whether the commit $1 is in what is checked out.
+contains() {
+  case $'\n'$head$'\n'$(parents "$head")$'\n' in
+    *$'\n'"$1"$'\n'*) return ;;
+  esac
+  is_commit "$1" && git merge-base --is-ancestor "$1" "$head"
+}
+
+# Fails where the commit $1, which the event is about, is not in what is checked out; $2 says what to do.
+is_the_change() {
+  [[ -n $1 ]] || fail "the event $GITHUB_EVENT_NAME names no commit to check"
+  contains "$1" || fail "this checkout does not contain $1, which the event $GITHUB_EVENT_NAME is about: $2"
+}
+by_default='leave out ref and repository of actions/checkout, or give fetch-depth: 0'
+
 base=$KL_BASE
+case $GITHUB_EVENT_NAME in
+  pull_request)
+    from=$KL_PULL_REQUEST_BASE
+    if contains "$GITHUB_SHA"; then
+      # GitHub checks a merge out: its first parent is the base as it is now.
+      merged=$(parents "$GITHUB_SHA")
+      [[ $merged != *$'\n'* ]] || from=${merged%%$'\n'*}
+    else
+      is_the_change "$KL_PULL_REQUEST_HEAD" "$by_default"
+    fi
+    ;;
+  pull_request_target)
+    is_the_change "$KL_PULL_REQUEST_HEAD" 'use the event pull_request'
+    from=$KL_PULL_REQUEST_BASE
+    ;;
+  merge_group)
+    is_the_change "$GITHUB_SHA" "$by_default"
+    from=$KL_MERGE_GROUP_BASE
+    ;;
+  push)
+    is_the_change "$GITHUB_SHA" "$by_default"
+    # A new branch comes from no commit.
+    from=default
+    [[ ! $KL_BEFORE =~ [1-9a-f] ]] || from=$KL_BEFORE
+    ;;
+  *)
+    # Who gives base chooses what is checked out, too.
+    [[ -n $base ]] || is_the_change "$GITHUB_SHA" "$by_default"
+    from=default
+    ;;
+esac
 if [[ -n $base ]]; then
   is_commit "$base" || fail 'base names no commit that is at hand: give actions/checkout fetch-depth: 0'
+elif [[ $from == default ]]; then
+  default_branch
 else
-  case $GITHUB_EVENT_NAME in
-    pull_request)
-      # GitHub checks a merge out: its first parent is the base as it is now.
-      if [[ $head == "$GITHUB_SHA" ]] && is_commit HEAD^2; then
-        base=$(git rev-parse --verify 'HEAD^1')
-      else
-        at_hand "$KL_PULL_REQUEST_BASE"
-      fi
-      ;;
-    pull_request_target)
-      [[ $head != "$GITHUB_SHA" ]] || fail 'this checkout is the base branch, nothing of the pull request: use pull_request'
-      at_hand "$KL_PULL_REQUEST_BASE"
-      ;;
-    merge_group) at_hand "$KL_MERGE_GROUP_BASE" ;;
-    push)
-      if [[ $KL_BEFORE =~ [1-9a-f] ]]; then
-        at_hand "$KL_BEFORE"
-      else
-        default_branch
-      fi
-      ;;
-    *) default_branch ;;
-  esac
+  at_hand "$from"
 fi
 
 # Where the change begins: a shallow checkout has left out what is between. The check fails where it stays unknown.

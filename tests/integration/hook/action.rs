@@ -138,6 +138,7 @@ impl Runner {
         origin.git(&["merge", "--quiet", "--no-ff", "-m", "merge", "topic"]);
         let merge = origin.id("HEAD");
         self.set("github.event.pull_request.base.sha", &base);
+        self.set("github.event.pull_request.head.sha", &head);
         // By default only the merge is there, and its base is fetched.
         self.event("pull_request", &merge, 1);
         (base, head, merge)
@@ -244,6 +245,77 @@ fn only_new_findings_count() {
 }
 
 #[test]
+fn a_checkout_without_the_change_fails() {
+    let (mut runner, (base, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
+    runner.set("github.event.before", &base);
+    runner.set("github.event.merge_group.base_sha", &base);
+    runner.origin.git(&["switch", "--quiet", "-c", "other", "main"]);
+    runner.origin.write("note", "x");
+    let other = runner.origin.commit("other");
+    for event in ["pull_request", "pull_request_target", "merge_group", "push", "schedule", "workflow_dispatch"] {
+        let is_target = event == "pull_request_target";
+        let about = if event.starts_with("pull_request") { &head } else { &merge };
+        // The base, and a branch that has nothing to do with it; as shallow as can be, and whole.
+        for (wrong, depth) in [(&base, 1), (&base, 100), (&other, 1), (&other, 100)] {
+            runner.event(event, wrong, depth);
+            runner.sandbox.set("GITHUB_SHA", if is_target { &base } else { &merge });
+            runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
+            let said = format!("this checkout does not contain {about}, which the event {event} is about: ");
+            for input in ["", &base] {
+                runner.set("inputs.base", input);
+                if input.is_empty() || !["schedule", "workflow_dispatch"].contains(&event) {
+                    runner.run().fails(2).stdout_has(&said);
+                }
+            }
+            runner.set("inputs.base", "");
+        }
+        // With what the job has committed on top of it, too.
+        let right = if is_target { &head } else { &merge };
+        for depth in [1, 100] {
+            runner.event(event, right, depth);
+            runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
+            if depth > 1 {
+                runner.checkout.git(&["commit", "--quiet", "--allow-empty", "-m", "by the job"]);
+            }
+            runner.run().fails(1).stdout_has("remote-reference");
+        }
+    }
+}
+
+#[test]
+fn a_base_that_cannot_be_fetched_fails() {
+    let (mut runner, (base, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
+    runner.set("github.event.before", &base);
+    runner.set("github.event.merge_group.base_sha", &base);
+    for event in ["pull_request", "pull_request_target", "merge_group", "push", "schedule", "workflow_dispatch"] {
+        let right = if event == "pull_request_target" { &head } else { &merge };
+        runner.event(event, right, 1);
+        runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
+        // As without `persist-credentials`.
+        let url = runner.checkout.git(&["remote", "get-url", "origin"]);
+        runner.checkout.git(&["remote", "set-url", "origin", "file:///nowhere"]);
+        runner.run().fails(2).stdout_has("cannot be fetched: give ");
+        runner.checkout.git(&["remote", "set-url", "origin", &url]);
+    }
+}
+
+#[test]
+fn a_pull_request_starts_from_the_base_that_it_was_merged_with() {
+    let mut runner = Runner::new();
+    let stale = runner.origin.id("main");
+    runner.origin.write("old/kustomization.yaml", REMOTE);
+    runner.origin.commit("old");
+    runner.origin.write("new/kustomization.yaml", REMOTE);
+    let (_, _, merge) = runner.pull_request();
+    // The event may be older than the merge.
+    runner.set("github.event.pull_request.base.sha", stale);
+    for depth in [1, 2, 100] {
+        runner.event("pull_request", &merge, depth);
+        runner.run().fails(1).stdout_has("file=new/kustomization.yaml").lacks("file=old/kustomization.yaml");
+    }
+}
+
+#[test]
 fn no_event_is_judged_by_the_configuration_of_the_change() {
     let (mut runner, (_, _, merge)) = Runner::pulled(&[(ROOT, REMOTE), (CONFIG, OFF)]);
     runner.set("github.event.before", "0".repeat(40));
@@ -285,7 +357,7 @@ fn an_event_that_cannot_be_checked_fails() {
     let (mut runner, (base, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
     // This event has the base checked out by default.
     runner.event("pull_request_target", &base, 1);
-    runner.run().fails(2).stdout_has("nothing of the pull request");
+    runner.run().fails(2).stdout_has("use the event pull_request");
     runner.event("pull_request_target", &head, 1);
     runner.sandbox.set("GITHUB_SHA", &base);
     runner.run().fails(1).stdout_has("remote-reference");
