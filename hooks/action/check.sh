@@ -143,8 +143,13 @@ case $KL_VERIFY_LOCK in
 esac
 
 # What the change deploys.
-case $KL_DIFF in
-  false | '') ;;
+diff=${KL_DIFF:-auto}
+if [[ $diff == auto ]]; then
+  diff=false
+  ! command -v kustomize >/dev/null || diff=true
+fi
+case $diff in
+  false) ;;
   true)
     file=$RUNNER_TEMP/kustomize-localize-diff.md
     : >"$file"
@@ -152,7 +157,7 @@ case $KL_DIFF in
     { printf 'diff<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$file"; } >>"$GITHUB_OUTPUT"
     { echo && cat -- "$file"; } >>"${GITHUB_STEP_SUMMARY:-/dev/null}"
     ;;
-  *) fail 'diff is true or false' ;;
+  *) fail 'diff is true, false or auto' ;;
 esac
 
 # What the change touches. GitHub shows no larger ones; without it nothing is missing.

@@ -11,11 +11,13 @@ use crate::message::redact::{inert, visible};
 const MOST: usize = 65_536;
 /// How many of them are kept for what is left out.
 const LAST: usize = 300;
+/// What a comment begins with, so that the next run finds it.
+const MARKER: &str = "<!-- git-kustomize-localize diff -->";
 
 impl Diff {
     /// Returns as much as fits into a comment: what the change brings about, then whole objects, and how many are left out.
     pub(super) fn markdown(&self) -> String {
-        let mut out = format!("**{}**\n\n", self.counts());
+        let mut out = format!("{MARKER}\n**{}**\n\n", self.counts());
         out += &self.unlocked(false).map_or(String::new(), |text| format!("<p>{}</p>\n\n", code(&text)));
         let (mut used, mut left) = (out.chars().count() + LAST, [0, 0, 0]);
         let mut fits = |text: &str, left: &mut usize| {

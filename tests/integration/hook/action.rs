@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use git_kustomize_localize::seams::record::sha256_hex;
+use serde_json::json;
 use serde_yaml::Value;
 
 use crate::shipped::release::shipped;
@@ -80,13 +81,19 @@ impl Runner {
             let default = input["default"].as_str().unwrap().to_owned();
             self.context.entry(name).or_insert(default);
         }
-        let mut last = None;
+        let (mut last, mut has_failed) = (None, false);
         for step in action["runs"]["steps"].as_sequence().unwrap() {
-            let output = self.step(step);
-            let failed = output.status != 0;
-            last = Some(output);
-            if failed {
-                break;
+            let is_run = match step["if"].as_str() {
+                None => !has_failed,
+                Some("always() && inputs.comment == 'true'") => self.context["inputs.comment"] == "true",
+                Some(other) => panic!("{other}"),
+            };
+            if is_run {
+                let output = self.step(step);
+                if !has_failed {
+                    has_failed = output.status != 0;
+                    last = Some(output);
+                }
             }
         }
         last.unwrap()
@@ -119,6 +126,14 @@ impl Runner {
         for directory in added.lines() {
             let path = format!("{directory}:{}", std::env::var("PATH").unwrap());
             self.sandbox.set("PATH", path);
+        }
+        if let Some(id) = step["id"].as_str() {
+            let outputs = self.file("GITHUB_OUTPUT");
+            let mut lines = outputs.lines();
+            self.context.retain(|name, _| !name.starts_with(&format!("steps.{id}.")));
+            while let (Some(name), Some(value), Some(_)) = (lines.next(), lines.next(), lines.next()) {
+                self.set(&format!("steps.{id}.outputs.{}", name.split("<<").next().unwrap()), value);
+            }
         }
         output
     }
@@ -535,13 +550,124 @@ fn a_summary_shows_what_is_deployed() {
     let (mut runner, _) = Runner::pulled(&files);
     let Some(kustomize) = Kustomize::find() else { return };
     runner.sandbox.offer("kustomize", kustomize.program());
-    runner.set("inputs.diff", "true");
     runner.run().success();
-    let said = fs::read_to_string(runner.sandbox.path("runner/kustomize-localize-diff.md")).unwrap();
-    assert!(said.contains("ConfigMap") && runner.file("GITHUB_STEP_SUMMARY").contains(&said), "{said}");
+    let said = runner.file("kustomize-localize-diff.md");
+    let summary = || runner.file("GITHUB_STEP_SUMMARY");
+    assert!(said.contains("ConfigMap") && summary().contains(&said), "{said}");
     assert!(runner.file("GITHUB_OUTPUT").contains("runner/kustomize-localize-diff.md\n"));
+    runner.set("inputs.diff", "false");
+    runner.run().success();
+    assert!(!runner.file("GITHUB_STEP_SUMMARY").contains("+++"));
     runner.set("inputs.diff", "yes");
-    runner.run().fails(2).stdout_has("diff is true or false");
+    runner.run().fails(2).stdout_has("diff is true, false or auto");
+}
+
+/// A runner for the pull request 7, and the API of GitHub.
+struct Commented {
+    runner: Runner,
+    api: Server,
+}
+
+const COMMENTS: &str = "/api/repos/acme/fleet/issues/7/comments";
+
+impl Commented {
+    /// Returns one whose change differs; none without kustomize.
+    fn new() -> Option<Commented> {
+        let files = [("app/kustomization.yaml", "resources: [map.yaml]\n"), ("app/map.yaml", &*config("new"))];
+        let (mut runner, _) = Runner::pulled(&files);
+        let kustomize = Kustomize::find()?;
+        let api = Server::start();
+        runner.sandbox.offer("kustomize", kustomize.program());
+        runner.sandbox.set("GITHUB_API_URL", format!("{}api", api.url()));
+        runner.sandbox.set("GITHUB_REPOSITORY", "acme/fleet");
+        runner.set("inputs.comment", "true");
+        runner.set("github.event.pull_request.number", "7");
+        runner.set("github.event.pull_request.head.repo.fork", "false");
+        runner.set("github.token", "s3cr3t");
+        api.route(COMMENTS, Reply::status(201));
+        Some(Commented { runner, api })
+    }
+
+    /// Lets a page of the comments be so many of somebody, then these by (id, login, body).
+    fn has(&self, page: u32, others: usize, comments: &[(u32, &str, &str)]) {
+        let others = std::iter::repeat_n(&(1, "somebody", "looks good"), others);
+        let all =
+            others.chain(comments).map(|(id, login, body)| json!({"id": id, "user": {"login": login}, "body": body}));
+        let all = Reply::ok(json!(all.collect::<Vec<_>>()).to_string());
+        self.api.route(&format!("{COMMENTS}?per_page=100&page={page}"), all);
+    }
+
+    /// Runs the action; returns how it ended, and what was sent to the API: method, path and body.
+    fn run(&mut self) -> (i32, Vec<(String, String, String)>) {
+        self.api.forget();
+        let output = self.runner.run();
+        output.lacks("s3cr3t");
+        let requests = self.api.requests().into_iter();
+        let sent = requests.filter(|request| request.method != "GET").map(|request| {
+            assert_eq!(request.header("authorization"), Some("Bearer s3cr3t"));
+            let body: serde_json::Value = serde_json::from_str(&request.text()).unwrap();
+            (request.method.clone(), request.url(), body["body"].as_str().unwrap().to_owned())
+        });
+        (output.status, sent.collect())
+    }
+}
+
+#[test]
+fn a_pull_request_has_one_comment() {
+    let Some(mut commented) = Commented::new() else { return };
+    let bot = "github-actions[bot]";
+    commented.has(1, 0, &[]);
+    let (status, sent) = commented.run();
+    let [(method, url, body)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((status, &method[..], &url[..]), (0, "POST", COMMENTS));
+    assert_eq!(*body, commented.runner.file("kustomize-localize-diff.md"));
+    assert!(body.contains("ConfigMap"), "{body}");
+
+    // Others quote it, or pretend to be it.
+    let marker = body.lines().next().unwrap();
+    let quoted = format!("> {body}");
+    commented.has(1, 97, &[(2, "mallory", body), (3, bot, &quoted), (4, "github-actions", body)]);
+    commented.has(2, 0, &[(5, bot, "about something else"), (6, bot, marker), (8, bot, marker)]);
+    let patched = "/api/repos/acme/fleet/issues/comments/6";
+    commented.api.route(patched, Reply::ok("{}"));
+    let (status, sent) = commented.run();
+    let [(method, url, again)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((status, &method[..], &url[..], again), (0, "PATCH", patched, body));
+
+    // A check that fails has its comment, too.
+    commented.runner.set("inputs.paths", "nowhere");
+    let (status, sent) = commented.run();
+    assert_eq!((status, sent.len()), (2, 1), "{sent:?}");
+    let expected = format!("{marker}\n**what this change deploys is not known**: see the log of the check\n");
+    assert_eq!(sent[0].2, expected);
+}
+
+#[test]
+fn a_comment_that_cannot_be_written_fails() {
+    let Some(mut commented) = Commented::new() else { return };
+    let last = |commented: &mut Commented| {
+        commented.runner.run();
+        let action = yaml("action.yml");
+        let step = action["runs"]["steps"].as_sequence().unwrap().last().unwrap().clone();
+        commented.runner.step(&step)
+    };
+    let refused = Reply::status(403).body("Resource not accessible by integration");
+    commented.api.route(&format!("{COMMENTS}?per_page=100&page=1"), refused.clone());
+    last(&mut commented)
+        .fails(2)
+        .stdout_has("::error title=git kustomize-localize::the comments cannot be read: Resource");
+    commented.has(1, 0, &[]);
+    commented.api.route(COMMENTS, refused);
+    last(&mut commented).fails(2).stdout_has("give the job pull-requests: write. Resource not");
+    // No comment where there is no pull request, or the token may not write.
+    commented.runner.set("github.event.pull_request.head.repo.fork", "true");
+    assert_eq!(commented.run(), (0, Vec::new()));
+    commented.runner.set("github.event.pull_request.head.repo.fork", "false");
+    commented.runner.set("github.event.pull_request.number", "");
+    assert_eq!(commented.run(), (0, Vec::new()));
+    commented.runner.set("github.event.pull_request.number", "7");
+    commented.runner.set("inputs.comment", "false");
+    assert_eq!(commented.run(), (0, Vec::new()));
 }
 
 /// Returns a file of the sources that is YAML.

@@ -349,7 +349,8 @@ fn a_claim_that_goes_is_deleted_or_orphaned_and_is_named_first() {
     }
     work.write("prod/kustomization.yaml", "resources: [../base]\nnamespace: prod\n");
     let output = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
-    let expected = "**2 objects (2 removed) in 1 of 1 affected build, 1 consequence since ";
+    let expected =
+        "<!-- git-kustomize-localize diff -->\n**2 objects (2 removed) in 1 of 1 affected build, 1 consequence since ";
     assert!(output.success().stdout.starts_with(expected), "{}", output.stdout);
     output.stdout_has("**\n\n- <code>removed-pvc</code>: <code>v1 PersistentVolumeClaim prod/data</code> of <code>prod</code>: <code>a PersistentVolumeClaim is removed");
     let page = work.run_unchanged(&["explain", "removed-pvc"]);

@@ -25,6 +25,11 @@ impl Request {
         format!("{}{}{}", self.origin, self.path, query.unwrap_or_default())
     }
 
+    /// Returns the body as text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
     /// Returns the value of a header, whose name is given in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
