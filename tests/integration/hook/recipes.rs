@@ -5,10 +5,13 @@ mod private;
 mod renovate;
 mod upstream;
 
-use serde_json::Value;
+use std::path::Path;
+
+use git_kustomize_localize::seams::record::sha256_hex;
+use serde_json::{Value, json};
 
 use crate::support::pages::{self, section, source};
-use crate::support::{Kustomize, Output, Project, Repo, Sandbox, Server};
+use crate::support::{Kustomize, Output, Project, Reply, Repo, Running, Sandbox, Server, config};
 
 /// Returns the page with the recipes.
 fn page() -> String {
@@ -57,16 +60,19 @@ fn what_calls_grants_and_gives_what_is_asked_for() {
     }
 }
 
-/// Returns the script of a job on the page about CI, as GitLab runs it: in one shell, without what installs.
+/// Returns the script of a job on the page about CI, as GitLab runs it: in one shell.
 fn gitlab(job: &str) -> String {
     let page = source("src/manual/ci.md");
-    let written = pages::blocks(section(&page, "## GitLab CI"), "yaml").into_iter();
-    let mut parsed = written.map(|text| serde_yaml::from_str::<Value>(&text).unwrap());
-    let found = parsed.find(|jobs| !jobs[job].is_null()).unwrap();
-    let lines = found[job]["script"].as_array().unwrap();
-    let lines = lines.iter().map(|line| line.as_str().unwrap());
-    let is_own = |line: &&str| !line.starts_with("pip ") && !line.starts_with("apk ");
-    lines.filter(is_own).collect::<Vec<_>>().join("\n")
+    let written = pages::blocks(&page, "yaml").into_iter();
+    let mut parsed = written.filter(|text| text.starts_with("# .gitlab-ci.yml\n"));
+    let parsed = parsed
+        .find_map(|text| Some(serde_yaml::from_str::<Value>(&text).unwrap()[job].clone()).filter(|job| !job.is_null()));
+    let found = parsed.unwrap();
+    // Nothing that could change under us.
+    let image = found["image"]["name"].as_str().unwrap();
+    assert!(image.ends_with("@sha256:DIGEST"), "{image}");
+    let lines = found["script"].as_array().unwrap();
+    lines.iter().map(|line| line.as_str().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns a project on a runner that has the program and a kustomize; none without that.
@@ -117,6 +123,66 @@ fn gitlab_checks_and_follows() {
     assert_ne!(tips[0], tips[1]);
 }
 
+#[test]
+fn gitlab_has_one_note_for_a_merge_request() {
+    let Some(project) = runner() else { return };
+    let (sandbox, work, api) = (&project.sandbox, &project.work, Server::start());
+    work.lock();
+    let base = work.id("HEAD");
+    work.write("example/overlay/kustomization.yaml", "resources: [map.yaml]\n");
+    work.write("example/overlay/map.yaml", config("new"));
+    work.commit("change");
+    let url = api.url();
+    let variables = [
+        ("CI_API_V4_URL", url.trim_end_matches('/')),
+        ("CI_PROJECT_ID", "12"),
+        ("CI_MERGE_REQUEST_IID", "7"),
+        ("CI_MERGE_REQUEST_DIFF_BASE_SHA", &base),
+        ("COMMENT_TOKEN", "s3cr3t"),
+    ];
+    variables.iter().for_each(|(name, value)| sandbox.set(name, value));
+    let notes = "/projects/12/merge_requests/7/notes";
+    let has = |page: u32, all: &[(u32, u32, &str)]| {
+        let all = all.iter().map(|(id, author, body)| json!({"id": id, "author": {"id": author}, "body": body}));
+        let url = format!("{notes}?sort=asc&per_page=100&page={page}");
+        api.route(&url, Reply::ok(json!(all.collect::<Vec<_>>()).to_string()));
+    };
+    let sent = || {
+        api.forget();
+        let output = run(&project, work, &gitlab("diff"));
+        output.lacks("s3cr3t");
+        let requests = api.requests().into_iter();
+        let sent = requests.inspect(|request| assert_eq!(request.header("private-token"), Some("s3cr3t")));
+        let sent = sent.filter(|request| request.method != "GET");
+        let sent = sent.map(|request| (format!("{} {}", request.method, request.url()), request.text()));
+        (output.status == 0, sent.collect::<Vec<_>>())
+    };
+    api.route("/user", Reply::ok(r#"{"id": 40}"#));
+    api.route(notes, Reply::status(201));
+    has(1, &[]);
+    let (true, first) = sent() else { panic!() };
+    let [(what, body)] = &first[..] else { panic!("{first:?}") };
+    assert_eq!(*what, format!("POST {notes}"));
+    // As in a form.
+    assert!(body.starts_with("body=%3C%21--") && body.contains("ConfigMap"), "{body}");
+
+    // Others quote it, or pretend to be it; ours is on the second page.
+    let written = work.read("diff.md");
+    let others = [(1, 50, &*written), (2, 40, "something else")];
+    has(1, &others.into_iter().cycle().take(100).collect::<Vec<_>>());
+    has(2, &[(3, 50, &written), (4, 40, &written), (5, 40, &written)]);
+    api.route(&format!("{notes}/4"), Reply::ok("{}"));
+    assert_eq!(sent(), (true, vec![(format!("PUT {notes}/4"), body.clone())]));
+    // What cannot be read is not nothing.
+    let pages = format!("{notes}?sort=asc&per_page=100&page=2");
+    for (url, reply) in
+        [(&pages, Reply::ok("<html>")), (&pages, Reply::status(502)), (&"/user".to_owned(), Reply::status(401))]
+    {
+        api.route(url, reply);
+        assert_eq!(sent(), (false, Vec::new()), "{url}");
+    }
+}
+
 /// Returns the JSON that has this key.
 fn json(key: &str) -> Value {
     let blocks = pages::blocks(&page(), "json").into_iter();
@@ -153,6 +219,8 @@ impl Hosting {
         server.require_password("/owner/", "x-access-token", token);
         sandbox.set("GITHUB_SERVER_URL", server.url().trim_end_matches('/'));
         sandbox.set("GITHUB_REPOSITORY", "owner/repository");
+        sandbox.set("GITHUB_REF_NAME", "main");
+        sandbox.set("BRANCH", "localized/main");
         sandbox.set("GITHUB_OUTPUT", sandbox.path("output"));
         Hosting { sandbox: sandbox.clone(), server, origin }
     }
@@ -175,11 +243,13 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
     let origin = sandbox.clone_with(work, "origin.git", &["--bare"]);
     let to = origin.path().to_str().unwrap();
     let workflow = ".github/workflows/localize.yml";
-    let [localize, verify] = ["Localize", "Verify"].map(|name| step(workflow, name));
+    let steps = ["Localize", "Verify", "Push"].map(|name| step(workflow, name));
+    let [localize, whole] = [steps[0].clone(), steps.join("\n")];
+    sandbox.set("GITHUB_REF_NAME", "main");
+    sandbox.set("BRANCH", "localized/main");
 
     let first = sandbox.clone_of(&origin, "first");
-    run(&project, &first, &localize).success();
-    run(&project, &first, &verify).success();
+    run(&project, &first, &whole).success();
     let tip = first.id("refs/remotes/origin/localized/main");
     assert_eq!(origin.id("localized/main"), tip);
 
@@ -190,9 +260,8 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
     let [slow, fast] = ["slow", "fast"].map(|name| sandbox.clone_of(&origin, name));
     fast.write("README.md", "two");
     fast.commit("two");
-    // A fast job gets in between a slow one and its first push.
-    let unpushed = localize.replace(" --push", "");
-    run(&project, &fast, &unpushed).success();
+    // A fast job gets in between a slow one and its push.
+    run(&project, &fast, &localize).success();
     slow.hook(
         "pre-push",
         &format!(
@@ -200,27 +269,121 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
             fast.path().display()
         ),
     );
-    // It begins again, and finds a newer `main` localized: it does not take the branch back.
-    run(&project, &slow, &localize).fails(2).stderr_has("which is newer than HEAD");
+    // It does not take the branch back.
+    run(&project, &slow, &whole).fails(1).stderr_has("rejected");
     assert_eq!(origin.id("localized/main"), fast.id("localized/main"));
-    run(&project, &slow, &localize).success().stdout_has("nothing to do");
-    run(&project, &slow, &verify).success();
+    let again = sandbox.clone_of(&origin, "again");
+    run(&project, &again, &whole).success().stdout_has("nothing to do");
     let log = origin.git(&["log", "--first-parent", "--format=%H", "localized/main"]);
     assert!(log.contains(&tip), "{log}");
     // Nothing was forced.
     assert!(log.contains(&fast.id("localized/main")), "{log}");
     assert_eq!(origin.show("localized/main", "README.md"), "two");
 
+    // What does not verify is not pushed.
+    let edited =
+        steps.join("\ngit commit --quiet --allow-empty -m edited && git update-ref refs/heads/localized/main HEAD\n");
+    again.write("README.md", "three");
+    again.commit("three");
+    let tip = origin.id("localized/main");
+    assert_ne!(run(&project, &again, &edited).status, 0);
+    assert_eq!(origin.id("localized/main"), tip);
+
     // With the key that the caller may give.
     let key = std::fs::read_to_string(crate::branch::commits::signed::key(&project)).unwrap();
     assert_ne!(origin.try_git(&["verify-commit", "localized/main"]).status, 0);
     work.git(&["pull", "--quiet", "--rebase", to, "main"]);
-    work.write("README.md", "three");
-    work.commit("three");
+    work.write("README.md", "four");
+    work.commit("four");
     work.git(&["push", "--quiet", to, "main"]);
     let signed = sandbox.clone_of(&origin, "signed");
     sandbox.set("SIGNING_KEY", key.trim_end());
     sandbox.set("RUNNER_TEMP", sandbox.path("").to_str().unwrap());
-    run(&project, &signed, &localize).success();
+    run(&project, &signed, &whole).success();
     origin.git(&["verify-commit", "localized/main"]);
 }
+
+#[test]
+fn the_branch_follows_any_branch() {
+    let Some(project) = runner() else { return };
+    let (sandbox, work) = (&project.sandbox, &project.work);
+    work.lock();
+    work.git(&["branch", "--quiet", "-m", "main", "master"]);
+    let origin = sandbox.clone_with(work, "origin.git", &["--bare"]);
+    let workflow = called(".github/workflows/localize.yml");
+    let by_default = "${{ inputs.branch || format('localized/{0}', github.ref_name) }}";
+    assert_eq!(workflow["jobs"]["localize"]["env"]["BRANCH"], by_default);
+    let script = ["Localize", "Verify", "Push"].map(|name| step(".github/workflows/localize.yml", name)).join("\n");
+    sandbox.set("GITHUB_REF_NAME", "master");
+    for branch in ["localized/master", "deployed"] {
+        sandbox.set("BRANCH", branch);
+        let job = sandbox.clone_of(&origin, &format!("to {branch}").replace('/', " "));
+        run(&project, &job, &script).success();
+        assert!(!origin.show(branch, "example/base/kustomization.yaml").contains("https:"));
+    }
+}
+
+#[test]
+fn nothing_is_installed_but_what_was_asked_for() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    for (name, value) in [("RUNNER_TEMP", "temp"), ("PIP_FIND_LINKS", "wheels")] {
+        std::fs::create_dir(sandbox.path(value)).unwrap();
+        sandbox.set(name, sandbox.path(value));
+    }
+    let path = sandbox.path("path");
+    sandbox.set("GITHUB_PATH", &path);
+    sandbox.set("PIP_NO_INDEX", "1");
+    sandbox.trust(&server);
+    sandbox.set("CURL_CA_BUNDLE", sandbox.path("authority.pem"));
+    sandbox.set("https_proxy", server.as_https_proxy());
+    let wheel = sandbox.path("wheels/git_kustomize_localize-1.2.3-py3-none-any.whl");
+    Running::start(sandbox.command("python3", &sandbox.path("")).args(["-c", WHEEL]).arg(&wheel)).wait().success();
+    let wheel = sha256_hex(&std::fs::read(&wheel).unwrap());
+    let workflows = ["localize", "lock", "upstream"].map(|name| format!(".github/workflows/{name}.yml"));
+    let [install, lock, upstream] = workflows.each_ref().map(|path| step(path, "Install"));
+    assert_eq!((&lock, &upstream), (&install, &install));
+    let install = |script: &str, version: &str, digest: &str| {
+        let given = [("VERSION", version), ("SHA256", digest)].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        super::step(&sandbox, &sandbox.path(""), script, given)
+    };
+    let other = "0".repeat(64);
+    for (version, digest) in [("1.2.4", &wheel), ("1.2.3", &other), ("1.2.3", &String::new())] {
+        assert_ne!(install(&lock, version, digest).status, 0);
+        assert!(!sandbox.path("temp/tools/bin/git-kustomize-localize").exists() && !path.exists());
+    }
+    install(&lock, "1.2.3", &wheel).success();
+    let added = std::fs::read_to_string(&path).unwrap();
+    assert!(Path::new(added.trim_end()).join("git-kustomize-localize").exists(), "{added}");
+
+    // The kustomize that builds.
+    let script = step(&workflows[0], "Install kustomize");
+    sandbox.script("kustomize", "echo built");
+    let mut tar = sandbox.command("tar", &sandbox.path("bin"));
+    Running::start(tar.args(["-czf", "../kustomize.tar.gz", "kustomize"])).wait().success();
+    let archive = std::fs::read(sandbox.path("kustomize.tar.gz")).unwrap();
+    let kustomize = sha256_hex(&archive);
+    let release = "https://github.com/kubernetes-sigs/kustomize/releases/download";
+    server.route(&format!("{release}/kustomize%2Fv5.8.1/kustomize_v5.8.1_linux_amd64.tar.gz"), Reply::ok(archive));
+    for digest in ["", &other] {
+        assert_ne!(install(&script, "5.8.1", digest).status, 0);
+        assert!(!sandbox.path("temp/tools/bin/kustomize").exists());
+    }
+    install(&script, "5.8.1", &kustomize).success();
+    assert!(sandbox.path("temp/tools/bin/kustomize").exists());
+}
+
+/// Makes a wheel of nothing but a script.
+const WHEEL: &str = r##"
+import sys, zipfile
+name = "git_kustomize_localize-1.2.3"
+files = {
+    "data/scripts/git-kustomize-localize": "#!/bin/sh\n",
+    "dist-info/METADATA": "Metadata-Version: 2.1\nName: git-kustomize-localize\nVersion: 1.2.3\n",
+    "dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "dist-info/RECORD": "",
+}
+with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+    for path, text in files.items():
+        wheel.writestr(f"{name}.{path}", text)
+"##;

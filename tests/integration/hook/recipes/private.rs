@@ -79,9 +79,9 @@ impl World {
         self.hosting.checkout(name, "main")
     }
 
-    /// Runs the step that localizes.
+    /// Runs the steps that localize and push.
     fn localize(&self, checkout: &Repo, login: &BTreeMap<String, String>) -> Output {
-        let script = super::step(WORKFLOW, "Localize");
+        let script = ["Localize", "Push"].map(|name| super::step(WORKFLOW, name)).join("\n");
         self.run(checkout, &script, login)
     }
 
