@@ -658,7 +658,7 @@ fn a_comment_that_cannot_be_written_fails() {
         .stdout_has("::error title=git kustomize-localize::the comments cannot be read: Resource");
     commented.has(1, 0, &[]);
     commented.api.route(COMMENTS, refused);
-    last(&mut commented).fails(2).stdout_has("give the job pull-requests: write. Resource not");
+    last(&mut commented).fails(2).stdout_has("which needs pull-requests: write, or the scope api: Resource not");
     // No comment where there is no pull request, or the token may not write.
     commented.runner.set("github.event.pull_request.head.repo.fork", "true");
     assert_eq!(commented.run(), (0, Vec::new()));

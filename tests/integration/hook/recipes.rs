@@ -133,7 +133,9 @@ fn gitlab_has_one_note_for_a_merge_request() {
     work.write("example/overlay/map.yaml", config("new"));
     work.commit("change");
     let url = api.url();
+    sandbox.offer("kustomize-localize-comment", &Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/action/comment.sh"));
     let variables = [
+        ("GITLAB_CI", "true"),
         ("CI_API_V4_URL", url.trim_end_matches('/')),
         ("CI_PROJECT_ID", "12"),
         ("CI_MERGE_REQUEST_IID", "7"),
@@ -142,9 +144,9 @@ fn gitlab_has_one_note_for_a_merge_request() {
     ];
     variables.iter().for_each(|(name, value)| sandbox.set(name, value));
     let notes = "/projects/12/merge_requests/7/notes";
-    let has = |page: u32, all: &[(u32, u32, &str)]| {
-        let all = all.iter().map(|(id, author, body)| json!({"id": id, "author": {"id": author}, "body": body}));
-        let url = format!("{notes}?sort=asc&per_page=100&page={page}");
+    let has = |page: u32, all: &[(u32, &str, &str)]| {
+        let all = all.iter().map(|(id, author, body)| json!({"id": id, "author": {"username": author}, "body": body}));
+        let url = format!("{notes}?per_page=100&page={page}");
         api.route(&url, Reply::ok(json!(all.collect::<Vec<_>>()).to_string()));
     };
     let sent = || {
@@ -157,24 +159,24 @@ fn gitlab_has_one_note_for_a_merge_request() {
         let sent = sent.map(|request| (format!("{} {}", request.method, request.url()), request.text()));
         (output.status == 0, sent.collect::<Vec<_>>())
     };
-    api.route("/user", Reply::ok(r#"{"id": 40}"#));
+    api.route("/user", Reply::ok(r#"{"username": "project_12_bot"}"#));
     api.route(notes, Reply::status(201));
     has(1, &[]);
     let (true, first) = sent() else { panic!() };
     let [(what, body)] = &first[..] else { panic!("{first:?}") };
     assert_eq!(*what, format!("POST {notes}"));
-    // As in a form.
-    assert!(body.starts_with("body=%3C%21--") && body.contains("ConfigMap"), "{body}");
+    let written = work.read("diff.md");
+    let sent_text: Value = serde_json::from_str(body).unwrap();
+    assert!(written.contains("ConfigMap") && sent_text == json!({"body": written}), "{body}");
 
     // Others quote it, or pretend to be it; ours is on the second page.
-    let written = work.read("diff.md");
-    let others = [(1, 50, &*written), (2, 40, "something else")];
+    let others = [(1, "mallory", &*written), (2, "project_12_bot", "something else")];
     has(1, &others.into_iter().cycle().take(100).collect::<Vec<_>>());
-    has(2, &[(3, 50, &written), (4, 40, &written), (5, 40, &written)]);
+    has(2, &[(3, "mallory", &written), (4, "project_12_bot", &written), (5, "project_12_bot", &written)]);
     api.route(&format!("{notes}/4"), Reply::ok("{}"));
     assert_eq!(sent(), (true, vec![(format!("PUT {notes}/4"), body.clone())]));
     // What cannot be read is not nothing.
-    let pages = format!("{notes}?sort=asc&per_page=100&page=2");
+    let pages = format!("{notes}?per_page=100&page=2");
     for (url, reply) in
         [(&pages, Reply::ok("<html>")), (&pages, Reply::status(502)), (&"/user".to_owned(), Reply::status(401))]
     {
