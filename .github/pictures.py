@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of the README from real runs.
+"""Draws the pictures of the README and of the page of `diff` from real runs.
 
     .github/pictures.py [DIRECTORY]
 
@@ -7,12 +7,14 @@ PROGRAM    the program. Default: target/release/git-kustomize-localize
 KUSTOMIZE  the kustomize that builds. Default: that on PATH
 
 DIRECTORY is .github/pictures unless it is given. Everything happens in a temporary directory, with a local repository in
-place of https://github.com/acme/bases, and with fixed dates: the same program draws the same pictures.
+place of https://github.com/acme/bases, and with fixed dates: the same program draws the same pictures. That of `diff` is
+drawn by Chromium, if there is one on PATH.
 """
 
 import html
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,26 @@ DEPLOYMENT = """apiVersion: v1
 kind: ConfigMap
 metadata:
   name: NAME
+"""
+
+
+WEB = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: ghcr.io/acme/web:1.4.2
+"""
+DATA = """apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}
 """
 
 
@@ -171,6 +193,23 @@ def main() -> None:
         pictures["tree"] = (stage.run("tree"), "what references what")
         for name, (text, title) in pictures.items():
             (to / f"{name}.svg").write_text(picture(text, title))
+        if browser := shutil.which("chromium"):
+            page(stage, browser, to / "diff.png")
+
+
+def page(stage: Stage, browser: str, to: Path) -> None:
+    """Draws the page of a change: side by side, as somebody sees it who has chosen that."""
+    roots = {f"clusters/{name}/kustomization.yaml": "resources: [../../shop]\n" for name in ("dev", "stage", "prod")}
+    shop = {"shop/kustomization.yaml": "resources: [web.yaml, data.yaml]\n", "shop/web.yaml": WEB, "shop/data.yaml": DATA}
+    stage.commit(stage.work, roots | shop)
+    (stage.work / "shop/kustomization.yaml").write_text("resources: [web.yaml]\n")
+    (stage.work / "shop/web.yaml").write_text(WEB.replace("1.4.2", "2.0.0").replace("replicas: 2", "replicas: 3"))
+    words = ["diff", "HEAD", "--format", "html"]
+    shown = subprocess.run([PROGRAM, *words], cwd=stage.work, env=stage.environment, capture_output=True, text=True, check=True)
+    file = stage.home / "diff.html"
+    file.write_text(shown.stdout.replace(" checked>", ">").replace('id="split">', 'id="split" checked>'))
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,980"]
+    subprocess.run([browser, *options, f"--screenshot={to}", file.as_uri()], capture_output=True, check=True)
 
 
 main()

@@ -193,7 +193,7 @@ fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
         // What it prints is that of kustomize.
         Format::Json => !matches!(command, Some(Command::Build(_))),
         Format::Sarif | Format::Github | Format::Gitlab => matches!(command, Some(Command::Check(_))),
-        Format::Markdown => matches!(command, Some(Command::Diff(_))),
+        Format::Markdown | Format::Html => matches!(command, Some(Command::Diff(_))),
         Format::Cyclonedx | Format::Spdx | Format::Slsa => matches!(command, Some(Command::Sbom(_))),
     };
     let all = Format::value_variants().iter().filter(|one| has(**one)).filter_map(Format::to_possible_value);

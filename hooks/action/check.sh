@@ -155,6 +155,12 @@ case $diff in
     : >"$file"
     also 'what the change deploys is not known' "$file" diff --rev HEAD --format markdown -- "$base" ${paths[@]+"${paths[@]}"}
     { printf 'diff<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$file"; } >>"$GITHUB_OUTPUT"
+    if grep -q '^Too long for a comment: ' "$file"; then
+      page=$RUNNER_TEMP/kustomize-localize-diff.html
+      : >"$page"
+      also 'what the change deploys is not known' "$page" diff --rev HEAD --format html -- "$base" ${paths[@]+"${paths[@]}"}
+      { printf 'html<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$page"; } >>"$GITHUB_OUTPUT"
+    fi
     { echo && cat -- "$file"; } >>"${GITHUB_STEP_SUMMARY:-/dev/null}"
     ;;
   *) fail 'diff is true, false or auto' ;;

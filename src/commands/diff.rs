@@ -1,6 +1,7 @@
 //! `diff`: what a change deploys. `schema.json` describes each field of the JSON.
 
 pub(super) mod choice;
+mod html;
 mod human;
 mod markdown;
 
@@ -452,6 +453,7 @@ impl Outcome for Diff {
         inert(&match output.format {
             Format::Json => self.json(),
             Format::Markdown => self.markdown(),
+            Format::Html => self.html(),
             _ => self.text(output.shown()),
         })
     }

@@ -100,7 +100,9 @@ fn printed(text: &str) -> String {
         Some(_) => "```console\n".to_owned(),
         None => format!("{line}\n"),
     };
-    unlinked(&filled.lines().map(line).collect::<String>())
+    // A terminal shows no pictures.
+    let lines = filled.lines().filter(|line| !line.starts_with("!["));
+    unlinked(lines.map(line).collect::<String>().trim_end()) + "\n"
 }
 
 fn rules() -> String {

@@ -39,6 +39,11 @@ pub(super) fn listed<T: AsRef<str>>(all: impl IntoIterator<Item = T>, most: usiz
     }
 }
 
+/// Returns text as it stands in HTML.
+pub(super) fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 /// Returns these names in one line, without `verbose` the first.
 pub(super) fn named(all: &[String], verbose: bool) -> String {
     listed(all, if verbose { usize::MAX } else { NAMED })

@@ -50,6 +50,8 @@ pub(super) enum Format {
     Gitlab,
     /// Of `diff`, for a comment of a pull request: Markdown
     Markdown,
+    /// Of `diff`, for reviewers: one page of HTML
+    Html,
     /// Of `sbom`: CycloneDX 1.6
     Cyclonedx,
     /// Of `sbom`: SPDX 2.3

@@ -6,7 +6,7 @@
 use super::human::human;
 use super::issue::{Issue, issues};
 use crate::check::Checked;
-use crate::commands::messages;
+use crate::commands::messages::{self, html};
 use crate::commands::output::Shown;
 use crate::message::finding::Severity;
 use crate::message::redact::{inert, visible};
@@ -72,9 +72,4 @@ fn data(text: &str) -> String {
 /// Escapes the value of a property (`escapeProperty`).
 fn property(text: &str) -> String {
     data(&visible(text)).replace(':', "%3A").replace(',', "%2C")
-}
-
-/// Returns a line of text as it stands in HTML.
-fn html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -4,7 +4,7 @@ use super::human::built_by;
 use super::{Compared, Diff};
 use crate::build::compare::ObjectChange;
 use crate::build::consequences::Consequence;
-use crate::commands::messages::{NAMED, counted, first};
+use crate::commands::messages::{NAMED, counted, first, html};
 use crate::message::redact::{inert, visible};
 
 /// How many characters a comment may have on GitHub.
@@ -97,16 +97,15 @@ fn object(object: &ObjectChange, is_short: bool) -> String {
 
 /// Returns a text as code in HTML, in which nothing is Markdown, a link or a mention.
 fn code(text: &str) -> String {
-    let text = visible(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    format!("<code>{text}</code>")
+    format!("<code>{}</code>", html(&visible(text)))
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::targets::affected::{Cause, Status};
 
-    fn build(name: &str, diffs: &[&str]) -> Compared {
+    pub(in crate::commands::diff) fn build(name: &str, diffs: &[&str]) -> Compared {
         let change = |diff: &&str| ObjectChange {
             id: "v1 ConfigMap <b>@all".to_owned(),
             was: None,

@@ -555,11 +555,25 @@ fn a_summary_shows_what_is_deployed() {
     let summary = || runner.file("GITHUB_STEP_SUMMARY");
     assert!(said.contains("ConfigMap") && summary().contains(&said), "{said}");
     assert!(runner.file("GITHUB_OUTPUT").contains("runner/kustomize-localize-diff.md\n"));
+    assert!(!runner.file("GITHUB_OUTPUT").contains(".html"));
     runner.set("inputs.diff", "false");
     runner.run().success();
     assert!(!runner.file("GITHUB_STEP_SUMMARY").contains("+++"));
     runner.set("inputs.diff", "yes");
     runner.run().fails(2).stdout_has("diff is true, false or auto");
+}
+
+#[test]
+fn what_is_too_long_for_a_comment_is_a_page() {
+    let long = format!("{}data: {{all: \"{}\"}}\n", config("new"), "x".repeat(70_000));
+    let files = [("app/kustomization.yaml", "resources: [map.yaml]\n"), ("app/map.yaml", &*long)];
+    let (mut runner, _) = Runner::pulled(&files);
+    let Some(kustomize) = Kustomize::find() else { return };
+    runner.sandbox.offer("kustomize", kustomize.program());
+    runner.run().success();
+    assert!(runner.file("GITHUB_OUTPUT").contains("runner/kustomize-localize-diff.html\n"));
+    let page = runner.file("kustomize-localize-diff.html");
+    assert!(page.starts_with("<!doctype html>") && page.contains(&"x".repeat(70_000)));
 }
 
 /// A runner for the pull request 7, and the API of GitHub.

@@ -140,7 +140,7 @@ fn bash_completes_behind_git_and_alone() {
     for (rest, expected) in [
         ("che", "check"),
         ("check --fo", "--format"),
-        ("check --format ", "human json sarif github gitlab markdown cyclonedx spdx slsa"),
+        ("check --format ", "human json sarif github gitlab markdown html cyclonedx spdx slsa"),
         ("hook ins", "install"),
         ("hook install pre-m", "pre-merge-commit"),
         ("generate completion z", "zsh"),

@@ -20,8 +20,9 @@ pub(crate) fn full() -> bool {
 }
 
 /// What no test may insist on, and why: everything else is required where `KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS=1`.
-const BY_DESIGN: [&str; 3] = [
+const BY_DESIGN: [&str; 4] = [
     // Whether there are packages of them, and a right to install them, is up to the machine.
+    "no chromium on PATH",
     "no fish on PATH",
     "no zsh on PATH",
     // Whether namespaces may be used is up to the kernel and to who runs the container.

@@ -92,7 +92,7 @@ fn a_generated_name_is_one_object_and_a_secret_is_not_shown() {
         assert_eq!(kinds.len(), objects.len(), "{objects:?}");
         assert!(kinds[0].starts_with("v1 ConfigMap ") && kinds[1].starts_with("v1 Secret ") && kinds.len() == 2);
     }
-    for format in ["human", "json", "markdown"] {
+    for format in ["human", "json", "markdown", "html"] {
         let output = work.run_unchanged(&["diff", "HEAD", "--format", format]);
         output.success().stdout_has("password: …(12 bytes, sha256 b073…)").stdout_has("new: …(12 bytes, sha256 ");
         // As it is, and as base64 has it.
@@ -456,7 +456,7 @@ fn nothing_in_an_object_fakes_a_line() {
     let text = "    ::error::x\n    ```\n    </details>\n    \u{202e} https://me:hunter2@h.example.com/\n";
     let map = config_map("'@all ::warning::'");
     work.write("prod/more.yaml", format!("{map}data:\n  escape: \"\\e[2J\"\n  text: |\n{text}"));
-    for format in ["human", "json", "markdown"] {
+    for format in ["human", "json", "markdown", "html"] {
         let output = work.run_unchanged(&["diff", "HEAD", "--format", format]);
         output.success().lacks("hunter2").lacks("\u{202e}").lacks("\u{1b}");
         assert!(!output.stdout.lines().any(|line| line.trim_start().starts_with("::")), "{}", output.stdout);
