@@ -5,7 +5,11 @@ use clap::Args;
 use super::output::{Done, Page, styled};
 use super::{COPY, documented, manual};
 use crate::message::failure::Failure;
-use crate::message::redact;
+use crate::message::redact::{self, visible};
+use crate::workspace::repository_offline;
+
+/// The repository of nobody on the page of recipes.
+const REPOSITORY: &str = "https://github.com/OWNER/REPOSITORY";
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct HelpArgs {
@@ -21,11 +25,37 @@ impl HelpArgs {
         if name.is_empty() {
             return Page::of(list());
         }
-        let text = page(&name).or_else(|| manual::guide(&name)).ok_or_else(|| {
+        let guide = || manual::guide(&name).map(|text| if name == "recipes" { filled(text) } else { text });
+        let text = page(&name).or_else(guide).ok_or_else(|| {
             Failure::new(format!("there is no page `{}`", redact::text(&name)))
                 .hint("to list them: git kustomize-localize help")
         })?;
         Page::of(text)
+    }
+}
+
+/// Returns the recipes with the URL and the default branch of `origin`, as far as this repository has them.
+fn filled(text: String) -> String {
+    let Ok(here) = repository_offline() else { return text };
+    let of_ssh = |url: &str| {
+        let (host, path) = url.strip_prefix("git@")?.split_once(':')?;
+        Some(format!("https://{host}/{path}"))
+    };
+    let url = here.config("remote.origin.url").ok().flatten();
+    let url = url.map(|url| of_ssh(&url).unwrap_or(url)).filter(|url| url.starts_with("https://"));
+    let text = match url {
+        Some(url) => text.replace(REPOSITORY, visible(&redact::url(&url)).trim_end_matches(".git")),
+        None => text,
+    };
+    let head = "refs/remotes/origin/HEAD";
+    let head = here.refs(&[head]).ok().and_then(|mut refs| refs.remove(head)?.other_name);
+    match head.as_deref().and_then(|name| name.strip_prefix("refs/remotes/origin/")) {
+        Some(branch) => {
+            let named =
+                |text: String, before: &str| text.replace(&format!("{before}main"), &format!("{before}{branch}"));
+            named(named(text, "localized/"), "branches: [")
+        }
+        None => text,
     }
 }
 

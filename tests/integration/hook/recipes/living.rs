@@ -217,3 +217,31 @@ fn deployments_read_the_branch() {
     assert_eq!(spec["source"]["targetRevision"], "localized/main");
     assert!(!spec["project"].is_null() && !spec["destination"].is_null());
 }
+
+#[test]
+fn the_page_names_the_repository() {
+    let project = Project::new();
+    let work = &project.work;
+    let shown = || work.run_unchanged(&["help", "recipes"]).success().stdout.clone();
+    let nobodys = shown();
+    assert!(nobodys.contains("url: https://github.com/OWNER/REPOSITORY\n") && nobodys.contains("branches: [main]"));
+    work.git(&["remote", "add", "origin", "https://me:hunter2@git.example.com/acme/fleet.git"]);
+    work.git(&["update-ref", "refs/remotes/origin/trunk", "HEAD"]);
+    work.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk"]);
+    let page = shown();
+    for part in ["  url: https://git.example.com/acme/fleet\n", "repoURL: https://git.example.com/acme/fleet\n"] {
+        assert!(page.contains(part), "{part} {page}");
+    }
+    for part in ["ref: {branch: localized/trunk}", "targetRevision: localized/trunk\n", "branches: [trunk]"] {
+        assert!(page.contains(part), "{part} {page}");
+    }
+    assert!(
+        !page.contains("hunter2") && !page.contains("localized/main") && page.contains("uses: OWNER/REPOSITORY/"),
+        "{page}"
+    );
+    work.git(&["remote", "set-url", "origin", "git@git.example.com:acme/other.git"]);
+    assert!(shown().contains("  url: https://git.example.com/acme/other\n"));
+    // What Flux could not clone is not named.
+    work.git(&["remote", "set-url", "origin", "/srv/git/fleet"]);
+    assert!(shown().contains("url: https://github.com/OWNER/REPOSITORY\n"));
+}
