@@ -289,10 +289,10 @@ fn fetcher(
     Ok(Fetcher::new(remote_git(repo.map(|repo| &**repo))?, options, locks, held))
 }
 
-/// Sets up fetching of what the lock of a workspace holds.
+/// Sets up fetching of what the lock of a workspace holds, which the localized branches may have, too.
 fn from_lock(repo: Option<&Rc<LocalRepo>>, workspace: &Workspace, offline: bool, quiet: bool) -> Result<Fetcher> {
     let options = fetch::Options { locked: true, ..fetching(&workspace.config, offline, quiet) };
-    fetcher(repo, options, workspace.lock.clone().into_iter().collect(), None)
+    Ok(fetcher(repo, options, workspace.lock.clone().into_iter().collect(), None)?.with_branches(repo))
 }
 
 /// Returns git for remote repositories, with the connection settings of this one, if there is one.

@@ -39,7 +39,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::config::{Config, Source};
-use crate::git::RemoteGit;
+use crate::git::{LocalRepo, RemoteGit};
 use crate::graph::{Archive, ChartRef, Found, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result, command};
@@ -78,7 +78,7 @@ pub(crate) struct Options {
     pub before: Option<Rc<Lock>>,
     /// Refuse what no lock holds: nothing is resolved.
     pub locked: bool,
-    /// Use only what locks, tip and cache hold.
+    /// Use only what locks, tips and cache hold.
     pub offline: bool,
     /// Pull charts with the user's helm.
     pub helm: bool,
@@ -146,7 +146,9 @@ pub(crate) struct Fetcher {
     options: Options,
     /// In the order in which they decide: that of the repository, then that of NEW_DIR.
     locks: Vec<Rc<Lock>>,
-    tip: Option<Tip>,
+    tips: OnceCell<Vec<Tip>>,
+    /// The repository whose localized branches are looked at, if something is wanted.
+    branches: Option<Rc<LocalRepo>>,
     known: HashMap<Key, Result<Known>>,
     /// The repositories whose files are taken from the cache.
     checkouts: HashMap<RepoRef, Rc<CheckoutTree>>,
@@ -161,11 +163,25 @@ impl Fetcher {
             network: Rc::new(Network::new(remote_git, &options)),
             options,
             locks,
-            tip,
+            tips: OnceCell::from(Vec::from_iter(tip)),
+            branches: None,
             known: HashMap::new(),
             checkouts: HashMap::new(),
             resolved: HashMap::new(),
         }
+    }
+
+    /// Takes what is locked from the localized branches of a repository, too.
+    pub(crate) fn with_branches(self, here: Option<&Rc<LocalRepo>>) -> Self {
+        Fetcher { tips: OnceCell::new(), branches: here.cloned(), ..self }
+    }
+
+    fn tips(&self) -> Result<&[Tip]> {
+        if let Some(tips) = self.tips.get() {
+            return Ok(tips);
+        }
+        let tips = self.branches.as_ref().map_or(Ok(Vec::new()), Tip::of_branches)?;
+        Ok(self.tips.get_or_init(|| tips))
     }
 
     /// Brings in one repository: a remote target.
@@ -220,7 +236,7 @@ impl Fetcher {
         match (&job.key, &job.id) {
             (Key::Git(key), _) => {
                 let request = job.git(key);
-                if let Some(repository) = self.held_by_tip(key, &request) {
+                if let Some(repository) = self.held_by_tip(key, &request)? {
                     return Ok(Some(Known::Repository(repository)));
                 }
                 if let Some(fetched) = self.network.cached(&request)? {
@@ -231,14 +247,14 @@ impl Fetcher {
                 }
             }
             (Key::File(url), Some(sha256)) => {
-                let of_tip = self.tip.as_ref().and_then(|tip| tip.file(&upstream, sha256));
+                let of_tip = self.tips()?.iter().find_map(|tip| tip.file(&upstream, sha256));
                 if let Some(bytes) = of_tip.or_else(|| self.network.cache.file(sha256)) {
                     return Ok(Some(remote_file(url, bytes)));
                 }
             }
             (Key::Chart(chart), Some(sha256)) => {
                 chart.refuse_unsafe()?;
-                if let Some(archive) = self.tip.as_ref().and_then(|tip| tip.archive(chart, sha256)) {
+                if let Some(archive) = self.tips()?.iter().find_map(|tip| tip.archive(chart, sha256)) {
                     return Ok(Some(archived(archive)));
                 }
                 if let Some(bytes) = self.network.cache.file(sha256) {
@@ -260,15 +276,14 @@ impl Fetcher {
         Ok(None)
     }
 
-    fn held_by_tip(&self, key: &RepoRef, request: &GitRequest) -> Option<Rc<Repository>> {
-        let tip = self.tip.as_ref()?;
+    fn held_by_tip(&self, key: &RepoRef, request: &GitRequest) -> Result<Option<Rc<Repository>>> {
         let source = key.upstream();
-        let commit = tip.lock.get(&source)?.digest.hex();
-        // The source's own lock may name another commit than the tip was made from.
-        if request.commit.as_deref() != Some(commit) {
-            return None;
-        }
-        let files = tip.repository(&source)?;
+        // The source's own lock may name another commit than a tip was made from.
+        let is_it = |tip: &&Tip| tip.lock.get(&source).map(|entry| entry.digest.hex()) == request.commit.as_deref();
+        let (Some(commit), tips) = (&request.commit, self.tips()?) else { return Ok(None) };
+        let Some((tip, files)) = tips.iter().filter(is_it).find_map(|tip| Some((tip, tip.repository(&source)?))) else {
+            return Ok(None);
+        };
         let tree = TipTree {
             tip: tip.clone(),
             files,
@@ -278,12 +293,12 @@ impl Fetcher {
             has_submodules: key.submodules,
             fetched: OnceCell::new(),
         };
-        Some(Rc::new(Repository {
+        Ok(Some(Rc::new(Repository {
             tree: Rc::new(tree),
             version: key.clone(),
-            commit: commit.to_owned(),
+            commit: commit.clone(),
             signed: OnceCell::new(),
-        }))
+        })))
     }
 
     fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Known> {

@@ -25,7 +25,7 @@ pub(super) struct BuildArgs {
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
-    /// Use only what lock and cache hold
+    /// Use only what lock, branch and cache hold
     #[arg(long)]
     offline: bool,
 

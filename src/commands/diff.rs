@@ -55,7 +55,7 @@ pub(super) struct DiffArgs {
     #[arg(long)]
     exit_code: bool,
 
-    /// Use only what lock and cache hold
+    /// Use only what lock, branch and cache hold
     #[arg(long)]
     offline: bool,
 

@@ -12,7 +12,7 @@ use super::objects::{self, Written};
 use super::worktree::Linked;
 use super::{ChangedFiles, Delivered, Discarded, message};
 use crate::build::BuildCheck;
-use crate::config::{Config, FILE_NAME};
+use crate::config::FILE_NAME;
 use crate::fetch::{Histories, Published, Tip};
 use crate::git::object_id;
 use crate::git::{CommitId, LocalRepo, branch_of};
@@ -307,13 +307,7 @@ impl OnBranch {
         let Some((tree, lock)) = found.filter(|_| !tip.is_some_and(|tip| tip.is_edited(&lock_place))) else {
             return Ok(None);
         };
-        let whole = GitTree::of_here(self.repo.clone(), tip.map_or(self.source_tree, |tip| tip.tree))?;
-        Ok(Some(Tip {
-            has_licenses: Config::of(&whole, "").is_ok_and(|config| !config.no_licenses),
-            tree: Rc::new(GitTree::of_here(self.repo.clone(), tree)?),
-            directory: String::new(),
-            lock,
-        }))
+        Tip::here(&self.repo, tip.map_or(self.source_tree, |tip| tip.tree), tree, lock).map(Some)
     }
 
     /// Refuses a NEW_DIR where the source or the branch has something else.

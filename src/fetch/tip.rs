@@ -7,19 +7,25 @@
 //! repository itself.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+
+use gix::ObjectId;
 
 use super::Network;
 use super::checkout::CheckoutTree;
 use super::git::GitRequest;
 use super::helm::archive;
+use crate::config::Config;
+use crate::git::{LocalRepo, object_id};
 use crate::graph::{Archive, ChartRef};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Result};
+use crate::record::history::{is_ours, tip};
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::Upstream;
 use crate::reference::localized_path::LOCALIZED_FILES;
+use crate::tree::git::GitTree;
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, license, path};
 
 /// A NEW_DIR of the tip and its lock.
@@ -36,6 +42,34 @@ pub(crate) struct Tip {
 }
 
 impl Tip {
+    /// Takes a directory of a commit of this repository. `whole` is the tree of that commit.
+    pub(crate) fn here(here: &Rc<LocalRepo>, whole: ObjectId, directory: ObjectId, lock: Rc<Lock>) -> Result<Tip> {
+        let whole = GitTree::of_here(here.clone(), whole)?;
+        Ok(Tip {
+            has_licenses: Config::of(&whole, "").is_ok_and(|config| !config.no_licenses),
+            tree: Rc::new(whole.beside(directory)),
+            directory: String::new(),
+            lock,
+        })
+    }
+
+    /// Returns the tips of all localized branches that this repository shows. A lock that was edited by hand says nothing.
+    pub(super) fn of_branches(here: &Rc<LocalRepo>) -> Result<Vec<Tip>> {
+        let refs = here.refs(&["refs/heads", "refs/remotes"])?;
+        let ours: BTreeSet<String> = refs.into_iter().filter(|(name, _)| is_ours(name)).map(|(_, one)| one.id).collect();
+        let mut tips = Vec::new();
+        for commit in ours {
+            let Some(id) = here.commit(&commit)? else { continue };
+            let tree = object_id(&id.tree)?;
+            // One that holds copies, or was not made by us, has nothing for this.
+            let state = tip::examine(here, here.repository()?, &commit, &commit, tree, true);
+            if let Some(lock) = state.ok().and_then(|state| state.lock) {
+                tips.push(Tip::here(here, tree, tree, lock)?);
+            }
+        }
+        Ok(tips)
+    }
+
     /// Returns the bytes of a remote file that was localized before.
     pub(crate) fn file(&self, upstream: &Upstream, sha256: &str) -> Option<Vec<u8>> {
         self.lock.files.iter().filter(|file| file.remote.as_ref() == Some(upstream) && file.source.is_none()).find_map(

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Kustomize, World, config_map};
+use crate::support::{Kustomize, Repo, World, config_map};
 
 /// Returns a repository whose lock is committed, with a kustomize; none where there is no kustomize.
 fn world() -> Option<(World, Kustomize)> {
@@ -59,6 +59,47 @@ fn what_the_lock_lacks_is_an_error() {
     // What kustomize says.
     world.work.write("bad/kustomization.yaml", "resources: [nothing.yaml]\n");
     world.work.run_unchanged(&["build", "bad"]).fails(2).stderr_has("nothing.yaml");
+}
+
+#[test]
+fn what_cache_and_upstream_lack_comes_from_the_localized_branch() {
+    let Some((world, kustomize)) = world() else { return };
+    let work = &world.work;
+    let expected = world.build(&kustomize, work.path(), "web", &[], false);
+    work.run(&["branch"]).success();
+    fs::rename(world.sandbox.path("upstream"), world.sandbox.path("gone")).unwrap();
+    fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    world.server.forget();
+    // The local branch, or what a clone has of it.
+    let clone = world.sandbox.path("clone");
+    world.sandbox.git(work.path(), &["clone", "-q", ".", clone.to_str().unwrap()]);
+    let clone = Repo::new(&world.sandbox, clone);
+    for repo in [work, &clone] {
+        assert_eq!(repo.run_unchanged(&["build", "web", "--offline"]).success().stdout, expected.stdout);
+        assert_eq!(repo.run_unchanged(&["build", "web"]).success().stdout, expected.stdout);
+        repo.write("web/map.yaml", config_map("another"));
+        repo.run_unchanged(&["diff", "HEAD", "--exit-code", "--stat"]).fails(1).stdout_has("added   v1 ConfigMap another");
+        repo.git(&["checkout", "-q", "web"]);
+    }
+    assert_eq!(world.server.log(), [""; 0]);
+    // One that was edited by hand says nothing, and one of another commit neither.
+    let edit = |text: &str, to: &str| {
+        let lock = clone.git(&["show", "origin/localized/main:kustomize-localize.lock"]);
+        assert!(lock.contains(text), "{lock}");
+        clone.git(&["checkout", "-q", "origin/localized/main"]);
+        clone.write("kustomize-localize.lock", format!("{}\n", lock.replace(text, to)));
+        let edited = clone.commit("Edit");
+        clone.git(&["checkout", "-q", "main"]);
+        clone.git(&["update-ref", "refs/remotes/origin/localized/main", &edited]);
+    };
+    edit("version: 1\n", "version: 1 \n");
+    clone.run_unchanged(&["build", "web", "--offline"]).fails(2).stderr_has("is not in the cache");
+    clone.git(&["fetch", "-q"]);
+    clone.run_unchanged(&["build", "web", "--offline"]).success();
+    let (lib, lock) = (world.sandbox.path("gone/acme/lib"), clone.git(&["show", "main:kustomize-localize.lock"]));
+    let was = world.sandbox.git(&lib, &["rev-parse", "v1"]);
+    clone.write("kustomize-localize.lock", format!("{lock}\n").replace(&was, &"1".repeat(40)));
+    clone.run_unchanged(&["build", "web", "--offline"]).fails(2).stderr_has("is not in the cache");
 }
 
 #[test]
