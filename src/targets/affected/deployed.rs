@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::{AffectedTarget, Cause, Causes, Status};
 use crate::config::{Config, Engine};
 use crate::graph::inputs::Input;
 use crate::message::failure::Result;
 use crate::targets::{self, Place, Target, Targets};
+use crate::tree::path;
 
 /// What names the object of a target, wherever it stands.
 type Name<'a> = (Engine, &'a str, &'a str, &'a str);
@@ -93,6 +96,9 @@ impl Causes<'_> {
             Place::External(_) | Place::Templated(_) => None,
         });
         let here: Vec<_> = here.collect();
+        if let Place::Templated(_) = target.place {
+            inputs.extend(written(&target.said).into_iter().map(Input::Below));
+        }
         for (target, here) in &here {
             inputs.extend(targets::inputs(&*self.changes.new, target, here)?);
         }
@@ -109,4 +115,27 @@ impl Causes<'_> {
         let ignores = self.changes.ignores.as_ref().filter(|_| is_packed);
         Ok(ignores.or(Some(&object.file).filter(|_| !is_same)).map(|file| Cause::Path(file.clone())))
     }
+}
+
+/// Returns what is written of the paths that an object, as JSON, leaves to the cluster: directories, which what it deploys
+/// lies below.
+fn written(said: &str) -> Vec<String> {
+    let (mut todo, mut found) = (Vec::from_iter(serde_json::from_str::<Value>(said).ok()), Vec::new());
+    while let Some(value) = todo.pop() {
+        match value {
+            Value::Array(all) => todo.extend(all),
+            Value::Object(mut all) => {
+                let text = all.remove("path");
+                if let Some(text) = text.as_ref().and_then(Value::as_str) {
+                    let literal = text.split(['$', '{', '<', '*', '?', '[']).next().unwrap_or_default();
+                    let above =
+                        if literal == text { text } else { literal.rsplit_once('/').map_or("", |(above, _)| above) };
+                    found.extend(path::resolve("", above));
+                }
+                todo.extend(all.into_iter().map(|(_, value)| value));
+            }
+            _ => {}
+        }
+    }
+    found
 }
