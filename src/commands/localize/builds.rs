@@ -20,7 +20,9 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let is_verified = checked.targets.iter().any(|target| target.verdict.is_same());
     let not = if is_verified { "" } else { "not " };
     let mut unbuilt: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for target in &checked.targets {
+    let is_skipped = |one: &&TargetCheck| matches!(one.verdict, Verdict::Skipped { .. });
+    let skipped = checked.targets.iter().filter(is_skipped).count();
+    for target in checked.targets.iter().filter(|one| verbose || skipped == 1 || !is_skipped(one)) {
         let why = match &target.verdict {
             Verdict::NotBuilt { reason } => ("did not build", reason.as_str()),
             Verdict::Skipped { reason } => ("skipped", reason.as_str()),
@@ -33,6 +35,9 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let mut out = vec![format!("  {not}verified: {}{how}", counts(checked))];
     let reason = |((what, reason), targets)| format!("  {what}: {}: {reason}", listed::<&str>(targets, most));
     out.extend(first(unbuilt.into_iter().map(reason), most));
+    if skipped > 1 && !verbose {
+        out.push(format!("  skipped: {}: `-v` shows each", counted(skipped, "root")));
+    }
     out.extend(steps.into_iter().map(|step| format!("  {step}")));
     out
 }
@@ -121,5 +126,21 @@ mod tests {
             let out = proof(&checked, false);
             assert!(out[0].starts_with(&format!("  {line} (")), "{out:?}");
         }
+    }
+    #[test]
+    fn what_was_skipped_is_counted() {
+        let target = |name: &str| {
+            let verdict = Verdict::Skipped { reason: format!("{name} stays remote") };
+            TargetCheck { target: name.to_owned(), verdict, size: 0, next_step: None, outputs: None }
+        };
+        let checked = |names: &[&str]| BuildCheck {
+            by: Some(Builder::default()),
+            targets: names.iter().map(|name| target(name)).collect(),
+            ..BuildCheck::default()
+        };
+        assert_eq!(proof(&checked(&["a"]), false)[1], "  skipped: a: a stays remote");
+        assert_eq!(proof(&checked(&["a", "b"]), false)[1..], ["  skipped: 2 roots: `-v` shows each"]);
+        let each = ["  skipped: a: a stays remote", "  skipped: b: b stays remote"];
+        assert_eq!(proof(&checked(&["a", "b"]), true)[1..], each);
     }
 }
