@@ -291,8 +291,19 @@ fn fetcher(
 
 /// Sets up fetching of what the lock of a workspace holds, which the localized branches may have, too.
 fn from_lock(repo: Option<&Rc<LocalRepo>>, workspace: &Workspace, offline: bool, quiet: bool) -> Result<Fetcher> {
-    let options = fetch::Options { locked: true, ..fetching(&workspace.config, offline, quiet) };
-    Ok(fetcher(repo, options, workspace.lock.clone().into_iter().collect(), None)?.with_branches(repo))
+    fetcher_of(workspace.lock.as_ref(), repo, &workspace.config, offline, quiet)
+}
+
+/// Sets up fetching of what a lock holds.
+fn fetcher_of(
+    lock: Option<&Rc<Lock>>,
+    repo: Option<&Rc<LocalRepo>>,
+    config: &Config,
+    offline: bool,
+    quiet: bool,
+) -> Result<Fetcher> {
+    let options = fetch::Options { locked: true, ..fetching(config, offline, quiet) };
+    Ok(fetcher(repo, options, lock.cloned().into_iter().collect(), None)?.with_branches(repo))
 }
 
 /// Returns git for remote repositories, with the connection settings of this one, if there is one.

@@ -47,16 +47,15 @@ impl Subject {
         Subject { tree: tree.clone(), directory: directory.to_owned(), arguments, plain: None }
     }
 
-    /// Takes what the engine of a target builds.
+    /// Takes what the engine of a target builds; else why that cannot be built here.
     pub(crate) fn deployed(workspace: &Workspace, target: &Target) -> Result<Subject> {
         let tree = &workspace.tree;
-        let not_built = |why: &str| Failure::new(format!("{} cannot be built here: {why}", target.by()));
         let there = match &target.place {
             Place::Here(there) => there,
-            Place::External(why) | Place::Templated(why) => return Err(not_built(why)),
+            Place::External(why) | Place::Templated(why) => return Err(Failure::new(why)),
         };
         if let Some(revision) = at_other_revision(target) {
-            return Err(not_built(&format!("it deploys `{}`", shown(revision))));
+            return Err(Failure::new(format!("it deploys another revision, `{}`", shown(revision))));
         }
         // Only Flux packs what it builds. Who sees everything shares the tree with the roots.
         let all = if target.engine == Engine::Flux { tree.below("")? } else { Vec::new() };
@@ -72,11 +71,11 @@ impl Subject {
             return Ok(Subject::made(seen, &made));
         }
         if let Some(why) = &target.build.unread {
-            return Err(not_built(why));
+            return Err(Failure::new(why));
         }
         let plain = plain(&*seen, target, there)?.ok_or_else(|| match &there.found {
-            Found::Nothing(why) => not_built(why),
-            _ => not_built(&format!("`{}` is not for kustomize", path::shown(&there.path))),
+            Found::Nothing(why) => Failure::new(why),
+            _ => Failure::new(format!("`{}` is not for kustomize", path::shown(&there.path))),
         })?;
         Ok(Subject { tree: seen, directory: there.path.clone(), arguments: Vec::new(), plain: Some(plain) })
     }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use clap::Args;
 use serde::Serialize;
 
-use super::messages::{counted, named};
+use super::messages::{counted, fitting, named};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::targets::deployed;
 use crate::config::Config;
@@ -106,9 +106,9 @@ impl Outcome for Touched {
     }
 
     /// Returns how many there are, and what could not be read.
-    fn said(&self, _output: &OutputArgs) -> String {
+    fn said(&self, output: &OutputArgs) -> String {
         let affected = &self.affected;
-        let mut text = unknown(&affected.unbuilt, &affected.unread);
+        let mut text = unknown(&affected.unbuilt, &affected.unread, output.verbose);
         text += &numbers(affected.roots.iter().map(|root| root.status), affected.total, "kustomization");
         if affected.targets_total > 0 || !affected.targets.is_empty() {
             let targets = affected.targets.iter().map(|target| target.status);
@@ -119,25 +119,20 @@ impl Outcome for Touched {
 }
 
 /// Returns what is not known of targets, in lines: those for which one reason holds are one.
-pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread]) -> String {
+pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> String {
     let mut changed: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
     for target in unbuilt {
         if let Some(Changer { name, not_built }) = &target.changed_by {
             changed.entry((name, not_built.as_deref())).or_default().push(target.title());
         }
     }
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for ((changer, not_built), targets) in changed {
-        let (targets, changer) = (visible(&named(&targets, false)), visible(changer));
-        text += &format!("{targets}: compared as written: {changer} may change it\n");
-        if let Some(why) = not_built {
-            text += &format!("  not built: {}\n", visible(why));
-        }
+        lines.push(format!("{}: compared as written: {changer} may change it", named(&targets, verbose)));
+        lines.extend(not_built.map(|why| format!("  not built: {why}")));
     }
-    for unread in unread {
-        text += &format!("{}: not read: {}\n", visible(&unread.place()), visible(&unread.message));
-    }
-    text
+    lines.extend(unread.iter().map(|unread| format!("{}: not read: {}", unread.place(), unread.message)));
+    lines.iter().map(|line| fitting(&visible(line), 0, verbose) + "\n").collect()
 }
 
 /// Returns how many of all are affected, and how many are gone.

@@ -71,7 +71,10 @@ impl BuildArgs {
                 say(&lines(first(notes, NAMED)));
                 Ok(Subject::root(workspace, &root))
             }
-            (None, [target], _) | (None, [], [target]) => Ok(Subject::deployed(workspace, target)?),
+            (None, [target], _) | (None, [], [target]) => {
+                let context = |failure: Failure| failure.context(format!("{} cannot be built here", target.by()));
+                Ok(Subject::deployed(workspace, target).map_err(context)?)
+            }
             (None, [], []) => Err(unknown(&found.targets, text).into()),
             (root, named, there) => {
                 let all = if named.is_empty() { there } else { named };

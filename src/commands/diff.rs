@@ -4,6 +4,7 @@ pub(super) mod choice;
 mod html;
 mod human;
 mod markdown;
+mod summary;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -12,9 +13,9 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::affected::{changes, unknown};
-use super::from_lock;
+use super::fetcher_of;
 use super::localize::{KustomizeArgs, NowRemote};
-use super::messages::{self, counted, cut};
+use super::messages::{self, counted, cut, fitting};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::compare::{self, ObjectChange};
 use crate::build::consequences::{Build, Consequence, Needs, consequences, needs};
@@ -33,6 +34,7 @@ use crate::targets::{Target, Unread};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
 use choice::{Choice, Choices};
+use summary::Moved;
 
 /// Arguments of `diff`.
 #[derive(Debug, Clone, Args)]
@@ -85,6 +87,10 @@ pub(super) struct Diff {
     now_remote: Vec<NowRemote>,
     /// The builds that were not compared, because they need something remote and the base has no lock.
     uncompared: Vec<String>,
+    /// Whether the base has no lock, and was built with what the lock of the change holds.
+    takes_lock: bool,
+    /// What each entry of the lock that is something else brings about.
+    moved: Vec<Moved>,
     /// Whether the objects are only named.
     #[serde(skip)]
     is_short: bool,
@@ -186,70 +192,50 @@ impl Diff {
         offline: bool,
         quiet: bool,
     ) -> Result<Diff, Failures> {
-        let Choices { builds: chosen, unbuilt, unread, needs: mut needed } =
-            Choice::of(here, &new.config, changes, only)?;
+        let Choices { builds: chosen, unbuilt, unread, needs } = Choice::of(here, &new.config, changes, only)?;
         let now_remote = match (&old.lock, &new.lock) {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
             _ => Vec::new(),
         };
+        let lock = new.lock.as_ref();
+        let is_held = |source: &&Upstream| lock.is_some_and(|lock| lock.remotes.contains_key(*source));
+        let sources: Vec<&Upstream> = changes.sources.iter().filter(is_held).collect();
         if chosen.is_empty() {
-            return Ok(Diff { unbuilt, unread, now_remote, ..Diff::default() });
+            let moved = Moved::of(&sources, &[], &[]);
+            return Ok(Diff { unbuilt, unread, now_remote, moved, ..Diff::default() });
         }
-        let names: Vec<String> = chosen.iter().map(Choice::title).collect();
         let before = chosen.iter().map(|choice| choice.subject(0, old)).collect();
         let after = chosen.iter().map(|choice| choice.subject(1, new)).collect();
-        let fetcher = |workspace| from_lock(Some(here), workspace, offline, quiet);
-        let (mut was, mut is) = (fetcher(old)?, fetcher(new)?);
+        let fetcher = |of: &Workspace, lock| fetcher_of(lock, Some(here), &of.config, offline, quiet);
+        let (mut was, mut is) = (fetcher(old, old.lock.as_ref().or(lock))?, fetcher(new, lock)?);
         let written = [
             Written::of(old, before, &mut was, with.kustomize.as_deref(), &with.build_arg)?,
             Written::of(new, after, &mut is, with.kustomize.as_deref(), &with.build_arg)?,
         ];
-        let built = Progress::new("building", quiet)
-            .each(processors(), &names, String::clone, |number, _| built(&written, number));
-        let sources = chosen.iter().filter_map(|choice| match &choice.cause {
+        let causes = chosen.iter().filter_map(|choice| match &choice.cause {
             Cause::Remote(source) => Some(source.clone()),
             Cause::Path(_) => None,
         });
-        let moved = moved([old, new], &is, &sources.collect());
-        let because = |cause: &Cause| match cause {
-            Cause::Path(place) => path::shown(place).to_owned(),
-            Cause::Remote(source) => moved.get(source).cloned().unwrap_or_else(|| source.to_string()),
-        };
-        let affected = chosen.len();
-        let (mut all, mut failed) = (Vec::new(), Vec::new());
-        for ((choice, name), (objects, more, not_built)) in chosen.iter().zip(&names).zip(built) {
-            all.push(Build { name, target: choice.targets(), objects });
-            failed.push(not_built);
-            needed.extend(more);
-        }
-        let found = consequences(&mut all, &needed);
-        let all = all.into_iter().map(|one| one.objects).zip(found).zip(failed).zip(&chosen);
-        let all = all.map(|(((objects, consequences), not_built), choice)| Compared {
-            name: choice.title(),
-            built_by: choice.built_by(),
-            was: None,
-            because: because(&choice.cause),
-            status: choice.status,
-            cause: choice.cause.clone(),
-            objects,
-            not_built,
-            consequences,
-            is_target: choice.targets() != [None, None],
-        });
-        let all = all.filter(|one| !one.objects.is_empty() || !one.consequences.is_empty() || one.is_unknown());
+        let moves = moved([old, new], &is, &causes.collect());
+        let all = Compared::all(&chosen, needs, &written, &moves, quiet);
+        let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
+        let all = all.into_iter().filter(|one| one.has_news() || one.is_unknown());
         let all = renamed(all.collect()).into_iter();
         let is_uncompared = |one: &Compared| old.lock.is_none() && one.is_unlocked() && one.objects.is_empty();
         let (uncompared, builds): (Vec<_>, Vec<_>) = all.partition(is_uncompared);
         let uncompared = uncompared.into_iter().map(|one| one.name).collect();
         let consequences = builds.iter().flat_map(|one: &Compared| one.consequences.clone()).collect();
-        Ok(Diff { affected, builds, consequences, unbuilt, unread, now_remote, uncompared, ..Diff::default() })
+        let takes_lock = old.lock.is_none() && lock.is_some();
+        let diff = Diff { affected, builds, consequences, unbuilt, unread, now_remote, ..Diff::default() };
+        Ok(Diff { uncompared, takes_lock, moved, ..diff })
     }
 
-    /// Returns the builds that differ alike, or could not be built for the same reason, together.
-    fn groups(&self) -> Vec<Vec<&Compared>> {
+    /// Returns the builds that differ alike, or could not be built for the same reason, together; with `verbose` also those
+    /// of which something stays remote.
+    fn groups(&self, verbose: bool) -> Vec<Vec<&Compared>> {
         let mut groups: Vec<Vec<&Compared>> = Vec::new();
         let mut known = HashMap::new();
-        for build in &self.builds {
+        for build in self.builds.iter().filter(|build| verbose || !build.is_left()) {
             let consequences = build.consequences.iter().map(|one| (one.id, &one.text, one.object != build.name));
             // One that is renamed is not like others.
             let key = (&build.objects, &build.not_built, &build.was, consequences.collect::<Vec<_>>());
@@ -260,58 +246,6 @@ impl Diff {
             }
         }
         groups
-    }
-
-    /// Returns how much differs, what that brings about, and how much of it is not known, in a sentence.
-    fn counts(&self) -> String {
-        let of = |change: &str| {
-            let objects = self.builds.iter().flat_map(|build| &build.objects);
-            objects.filter(|one| one.change == change).count()
-        };
-        let counts = ["added", "changed", "removed"].map(|change| (of(change), change));
-        let objects = counted(counts.iter().map(|(count, _)| count).sum(), "object");
-        let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, change)| format!("{count} {change}"));
-        let counts = counts.collect::<Vec<_>>().join(", ");
-        let affected = counted(self.affected, "affected build");
-        let unknown = self.not_known();
-        let differs = |build: &&Compared| !build.objects.is_empty() || !build.is_unknown();
-        let mut text = match self.builds.iter().filter(differs).count() {
-            0 if unknown.is_empty() => "nothing differs".to_owned(),
-            0 => format!("0 objects differ in {affected}"),
-            builds if counts.is_empty() => format!("{objects} in {builds} of {affected}"),
-            builds => format!("{objects} ({counts}) in {builds} of {affected}"),
-        };
-        if !self.consequences.is_empty() {
-            text += &format!(", {}", counted(self.consequences.len(), "consequence"));
-        }
-        if !unknown.is_empty() {
-            text += &format!("; not known: {unknown}");
-        }
-        match self.since.as_str() {
-            "" => text,
-            since => text + " since " + short(since),
-        }
-    }
-
-    /// Returns how much is not known: what was not built on both sides, and what could not be read.
-    fn not_known(&self) -> String {
-        let (targets, roots): (Vec<_>, Vec<_>) =
-            self.builds.iter().filter(|build| build.is_unknown()).partition(|build| build.is_target);
-        let counts = [
-            (targets.len() + self.unbuilt.len(), "target"),
-            (roots.len() + self.uncompared.len(), "root"),
-            (self.unread.len(), "file"),
-        ];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        counts.map(|(count, what)| counted(count, what)).collect::<Vec<_>>().join(", ")
-    }
-
-    /// Returns what was not compared for want of a lock.
-    fn unlocked(&self, verbose: bool) -> Option<String> {
-        let names = messages::named(&self.uncompared, verbose);
-        let base = short(&self.since);
-        let what = format!("{base} has no lock: what is remote there was not compared: {names}");
-        (!self.uncompared.is_empty()).then_some(what)
     }
 }
 
@@ -338,7 +272,53 @@ fn is_unlocked(failure: &Failure) -> bool {
     failure.kind == FailureKind::NotLocked
 }
 
+fn is_left(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Left
+}
+
 impl Compared {
+    /// Builds both sides of all.
+    fn all(
+        chosen: &[Choice],
+        mut needed: Needs,
+        written: &[Written; 2],
+        moves: &BTreeMap<Upstream, String>,
+        quiet: bool,
+    ) -> Vec<Compared> {
+        let names: Vec<String> = chosen.iter().map(Choice::title).collect();
+        let built = Progress::new("building", quiet)
+            .each(processors(), &names, String::clone, |number, _| built(written, number));
+        let (mut all, mut failed) = (Vec::new(), Vec::new());
+        for ((choice, name), (objects, more, not_built)) in chosen.iter().zip(&names).zip(built) {
+            all.push(Build { name, target: choice.targets(), objects });
+            failed.push(not_built);
+            needed.extend(more);
+        }
+        let found = consequences(&mut all, &needed);
+        let all = all.into_iter().map(|one| one.objects).zip(found).zip(failed).zip(chosen);
+        let compared = |(((objects, consequences), not_built), choice): (_, &Choice)| Compared {
+            name: choice.title(),
+            built_by: choice.built_by(),
+            was: None,
+            because: match &choice.cause {
+                Cause::Path(place) => path::shown(place).to_owned(),
+                Cause::Remote(source) => moves.get(source).cloned().unwrap_or_else(|| source.to_string()),
+            },
+            status: choice.status,
+            cause: choice.cause.clone(),
+            objects,
+            not_built,
+            consequences,
+            is_target: choice.targets() != [None, None],
+        };
+        all.map(compared).collect()
+    }
+
+    /// Returns whether anything is known to differ.
+    fn has_news(&self) -> bool {
+        !self.objects.is_empty() || !self.consequences.is_empty()
+    }
+
     /// Returns what happened, or what differs.
     fn why(&self) -> String {
         match (self.status, &self.was) {
@@ -370,14 +350,20 @@ impl Compared {
     /// Returns whether nothing but the lock of the base is missing.
     fn is_unlocked(&self) -> bool {
         let [before, after] = &self.not_built;
-        after.is_empty() && !before.is_empty() && before.iter().all(is_unlocked)
+        after.iter().all(is_left) && !before.is_empty() && before.iter().all(is_unlocked)
+    }
+
+    /// Returns whether nothing is known of it because something stays remote.
+    fn is_left(&self) -> bool {
+        self.is_unknown() && !self.has_news() && self.not_built.iter().flatten().all(is_left)
     }
 
     /// Returns why it was not built, in lines.
-    fn unknown(&self) -> Vec<String> {
+    fn unknown(&self, verbose: bool) -> Vec<String> {
         let [before, after] = &self.not_built;
         let lines = |side: &'static str, all: &[Failure]| {
-            all.iter().map(|one| visible(&format!("not built{side}: {one}"))).collect::<Vec<_>>()
+            let line = |one: &Failure| fitting(&visible(&format!("not built{side}: {one}")), 2, verbose);
+            all.iter().map(line).collect::<Vec<_>>()
         };
         if before == after {
             return lines("", before);
@@ -428,6 +414,7 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
 fn moved(sides: [&Workspace; 2], fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
     let [was, is] = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
     let line = |source: &Upstream, old: &str, new: &str| format!("{source}: {} -> {}", short(old), short(new));
+    let name = |source: &Upstream| short(source.reference().unwrap_or("HEAD")).to_owned();
     let changes = Lock::changes(&was, &is).into_iter().filter(|change| change.old != change.new);
     let changes = changes.filter_map(|change| {
         let line = line(&change.upstream, change.old?.hex(), change.new?.hex());
@@ -439,7 +426,11 @@ fn moved(sides: [&Workspace; 2], fetcher: &Fetcher, asked: &BTreeSet<Upstream>) 
     for (Move { old, new }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
         let count = count.map_or(String::new(), |count| format!(", {count}"));
-        moved.insert(new.0.clone(), line(new.0, old.1, new.1) + &count);
+        let line = match [old, new].map(|side| name(side.0)) {
+            [was, is] if was != is => format!("{}: {was} -> {is}", new.0.url()),
+            _ => line(new.0, old.1, new.1),
+        };
+        moved.insert(new.0.clone(), line + &count);
     }
     moved
 }
@@ -463,8 +454,10 @@ impl Outcome for Diff {
         let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
         let hints = messages::hints(&failures.collect::<Vec<_>>(), output.verbose);
         let unlocked = self.unlocked(output.verbose).map_or(String::new(), |text| messages::warning(&text, None));
+        let left = messages::lines(self.left(output.verbose));
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
-        format!("{}{unlocked}{hints}{now_remote}{}\n", unknown(&self.unbuilt, &self.unread), self.counts())
+        let unknown = unknown(&self.unbuilt, &self.unread, output.verbose);
+        format!("{unknown}{left}{unlocked}{hints}{now_remote}{}\n", self.counts())
     }
 
     fn status(&self) -> u8 {

@@ -402,7 +402,7 @@ impl Outcome for Initialized {
             _ => "wrote",
         };
         let mut out: Vec<String> = self.files.iter().map(|file| format!("{done} {file}")).collect();
-        out.extend(changes(&self.changes, &News::new(), shown.verbose));
+        out.extend(changes(&self.changes, &News::new(), |_| None, shown.verbose));
         out.extend(self.configuration.iter().map(|line| format!("  {FILE_NAME}: {line}")));
         if out.is_empty() {
             let RemoteReferences { locked, allowed, .. } = self.remote_references;

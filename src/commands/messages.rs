@@ -72,6 +72,11 @@ pub(super) fn add(paths: &[String]) -> String {
     command("git add --", all.into_iter().map(pathspec))
 }
 
+/// Returns a text that fits on a line of at most 200 characters, behind what stands before it.
+pub(super) fn fitting(text: &str, before: usize, verbose: bool) -> String {
+    cut(text, if verbose { usize::MAX } else { 199usize.saturating_sub(before) })
+}
+
 /// Returns the beginning of a text.
 pub(super) fn cut(text: &str, most: usize) -> String {
     text.char_indices().nth(most).map_or(text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
@@ -171,24 +176,33 @@ fn by_reason(failures: &[Failure]) -> Vec<Vec<&Failure>> {
     groups
 }
 
-/// Returns what stays remote because of an exception, on one line.
-pub(super) fn left(left: &BTreeMap<Upstream, String>) -> Option<String> {
-    let all = listed(left.keys().map(ToString::to_string), NAMED);
-    (!left.is_empty()).then(|| format!("  stays remote (allowed): {all}"))
+/// Returns what stays remote because of an exception; without `verbose` how much, if it is more than one.
+pub(super) fn left(left: &BTreeMap<Upstream, String>, verbose: bool) -> Vec<String> {
+    if left.len() > 1 && !verbose {
+        return vec![format!("  {} stay remote (allowed): `-v` shows each", counted(left.len(), "reference"))];
+    }
+    left.keys().map(|one| format!("  stays remote (allowed): {one}")).collect()
 }
 
-/// Returns what is different about the remotes, one line each, with what is new in each; without `verbose` the first.
-pub(super) fn changes(changes: &[Change], news: &News, verbose: bool) -> Vec<String> {
+/// Returns what is different about the remotes, one line each, with what is new in each and what `brings` says that it
+/// brings about; without `verbose` the first.
+pub(super) fn changes(
+    changes: &[Change],
+    news: &News,
+    brings: impl Fn(&Upstream) -> Option<String>,
+    verbose: bool,
+) -> Vec<String> {
     let (shown, more) = changes.split_at(changes.len().min(if verbose { usize::MAX } else { NAMED }));
     let mut out = Vec::new();
     for Change { upstream, old, new, paths, .. } in shown {
-        out.push(match (old, new) {
+        let what = match (old, new) {
             (None, None) => String::new(),
             (None, Some(new)) => format!("  added {upstream} {}", short(new.hex())),
             (Some(old), None) => format!("  dropped {upstream} {}", short(old.hex())),
             (old, new) if old == new => format!("  added {} of {upstream}", paths.join(", ")),
             (Some(old), Some(new)) => format!("  moved {upstream} {} -> {}", short(old.hex()), short(new.hex())),
-        });
+        };
+        out.push(brings(upstream).map_or(what.clone(), |brings| format!("{what}: {brings}")));
         out.extend(news.get(upstream).into_iter().flatten().map(|line| format!("    {line}")));
     }
     if !more.is_empty() {

@@ -56,7 +56,8 @@ impl Tip {
     /// Returns the tips of all localized branches that this repository shows. A lock that was edited by hand says nothing.
     pub(super) fn of_branches(here: &Rc<LocalRepo>) -> Result<Vec<Tip>> {
         let refs = here.refs(&["refs/heads", "refs/remotes"])?;
-        let ours: BTreeSet<String> = refs.into_iter().filter(|(name, _)| is_ours(name)).map(|(_, one)| one.id).collect();
+        let ours: BTreeSet<String> =
+            refs.into_iter().filter(|(name, _)| is_ours(name)).map(|(_, one)| one.id).collect();
         let mut tips = Vec::new();
         for commit in ours {
             let Some(id) = here.commit(&commit)? else { continue };

@@ -1,6 +1,6 @@
 //! Which builds are compared: of what a change touches the roots that are starting points, and the targets.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use crate::build::consequences::{Needs, needs};
@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failures, Result, command};
+use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, Status, affected};
 use crate::targets::{Place, Target, Unread, at_other_revision};
@@ -33,6 +34,8 @@ pub(in crate::commands) struct Choice {
     what: What,
     pub(super) status: Status,
     pub(super) cause: Cause,
+    /// The entries of the lock that are something else, and that it leads to.
+    pub(super) moved: BTreeSet<Upstream>,
 }
 
 enum What {
@@ -57,8 +60,12 @@ impl Choice {
         let targets = [was.1.targets, is.1.targets].concat();
         let asked = only.iter().map(|word| Asked::of(here, changes, &targets, word)).collect::<Result<Vec<_>>>()?;
         let is_asked = |is_it: &dyn Fn(&Asked) -> bool| asked.is_empty() || asked.iter().any(is_it);
-        let mut all = Vec::new();
-        let mut built = HashSet::new();
+        let (mut all, mut built) = (Vec::new(), HashSet::new());
+        let graph = &is.0.graph;
+        let known = graph.own_roots();
+        let moved = |directories: &[&str]| {
+            changes.moved_below(graph, directories.iter().filter_map(|directory| known.get(directory).copied()))
+        };
         for AffectedTarget { target, was, status, cause } in affected.targets {
             // What is deployed at another revision is what it was.
             if let (Some(was), true) = (&was, at_other_revision(&target).is_some())
@@ -66,22 +73,22 @@ impl Choice {
             {
                 continue;
             }
-            if let Some(there) = target.here()
-                && status != Status::Removed
-            {
-                built.extend(target.roots(there).map(str::to_owned));
-            }
+            let there = target.here().filter(|_| status != Status::Removed);
+            let roots: Vec<&str> = there.iter().flat_map(|there| target.roots(there)).collect();
+            let moved = moved(&roots)?;
+            built.extend(roots.into_iter().map(str::to_owned));
             if is_asked(&|asked| asked.is_target(&target)) {
                 let both = match status {
                     Status::Removed => [Some(target), None],
                     _ => [was, Some(target)],
                 };
-                all.push(Choice { what: What::Target(Box::new(both)), status, cause });
+                all.push(Choice { what: What::Target(Box::new(both)), status, cause, moved });
             }
         }
         for AffectedRoot { directory, status, cause } in affected.roots {
             if !built.contains(&directory) && is_asked(&|asked| asked.holds(&directory)) {
-                all.push(Choice { what: What::Root(directory), status, cause });
+                let moved = moved(&[&directory])?;
+                all.push(Choice { what: What::Root(directory), status, cause, moved });
             }
         }
         Ok(Choices { builds: all, unbuilt: affected.unbuilt, unread: affected.unread, needs: needed })

@@ -4,7 +4,7 @@ use console::Style;
 
 use super::{Compared, Diff};
 use crate::build::consequences::Consequence;
-use crate::commands::messages::{NAMED, first, named};
+use crate::commands::messages::{NAMED, first, fitting, named};
 use crate::commands::output::Shown;
 use crate::message::redact::visible;
 
@@ -14,13 +14,15 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
     let bold = style(Style::new().bold());
     let consequence = |one: &Consequence, object: &str| {
         let mark = style(Style::new().yellow().bold()).apply_to(format!("consequence[{}]:", one.id));
-        format!("{mark} {object}{}\n", visible(&one.text))
+        let before = "    consequence[]: ".len() + one.id.len();
+        let text = fitting(&format!("{object}{}", visible(&one.text)), before, shown.verbose);
+        format!("{mark} {text}\n")
     };
     let mut out = String::new();
-    for group in diff.groups() {
+    for group in diff.groups(shown.verbose) {
         let build = group[0];
         out += &titles(&group, shown.verbose, |name| bold.apply_to(name).to_string());
-        build.unknown().iter().for_each(|line| out += &format!("  {line}\n"));
+        build.unknown(shown.verbose).iter().for_each(|line| out += &format!("  {line}\n"));
         for one in build.consequences(None) {
             let object = Some(&one.object).filter(|object| **object != build.name);
             let object = object.map_or(String::new(), |object| format!("{}: ", visible(object)));
@@ -64,7 +66,7 @@ fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -
         format!("{}: {why}", bold(name))
     });
     let lines = first(titles, if verbose { usize::MAX } else { NAMED });
-    let by = built_by(group, verbose).map(|by| format!("  {}", visible(&by)));
+    let by = built_by(group, verbose).map(|by| format!("  {}", fitting(&visible(&by), 2, verbose)));
     lines.into_iter().chain(by).map(|line| line + "\n").collect()
 }
 

@@ -18,7 +18,8 @@ impl Diff {
     /// Returns as much as fits into a comment: what the change brings about, then whole objects, and how many are left out.
     pub(super) fn markdown(&self) -> String {
         let mut out = format!("{MARKER}\n**{}**\n\n", self.counts());
-        out += &self.unlocked(false).map_or(String::new(), |text| format!("<p>{}</p>\n\n", code(&text)));
+        let not_compared = self.unlocked(false).into_iter().chain(self.left(false));
+        not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));
         let (mut used, mut left) = (out.chars().count() + LAST, [0, 0, 0]);
         let mut fits = |text: &str, left: &mut usize| {
             let length = text.chars().count();
@@ -35,7 +36,7 @@ impl Diff {
         if !consequences.is_empty() {
             out += &format!("{consequences}\n");
         }
-        for group in self.groups() {
+        for group in self.groups(false) {
             let end = "</details>\n\n";
             let mut text = head(&group);
             if !fits(&(text.clone() + end), &mut left[1]) {
@@ -72,7 +73,7 @@ fn head(group: &[&Compared]) -> String {
         0 => String::new(),
         count => format!(" ({})", counted(count, "object")),
     };
-    let unknown = group[0].unknown().into_iter().chain(built_by(group, false));
+    let unknown = group[0].unknown(false).into_iter().chain(built_by(group, false));
     let unknown: String = unknown.map(|line| format!("<p>{}</p>\n\n", code(&line))).collect();
     let title = |one: &&Compared| {
         let [name, why] = one.title();

@@ -9,6 +9,7 @@ use crate::destination::Discarded;
 use crate::message::failure::{Failure, listed as paths_listed, short, stage};
 use crate::plan::Rewritten;
 use crate::record::LOCK_NAME;
+use crate::reference::Upstream;
 
 impl Outcome for Localized {
     fn text(&self, shown: Shown) -> String {
@@ -60,14 +61,15 @@ impl Localized {
         }
         if self.status != Status::Unchanged {
             out.extend(self.discarded());
-            out.extend(changes(&self.changes, &self.news, verbose));
+            let brings = |upstream: &Upstream| self.diff.as_ref()?.brings(upstream);
+            out.extend(changes(&self.changes, &self.news, brings, verbose));
             out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
         }
         // What to do about it is to wait, which comes first.
         let held = |one: &Failure| [&[one.message.clone()], &one.hints[..1.min(one.hints.len())]].concat().join("; ");
         out.extend(self.held.iter().map(|one| format!("  held: {}", held(one))));
         out.extend(self.builds.iter().flat_map(|builds| proof(builds, verbose)));
-        out.extend(left(&self.left));
+        out.extend(left(&self.left, verbose));
         out.extend(findings::number(&self.findings, verbose));
         // What was not followed, because something in the tree itself is wrong.
         if !self.unread.is_empty() {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::Cause;
 use crate::graph::inputs::Input;
-use crate::graph::reach;
+use crate::graph::{Graph, RootId, reach};
 use crate::message::failure::Result;
 use crate::record::{ChangeKind, LOCK_NAME, Lock};
 use crate::reference::Upstream;
@@ -24,7 +24,9 @@ pub(crate) struct Changes {
     attributes: BTreeSet<String>,
     /// A file with patterns of Flux that is different, or is there no longer, or only now.
     pub ignores: Option<String>,
-    /// The remotes that are something else now, or reach something that is, as either lock lists them.
+    /// The sources that are something else now, or only in one of the locks.
+    pub sources: BTreeSet<Upstream>,
+    /// Those, and what leads to one of them, as either lock lists them.
     moved: Lock,
 }
 
@@ -34,10 +36,13 @@ impl Changes {
         let lock = |tree: &dyn Tree| -> Result<_> { Ok(Lock::at(tree, LOCK_NAME)?.unwrap_or_default()) };
         let is_attributes = |place: &&String| path::name(place) == ".gitattributes";
         let attributes = paths.iter().filter(is_attributes);
+        let (was, is) = (lock(&*old)?, lock(&*new)?);
+        let sources = sources(&was, &is);
         Ok(Changes {
             ignores: ignores([&*old, &*new], &paths)?,
             attributes: attributes.map(|place| path::parent(place).to_owned()).collect(),
-            moved: moved(&*lock(&*old)?, &*lock(&*new)?),
+            moved: moved(&was, &is, &sources),
+            sources,
             old,
             new,
             paths,
@@ -96,6 +101,23 @@ impl Changes {
         Ok(None)
     }
 
+    /// Returns the sources that are something else now and that some roots of the new tree lead to.
+    pub(crate) fn moved_below(&self, graph: &Graph, roots: impl Iterator<Item = RootId>) -> Result<BTreeSet<Upstream>> {
+        let mut starts = Vec::new();
+        if self.sources.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        for root in graph.reach(roots, |_, _, _| true) {
+            starts.extend(graph.inputs(root)?.own.iter().filter_map(|input| match input {
+                Input::Remote(remote) => remote.locked(&self.moved),
+                Input::Chart(chart) => Some(chart.upstream()),
+                Input::At(_) | Input::Below(_) => None,
+            }));
+        }
+        let reached = self.moved.reach(starts);
+        Ok(reached.iter().map(Upstream::source).filter(|source| self.sources.contains(source)).collect())
+    }
+
     /// Returns where the trees differ, if that makes a difference to who asks for `place`.
     fn at(&self, place: &str) -> Result<Option<String>> {
         if let Some(changed) = path::and_above(place).find(|above| self.paths.contains(*above)) {
@@ -144,12 +166,15 @@ fn ignores(trees: [&dyn Tree; 2], paths: &BTreeSet<String>) -> Result<Option<Str
     Ok(None)
 }
 
-/// Returns the remotes that are something else in the other lock, and those that lead to one.
-fn moved(old: &Lock, new: &Lock) -> Lock {
+/// Returns the sources that are something else in the other lock.
+fn sources(old: &Lock, new: &Lock) -> BTreeSet<Upstream> {
     let changes = Lock::changes(old, new).into_iter();
     // Where more of one is in use, what was there is the same.
-    let changes = changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.upstream);
-    let changed: BTreeSet<Upstream> = changes.collect();
+    changes.filter(|change| change.kind != ChangeKind::Extended).map(|change| change.upstream).collect()
+}
+
+/// Returns these sources, and those that lead to one.
+fn moved(old: &Lock, new: &Lock, changed: &BTreeSet<Upstream>) -> Lock {
     let above = [old, new].map(Lock::named_by);
     let above = |one: &Upstream| above.iter().filter_map(|above| above.get(one)).flatten().cloned().collect::<Vec<_>>();
     let starts = old.upstreams().chain(new.upstreams()).filter(|one| changed.contains(&one.source()));

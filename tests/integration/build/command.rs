@@ -78,7 +78,9 @@ fn what_cache_and_upstream_lack_comes_from_the_localized_branch() {
         assert_eq!(repo.run_unchanged(&["build", "web", "--offline"]).success().stdout, expected.stdout);
         assert_eq!(repo.run_unchanged(&["build", "web"]).success().stdout, expected.stdout);
         repo.write("web/map.yaml", config_map("another"));
-        repo.run_unchanged(&["diff", "HEAD", "--exit-code", "--stat"]).fails(1).stdout_has("added   v1 ConfigMap another");
+        repo.run_unchanged(&["diff", "HEAD", "--exit-code", "--stat"])
+            .fails(1)
+            .stdout_has("added   v1 ConfigMap another");
         repo.git(&["checkout", "-q", "web"]);
     }
     assert_eq!(world.server.log(), [""; 0]);

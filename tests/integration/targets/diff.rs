@@ -33,7 +33,7 @@ fn a_change_is_shown_object_by_object() {
     let Some((_sandbox, work)) = overlays() else { return };
     let output = work.run_unchanged(&["diff", "HEAD", "--exit-code"]);
     assert_eq!(output.success().stdout, "");
-    output.stderr_has("nothing differs since ");
+    output.stderr_has("no build is affected since ");
     // One that only moves, one that differs, one that is new, and one that nobody builds.
     work.write("prod/kustomization.yaml", "resources: [more.yaml, ../base]\nnamespace: prod\n");
     work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 2"));
@@ -126,6 +126,8 @@ fn an_update_says_what_moved() {
     let dry = work.run_unchanged(&["update", "--dry-run", "--diff"]);
     dry.success().stdout_has(", 2 commits\n--- v1 ConfigMap lib\n+++ v1 ConfigMap lib\n");
     dry.stdout_has("+  value: \"2\"\n").stderr_has("1 object (1 changed) in 1 of 1 affected build\n");
+    let moved = format!("  moved https://github.com/acme/lib?ref=main {} -> {}", &was[..12], &lib.id("main")[..12]);
+    dry.stdout_has(&format!("{moved}: 1 object changes\n"));
     let output = work.run(&["update", "--diff", "--format=json"]);
     let json: Value = serde_json::from_str(&output.success().stdout).unwrap();
     assert_eq!(json["diff"]["builds"][0]["objects"][0]["id"], "v1 ConfigMap lib");
@@ -159,28 +161,47 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
     if world.sandbox.builds().is_none() {
         return;
     }
-    let url = "https://github.com/acme/lib//web?ref=main";
-    let web = format!("resources: ['{url}']\n");
-    world.commit(&[("web/kustomization.yaml", &web), ("own/kustomization.yaml", "resources: [map.yaml]\n")]);
+    let web = |reference: &str| format!("resources: ['https://github.com/acme/lib//web?ref={reference}']\n");
+    world.commit(&[
+        ("web/kustomization.yaml", &web("v1")),
+        ("same/kustomization.yaml", &web("main")),
+        ("own/kustomization.yaml", "resources: [map.yaml]\n"),
+    ]);
     let work = &world.work;
     work.write("own/map.yaml", config_map("own"));
     let base = work.commit("Without a lock");
-    work.write("web/kustomization.yaml", format!("{web}namePrefix: a-\n"));
+    work.write("web/kustomization.yaml", web("main"));
+    work.write("same/kustomization.yaml", web("main") + "namePrefix: a-\n");
     work.write("own/map.yaml", config_map("another"));
     work.run(&["lock"]).success();
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    let once = format!("warning: {} has no lock: what is remote there was not compared: web\n", &base[..12]);
+    let once = format!(
+        "warning: {} has no lock: what is remote there was built as the change has locked it; not compared: web\n",
+        &base[..12]
+    );
     output.success().stdout_has("own: own/map.yaml\n").stderr_has(&once).lacks("hint:").lacks("not built");
-    assert_eq!(report(work, &["HEAD"])["uncompared"], serde_json::json!(["web"]));
-    let text = "has no lock: what is remote there was not compared: web</code>";
+    // What is named as before is built from what the change has locked.
+    output.stdout_has("\n--- v1 ConfigMap deep\n").stdout_has("\n+++ v1 ConfigMap a-lib\n");
+    let json = report(work, &["HEAD"]);
+    assert_eq!((&json["uncompared"], &json["takes_lock"]), (&serde_json::json!(["web"]), &Value::Bool(true)));
+    let text = "has no lock: what is remote there was built as the change has locked it; not compared: web</code>";
     work.run_unchanged(&["diff", "HEAD", "--format=markdown"]).success().stdout_has(text);
     // It may differ.
     work.run_unchanged(&["diff", "HEAD", "web", "--exit-code"]).fails(1).lacks("nothing differs");
+    // The change that adopts the lock, and nothing else.
+    work.git(&["checkout", "--quiet", "--", "own", "same", "web"]);
+    work.run(&["lock"]).success();
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stderr_has("nothing differs in 2 affected builds since ").lacks("not compared");
+    // Without a lock on either side nothing is.
+    work.remove("kustomize-localize.lock");
+    work.write("web/kustomization.yaml", web("main"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has("not built as it is: ").lacks("as the change has locked it");
     // A lock that lacks something says what, and has no hint either: it is committed.
-    work.git(&["checkout", "--quiet", "--", "web", "own"]);
     work.write("kustomize-localize.lock", "version: 1\n");
     work.commit("An empty lock");
-    work.write("web/kustomization.yaml", format!("{web}namePrefix: a-\n"));
+    work.write("web/kustomization.yaml", web("main") + "namePrefix: a-\n");
     work.run(&["lock"]).success();
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output.success().stdout_has("not built as it was: ").lacks("hint:").lacks("has no lock");
@@ -198,6 +219,7 @@ fn what_deploys_it_is_compared_where_the_base_has_no_lock() {
     ]);
     let work = &world.work;
     work.write("clusters/web.yaml", flux("web", "./web", "  prune: false\n"));
+    work.write("web/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n");
     work.run(&["lock"]).success();
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output.success().stdout_has("not built as it was: ").stdout_has("\n-  prune: true\n+  prune: false\n");
@@ -239,7 +261,10 @@ fn a_target_is_compared_as_its_engine_builds_it() {
     assert_eq!(stat(&[]), "prod: prod/more.yaml\n  changed apps/v1 Deployment prod/web\n");
     work.write("clusters/web.yaml", flux("./prod", "a-") + &source.replace("v1}", "v2}"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    output.success().stdout_has("cannot be built here: it deploys `v2`").stdout_has("\nprod: prod/more.yaml\n");
+    output
+        .success()
+        .stdout_has("not built as it is: it deploys another revision, `v2`\n")
+        .stdout_has("\nprod: prod/more.yaml\n");
     work.commit_files(&[("clusters/web.yaml", &flux("./prod", "a-"))]);
     work.write("prod/more.yaml", deployment("web"));
     work.remove("clusters/web.yaml");
@@ -255,7 +280,7 @@ fn a_target_is_compared_as_its_engine_builds_it() {
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output
         .success()
-        .stdout_has("not built as it is: Flux Kustomization web (clusters/web.yaml:1) cannot be built here: ");
+        .stdout_has("\n  not built as it is: no GitRepository `flux-system` in this repository says what it is\n");
 }
 
 /// Returns a target of Flux that deploys `path`, with more of its `spec`.
@@ -394,6 +419,107 @@ fn what_differs_alike_is_shown_once() {
     work.write("prod/kustomization.yaml", "resources: [gone.yaml]\nnamePrefix: a-\n");
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output.success().stdout_has("\n  not built: ").lacks("not built as it ").lacks("nothing differs");
+}
+
+#[test]
+fn what_stays_remote_is_said_and_counted() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let url = "https://github.com/acme/left//web?ref=v1";
+    let web = |text: &str| format!("resources: ['{url}']\nnamePrefix: {text}\n");
+    let names = ["a", "b", "c", "d", "e", "f"];
+    for name in names {
+        work.write(&format!("{name}/kustomization.yaml"), web("x-"));
+    }
+    let allow = format!("allow:\n- {{url: '{url}', reason: gone}}\n");
+    work.commit_files(&[(".kustomize-localize", &allow)]);
+    work.write("a/kustomization.yaml", web("y-"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().lacks("dial tcp").lacks("hint:").lacks("nothing differs");
+    let why = format!("{url} stays remote");
+    assert_eq!(output.stdout, "");
+    output
+        .stderr_has(&format!("a: not compared: {why}\n0 objects differ in 1 affected build; not known: 1 root since "));
+    let text = format!("<p><code>a: not compared: {why}</code></p>");
+    work.run_unchanged(&["diff", "HEAD", "--format=markdown"]).success().stdout_has(&text).lacks("<details>");
+    assert_eq!(report(&work, &["HEAD"])["builds"][0]["not_built"][1][0]["message"], *why);
+    for name in names {
+        work.write(&format!("{name}/kustomization.yaml"), web("y-"));
+    }
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output
+        .success()
+        .stderr_has("6 builds not compared: something stays remote (`-v` shows each)\n0 objects differ in 6 ");
+    let all = work.run_unchanged(&["diff", "HEAD", "-v"]);
+    all.success().stdout_has(&format!("f: f/kustomization.yaml\n  not built: {why}\n")).lacks("6 builds");
+}
+
+#[test]
+fn what_only_the_cluster_fills_in_is_not_known() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let target = flux("web", "./apps/${env}/x", "") + &flux("prod", "./prod", "");
+    let map = ("apps/dev/map.yaml", &*config_map("dev"));
+    work.commit_files(&[("clusters/web.yaml", &target), map, ("other.yaml", "a: 1\n")]);
+    work.write("other.yaml", "a: 2\n");
+    work.run_unchanged(&["diff", "HEAD"]).success().stderr_has("no build is affected since ");
+    work.write("apps/dev/map.yaml", config_map("another"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has(
+        "Flux Kustomization web (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: `./apps/${env}/x` is filled in elsewhere\n",
+    );
+    output.stderr_has("0 objects differ in 1 affected build; not known: 1 target since ");
+}
+
+#[test]
+fn an_update_sums_up_what_each_entry_brings_about() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\n";
+    let root = "resources: [map.yaml]\n";
+    for name in ["deep", "none", "gone"] {
+        world.upstream_of(&format!("acme/{name}"), &[("kustomization.yaml", root), ("map.yaml", set)]);
+    }
+    let deep = "resources: ['https://github.com/acme/deep?ref=v1']\n";
+    world.upstream_of("acme/lib", &[("kustomization.yaml", deep)]);
+    let url = |name: &str, reference: &str| format!("resources: ['https://github.com/acme/{name}?ref={reference}']\n");
+    world.commit(&[
+        ("lib/kustomization.yaml", &url("lib", "main")),
+        ("none/kustomization.yaml", &url("none", "main")),
+        ("gone/kustomization.yaml", &url("gone", "v1")),
+    ]);
+    let work = &world.work;
+    work.run(&["lock"]).success();
+    work.commit("Lock");
+    // What an upstream names counts for both.
+    let deep = world.upstream("acme/deep");
+    deep.write("map.yaml", config_map("deep"));
+    deep.commit("Change");
+    deep.git(&["tag", "v2"]);
+    world.upstream("acme/lib").commit_files(&[("kustomization.yaml", &url("deep", "v2"))]);
+    world.upstream("acme/none").commit_files(&[("README.md", "none\n")]);
+    let output = work.run_unchanged(&["update", "--dry-run", "--diff"]);
+    let line = |start: &str| output.stdout.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_owned();
+    for (start, sum) in [
+        ("  moved https://github.com/acme/lib?ref=main ", ": 2 objects change, 1 consequence"),
+        ("  added https://github.com/acme/deep?ref=v2 ", ": 2 objects change, 1 consequence"),
+        ("  moved https://github.com/acme/none?ref=main ", ": 0 objects change"),
+    ] {
+        assert!(line(start).ends_with(sum), "{start}: {}", output.success().stdout);
+    }
+    // Without it nothing is claimed.
+    work.run_unchanged(&["update", "--dry-run"]).success().lacks("objects change");
+    // What moved is named although its server is gone.
+    world.upstream("acme/gone").git(&["tag", "v2"]);
+    world.upstream("acme/gone").commit_files(&[("kustomization.yaml", "namePrefix: a-\nresources: [map.yaml]\n")]);
+    world.upstream("acme/gone").git(&["tag", "-f", "v2"]);
+    work.run(&["update", "https://github.com/acme/gone", "--to", "v2"]).success();
+    std::fs::remove_dir_all(world.sandbox.path("upstream/acme/gone")).unwrap();
+    std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    let output = work.run_unchanged(&["diff", "HEAD", "--exit-code"]);
+    output.fails(1).stdout_has("gone: https://github.com/acme/gone: v1 -> v2\n  not built: ");
+    output.stderr_has("0 objects differ in 1 affected build; not known: 1 root since ");
+    assert_eq!(report(work, &["HEAD"])["moved"][0]["not_known"], 1);
 }
 
 #[test]

@@ -1,0 +1,132 @@
+//! How much differs, of what, and how much of it is not known.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::choice::Choice;
+use super::{Compared, Diff};
+use crate::commands::messages::{self, NAMED, counted, fitting};
+use crate::message::failure::short;
+use crate::message::redact::visible;
+use crate::reference::Upstream;
+
+/// What an entry of the lock that is something else brings about.
+#[derive(Debug, Serialize)]
+pub(super) struct Moved {
+    remote: Upstream,
+    /// How many objects differ in the builds that it leads to.
+    objects: usize,
+    /// What that brings about.
+    consequences: usize,
+    /// How many of these builds could not be compared.
+    not_known: usize,
+}
+
+impl Moved {
+    /// Sums up what came of some builds for each of these entries.
+    pub(super) fn of(sources: &[&Upstream], chosen: &[Choice], all: &[Compared]) -> Vec<Moved> {
+        let sum = |remote: &&Upstream| {
+            let builds = chosen.iter().zip(all).filter(|(choice, _)| choice.moved.contains(*remote));
+            let builds: Vec<&Compared> = builds.map(|(_, build)| build).collect();
+            Moved {
+                objects: builds.iter().map(|build| build.objects.len()).sum(),
+                consequences: builds.iter().map(|build| build.consequences.len()).sum(),
+                not_known: builds.iter().filter(|build| build.is_unknown()).count(),
+                remote: (*remote).clone(),
+            }
+        };
+        sources.iter().map(sum).collect()
+    }
+}
+
+impl Diff {
+    /// Returns what an entry of the lock brings about, if it is something else.
+    pub(in crate::commands) fn brings(&self, upstream: &Upstream) -> Option<String> {
+        let Moved { objects, consequences, not_known, .. } = self.moved.iter().find(|one| one.remote == *upstream)?;
+        let change = if *objects == 1 { "changes" } else { "change" };
+        let mut text = format!("{} {change}", counted(*objects, "object"));
+        if *consequences > 0 {
+            text += &format!(", {}", counted(*consequences, "consequence"));
+        }
+        if *not_known > 0 {
+            text += &format!("; not known: {}", counted(*not_known, "build"));
+        }
+        Some(text)
+    }
+
+    /// Returns how much differs, what that brings about, and how much of it is not known, in a sentence.
+    pub(super) fn counts(&self) -> String {
+        let of = |change: &str| {
+            let objects = self.builds.iter().flat_map(|build| &build.objects);
+            objects.filter(|one| one.change == change).count()
+        };
+        let counts = ["added", "changed", "removed"].map(|change| (of(change), change));
+        let objects = counted(counts.iter().map(|(count, _)| count).sum(), "object");
+        let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, change)| format!("{count} {change}"));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        let affected = counted(self.affected, "affected build");
+        let unknown = self.not_known();
+        let differs = |build: &&Compared| !build.objects.is_empty() || !build.is_unknown();
+        let mut text = match self.builds.iter().filter(differs).count() {
+            0 if unknown.is_empty() && self.affected == 0 => "no build is affected".to_owned(),
+            0 if unknown.is_empty() => format!("nothing differs in {affected}"),
+            0 => format!("0 objects differ in {affected}"),
+            builds if counts.is_empty() => format!("{objects} in {builds} of {affected}"),
+            builds => format!("{objects} ({counts}) in {builds} of {affected}"),
+        };
+        if !self.consequences.is_empty() {
+            text += &format!(", {}", counted(self.consequences.len(), "consequence"));
+        }
+        if !unknown.is_empty() {
+            text += &format!("; not known: {unknown}");
+        }
+        match self.since.as_str() {
+            "" => text,
+            since => text + " since " + short(since),
+        }
+    }
+
+    /// Returns how much is not known: what was not built on both sides, and what could not be read.
+    fn not_known(&self) -> String {
+        let (targets, roots): (Vec<_>, Vec<_>) =
+            self.builds.iter().filter(|build| build.is_unknown()).partition(|build| build.is_target);
+        let counts = [
+            (targets.len() + self.unbuilt.len(), "target"),
+            (roots.len() + self.uncompared.len(), "root"),
+            (self.unread.len(), "file"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        counts.map(|(count, what)| counted(count, what)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns what comes of a base without a lock: what was not compared, and that the rest was taken from another lock.
+    pub(super) fn unlocked(&self, verbose: bool) -> Option<String> {
+        let takes_lock = self.takes_lock && self.uncompared.len() < self.affected;
+        let taken = takes_lock.then(|| "built as the change has locked it".to_owned());
+        let names = messages::named(&self.uncompared, verbose);
+        let not = (!self.uncompared.is_empty()).then(|| format!("not compared: {names}"));
+        let all: Vec<String> = taken.into_iter().chain(not).collect();
+        let text = format!("{} has no lock: what is remote there was {}", short(&self.since), all.join("; "));
+        (!all.is_empty()).then(|| fitting(&visible(&text), "warning: ".len(), verbose))
+    }
+
+    /// Returns which builds were not compared because something stays remote, in lines; with `verbose` they stand among
+    /// the others.
+    pub(super) fn left(&self, verbose: bool) -> Vec<String> {
+        let left: Vec<&Compared> = self.builds.iter().filter(|build| build.is_left()).collect();
+        if verbose {
+            return Vec::new();
+        }
+        if left.len() > NAMED {
+            let count = counted(left.len(), "build");
+            return vec![format!("{count} not compared: something stays remote (`-v` shows each)")];
+        }
+        let line = |one: &Compared| {
+            let why: BTreeSet<&str> = one.not_built.iter().flatten().map(|failure| failure.message.as_str()).collect();
+            let why = Vec::from_iter(why).join("; ");
+            fitting(&visible(&format!("{}: not compared: {why}", one.name)), 0, verbose)
+        };
+        left.into_iter().map(line).collect()
+    }
+}
