@@ -19,11 +19,11 @@ const LONG: usize = 200;
 impl Diff {
     /// Returns the page: on the left what is built, then what the change brings about, what is not known, and the objects.
     pub(super) fn html(&self) -> String {
-        let groups = self.groups();
+        let groups = self.groups(true);
         let named: String = groups.iter().enumerate().map(|(number, group)| entries(number, group)).collect();
         let consequences = groups.iter().enumerate().flat_map(|(number, group)| summed(number, group));
         let consequences = summary("Consequences", consequences.collect());
-        let unbuilt = unknown(&self.unbuilt, &self.unread);
+        let unbuilt = unknown(&self.unbuilt, &self.unread, true);
         let unknown = unbuilt.lines().map(str::to_owned).chain(self.unlocked(true));
         let unknown = summary("Not known", unknown.map(|line| text(&line)).collect());
         let remote = self.now_remote.iter().map(|one| text(&one.line())).collect();
@@ -99,7 +99,7 @@ fn section(number: usize, group: &[&Compared], is_short: bool) -> String {
         out += &format!("<details><summary>the same in {alike}</summary><ul>\n{others}</ul></details>\n");
     }
     out += &built_by(group, true).map_or(String::new(), |by| format!("<p><small>{}</small></p>\n", text(&by)));
-    out += &build.unknown().iter().map(|line| format!("<p class=\"unknown\">{}</p>\n", text(line))).collect::<String>();
+    out += &build.unknown(true).iter().map(|line| format!("<p class=\"unknown\">{}</p>\n", text(line))).collect::<String>();
     out += &build.consequences(None).map(consequence).collect::<String>();
     for (at, object) in build.objects.iter().enumerate() {
         let was = object.was.as_ref().map_or(String::new(), |was| format!(" <small>was {}</small>", code(was)));

@@ -175,6 +175,11 @@ fn gitlab_has_one_note_for_a_merge_request() {
     has(2, &[(3, "mallory", &written), (4, "project_12_bot", &written), (5, "project_12_bot", &written)]);
     api.route(&format!("{notes}/4"), Reply::ok("{}"));
     assert_eq!(sent(), (true, vec![(format!("PUT {notes}/4"), body.clone())]));
+    // What an earlier run has found does not stay.
+    sandbox.set("CI_MERGE_REQUEST_DIFF_BASE_SHA", "1".repeat(40));
+    let (is_done, unknown) = sent();
+    assert!(!is_done && unknown.len() == 1 && unknown[0].1.contains("is not known"), "{unknown:?}");
+    sandbox.set("CI_MERGE_REQUEST_DIFF_BASE_SHA", &base);
     // What cannot be read is not nothing.
     let pages = format!("{notes}?per_page=100&page=2");
     for (url, reply) in
