@@ -54,10 +54,10 @@ impl Signers {
             () => Some(of_allowed_signers(&text).map_err(failed)?),
         };
         let keys = keys.ok_or_else(|| failed("it is not a keyring of public keys of version 4".to_owned()))?;
-        match keys.is_empty() {
-            true => Err(failed("it holds no key".to_owned())),
-            false => Ok(Signers { file: file.to_owned(), is_keyring, keys, bytes }),
+        if keys.is_empty() {
+            return Err(failed("it holds no key".to_owned()));
         }
+        Ok(Signers { file: file.to_owned(), is_keyring, keys, bytes })
     }
 
     /// Returns whether who signed something, as [`Signers::verify`] told it, is one of them.
@@ -111,10 +111,10 @@ impl Signers {
             Failure::new(format!("cannot verify a signature by a key of `{}`: {error}", self.file))
                 .hint("install GnuPG")
         })?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(Failure::new(format!("gpg cannot read `{}`: {}", self.file, said(&output)))),
+        if output.status.success() {
+            return Ok(());
         }
+        Err(Failure::new(format!("gpg cannot read `{}`: {}", self.file, said(&output))))
     }
 }
 

@@ -66,8 +66,11 @@ impl Localized {
             out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
         }
         // What to do about it is to wait, which comes first.
-        let held = |one: &Failure| [&[one.message.clone()], &one.hints[..1.min(one.hints.len())]].concat().join("; ");
-        out.extend(self.held.iter().map(|one| format!("  held: {}", held(one))));
+        let held = |one: &Failure| {
+            let wait = one.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
+            format!("  held: {}{wait}", one.message)
+        };
+        out.extend(self.held.iter().map(held));
         out.extend(self.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(left(&self.left, verbose));
         out.extend(findings::number(&self.findings, verbose));
