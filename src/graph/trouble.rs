@@ -80,12 +80,7 @@ impl TroubleKind {
     /// Returns whether something was not read as a whole, so that it may name more than is known.
     pub(crate) fn hides_references(&self) -> bool {
         use TroubleKind::{BadKustomization, Failed, Problem, Reshaped};
-        match self {
-            // It names nothing.
-            Problem(ProblemKind::Empty) => false,
-            Failed | Problem(_) | Reshaped | BadKustomization { .. } => true,
-            _ => false,
-        }
+        matches!(self, Failed | Problem(_) | Reshaped | BadKustomization { .. })
     }
 }
 

@@ -16,7 +16,8 @@ use serde::Serialize;
 use super::{Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, Input, RootInputs};
-use crate::graph::{Explored, FileId, Graph, RootId, reach};
+use crate::graph::{Explored, FileId, Graph, RootId, TroubleKind, reach};
+use crate::kustomization::ProblemKind;
 use crate::message::failure::Result;
 use crate::reference::Upstream;
 use crate::tree::path;
@@ -144,7 +145,9 @@ pub(crate) fn affected(
 /// Returns the roots of the tree that are not read whole, so that they may name more than is known.
 fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     let graph = &explored.graph;
-    let mut troubles = explored.troubles.iter().filter(|trouble| trouble.kind.hides_references()).peekable();
+    // An empty one names nothing.
+    let hides = |kind: &TroubleKind| kind.hides_references() && *kind != TroubleKind::Problem(ProblemKind::Empty);
+    let mut troubles = explored.troubles.iter().filter(|trouble| hides(&trouble.kind)).peekable();
     if troubles.peek().is_none() {
         return BTreeMap::new();
     }

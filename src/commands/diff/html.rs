@@ -99,7 +99,11 @@ fn section(number: usize, group: &[&Compared], is_short: bool) -> String {
         out += &format!("<details><summary>the same in {alike}</summary><ul>\n{others}</ul></details>\n");
     }
     out += &built_by(group, true).map_or(String::new(), |by| format!("<p><small>{}</small></p>\n", text(&by)));
-    out += &build.unknown(true).iter().map(|line| format!("<p class=\"unknown\">{}</p>\n", text(line))).collect::<String>();
+    out += &build
+        .unknown(true)
+        .iter()
+        .map(|line| format!("<p class=\"unknown\">{}</p>\n", text(line)))
+        .collect::<String>();
     out += &build.consequences(None).map(consequence).collect::<String>();
     for (at, object) in build.objects.iter().enumerate() {
         let was = object.was.as_ref().map_or(String::new(), |was| format!(" <small>was {}</small>", code(was)));
@@ -247,7 +251,7 @@ mod tests {
         // What is long is opened by who wants it.
         assert!(page.contains("id=\"b0o0\" open>") && page.contains("id=\"b1o0\">"), "{page}");
         assert!(page.contains("3 objects (3 changed) in 3 of 3 affected builds, 1 consequence"), "{page}");
-        assert!(Diff::default().html().contains("<p>nothing differs</p>"));
+        assert!(Diff::default().html().contains("<p>no build is affected</p>"));
     }
 
     #[test]
