@@ -6,6 +6,7 @@
 
 pub(crate) mod changes;
 mod deployed;
+mod reached;
 #[cfg(test)]
 mod tests;
 
@@ -119,7 +120,7 @@ pub(crate) fn affected(
         }
     }
     let mut affected = Affected {
-        targets: causes.targets(config, &was.1, targets)?,
+        targets: causes.targets(config, was, is)?,
         targets_total: targets.targets.len(),
         unbuilt: targets.targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
         unread,

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::reached::{Reached, turned};
 use super::{AffectedTarget, Cause, Causes, Status};
 use crate::config::{Config, Engine};
+use crate::graph::Explored;
 use crate::graph::inputs::Input;
 use crate::message::failure::Result;
 use crate::targets::{self, Place, Target, Targets};
@@ -34,7 +36,13 @@ fn is_there(old: &Target, new: &Target) -> bool {
 
 impl Causes<'_> {
     /// Returns the targets of `new` whose build can differ, and those that are gone.
-    pub(super) fn targets(&self, config: &Config, old: &Targets, new: &Targets) -> Result<Vec<AffectedTarget>> {
+    pub(super) fn targets(
+        &self,
+        config: &Config,
+        was_all: &(Explored, Targets),
+        is_all: &(Explored, Targets),
+    ) -> Result<Vec<AffectedTarget>> {
+        let (old, new) = (&was_all.1, &is_all.1);
         let mut was: BTreeMap<Name<'_>, Vec<&Target>> = BTreeMap::new();
         for target in &old.targets {
             was.entry(name(target)).or_default().push(target);
@@ -47,13 +55,28 @@ impl Causes<'_> {
             }
         }
         let mut affected = Vec::new();
-        for (target, old) in new.targets.iter().zip(before) {
-            let status = if old.is_some() { Status::Changed } else { Status::Added };
-            let cause = self.of_target(target, old, new, config)?;
-            let (target, was) = (target.clone(), old.cloned());
+        let reached = [Reached::of(was_all)?, Reached::of(is_all)?];
+        let pairs: Vec<_> = new.targets.iter().zip(before).collect();
+        for (target, before) in &pairs {
+            if before.is_none() && Reached::is_left(reached.each_ref(), target, &old.targets) {
+                continue;
+            }
+            if let Some(was) = before
+                && let Some(status) = turned(reached.each_ref(), (was, target), &pairs, &old.targets)?
+            {
+                let one = if status == Status::Removed { was } else { target };
+                let cause = Cause::Path(one.object.file.clone());
+                affected.push(AffectedTarget { target: (*one).clone(), was: None, status, cause });
+                continue;
+            }
+            let status = if before.is_some() { Status::Changed } else { Status::Added };
+            let cause = self.of_target(target, *before, new, config)?;
+            let (target, was) = ((*target).clone(), before.cloned());
             affected.extend(cause.map(|cause| AffectedTarget { target, was, status, cause }));
         }
-        affected.extend(was.into_values().flatten().map(|target| AffectedTarget {
+        let [before, now] = reached.each_ref();
+        let gone = was.into_values().flatten().filter(|one| !Reached::is_left([now, before], one, &new.targets));
+        affected.extend(gone.map(|target| AffectedTarget {
             cause: Cause::Path(target.object.file.clone()),
             target: target.clone(),
             was: None,

@@ -567,3 +567,59 @@ fn what_is_not_read_whole_is_said_and_counts_with_all_of_its_directory() {
         assert_eq!(unread, expected, "{text}");
     }
 }
+
+/// Returns the targets that are affected, each with its status.
+fn statuses(old: &World, new: &World) -> Vec<String> {
+    let targets = compared(old, new).targets.into_iter();
+    let mut all: Vec<_> = targets.map(|one| format!("{:?} {}", one.status, one.target.object.name)).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn what_a_parent_no_longer_names_is_gone() {
+    let child = |name: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}}}\nspec: {{path: ./run/{name}, sourceRef: {{kind: GitRepository, name: fleet}}}}\n"
+        )
+    };
+    let parent = child("apps").replace("./run/apps", "./apps");
+    let (web, source) = (child("web"), FLUX.split("---").next().unwrap());
+    let side = |kustomization: &str, more: &[(&str, &str)]| {
+        let files = [
+            ("flux/source.yaml", source),
+            ("flux/apps.yaml", &*parent),
+            ("apps/kustomization.yaml", kustomization),
+            ("apps/map.yaml", MAP),
+            ("run/web/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("run/web/map.yaml", MAP),
+        ];
+        world(&[&files[..], more].concat())
+    };
+    let [with, without] = ["resources: [map.yaml, web/ks.yaml]\n", "resources: [map.yaml]\n"];
+    let there = [("apps/web/ks.yaml", &*web)];
+    let named = side(with, &there);
+    assert_eq!(statuses(&named, &side(without, &there)), ["Changed apps", "Removed web"]);
+    assert_eq!(statuses(&side(without, &there), &named), ["Added web", "Changed apps"]);
+    // Archived, and deleted.
+    assert_eq!(statuses(&named, &side(without, &[("old/web/ks.yaml", &*web)])), ["Changed apps", "Removed web"]);
+    assert_eq!(statuses(&named, &side(without, &[])), ["Changed apps", "Removed web"]);
+    // Another one deploys it now.
+    let infra = child("infra").replace("./run/infra", "./infra");
+    let other =
+        [there[0], ("flux/infra.yaml", &*infra), ("infra/kustomization.yaml", "resources: [../apps/web/ks.yaml]\n")];
+    assert_eq!(statuses(&named, &side(without, &other)), ["Added infra", "Changed apps"]);
+    // It is not known what the parent names now, or named before.
+    for unread in ["resources: !!seq [map.yaml]\n", "resources: [map.yaml, 'https://h/o/r?ref=v1']\nnamePrefix: [\n"] {
+        for (old, new) in [(&named, &side(unread, &there)), (&side(unread, &there), &named)] {
+            let statuses = statuses(old, new);
+            assert!(!statuses.iter().any(|one| one.ends_with("ed web") && !one.starts_with("Changed")), "{statuses:?}");
+        }
+    }
+    // The parent goes, and what it deployed.
+    let mut gone = side(with, &there);
+    gone.remove("flux/apps.yaml");
+    assert_eq!(statuses(&named, &gone), ["Removed apps", "Removed web"]);
+    // One that is new may take over what people applied by hand.
+    assert_eq!(statuses(&gone, &named), ["Added apps"]);
+}
