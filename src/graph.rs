@@ -200,7 +200,7 @@ impl Walker<'_> {
         if let Some((limit, _)) = full.filter(|_| !self.is_full) {
             self.is_full = true;
             let all = self.graph.sources[0].tree.label("");
-            self.trouble(limit.exceeded(&all).into(), At::Nothing);
+            self.trouble(*Box::<Trouble>::from(limit.exceeded(&all)), At::Nothing);
             self.queue.clear();
             self.pending.clear();
             self.plugin_roots.clear();
@@ -221,7 +221,7 @@ impl Walker<'_> {
                     Some(root)
                 }
                 Err(stop) => {
-                    self.trouble(stop, At::Nothing);
+                    self.trouble(*stop, At::Nothing);
                     None
                 }
             });
@@ -384,7 +384,7 @@ impl Walker<'_> {
         self.remotes += usize::from(remote.is_some());
         self.graph.roots[root].edges[edge].remote = remote.map(Rc::new);
         let target = self.target(root, edge, &reference).unwrap_or_else(|stop| {
-            self.trouble(stop, At::Edge(root, edge));
+            self.trouble(*stop, At::Edge(root, edge));
             Target::Broken
         });
         self.graph.roots[root].edges[edge].target = target;
@@ -392,7 +392,7 @@ impl Walker<'_> {
     }
 
     /// Notes what could not be followed; the rest goes on.
-    fn trouble(&mut self, stop: Box<Trouble>, at: At) {
+    fn trouble(&mut self, stop: Trouble, at: At) {
         self.troubles.push(stop.at(&self.graph, at));
     }
 
@@ -458,7 +458,7 @@ impl Walker<'_> {
             let location = self.graph.spot(file, problem.line, problem.column, &problem.field);
             let stop = Trouble::of(kind, Failure::new(problem.message).at(location));
             let hint = Some(problem.hint).filter(|hint| !hint.is_empty());
-            self.trouble(stop.hints(hint), At::File(file));
+            self.trouble(*stop.hints(hint), At::File(file));
         }
         refused.read
     }

@@ -16,7 +16,7 @@ use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, key};
 use crate::message::redact::concealed;
-use crate::targets::policy::{self, Policy, full_name, is_kind, text};
+use crate::targets::policy::{self, Policy, at, full_name, is_kind, text};
 use crate::targets::{Engine, Target};
 
 /// The rows with their groups and what they find, an empty line, and what all of them have in common.
@@ -170,7 +170,7 @@ impl Build<'_> {
         let text = |value| serde_yaml::to_string(value).unwrap_or_default().into_bytes();
         let mut changes = compare::changes(&text(was), &text(is));
         // What Fleet has is no object.
-        let id = compare::id(is).unwrap_or_else(|| self.name.to_owned());
+        let id = at(is, "metadata").and_then(|_| compare::id(is)).unwrap_or_else(|| self.name.to_owned());
         changes.iter_mut().for_each(|one| one.id.clone_from(&id));
         changes
     }
@@ -236,7 +236,7 @@ impl<'a> Seen<'a> {
             _ if policy::stays(old) => "orphaned, as it says itself",
             (_, None) if self.is_last => "deleted or orphaned, as the target goes, too",
             (_, Some(other)) if self.is_last => {
-                &format!("deleted or orphaned, as the target goes, too, unless {other} takes it over")
+                &format!("deleted or orphaned with the target, unless {other} takes it over")
             }
             (Some(true), None) => "deleted: the target prunes",
             (Some(false), _) => "orphaned: the target does not prune",

@@ -177,13 +177,13 @@ impl Walker<'_> {
         charts.sort_by_key(|chart| chart.root);
         self.graph.charts = charts;
         for (note, stop) in stops {
-            self.trouble(stop, At::Note(note));
+            self.trouble(*stop, At::Note(note));
         }
         let mut asked = Vec::new();
         for chart in 0..self.graph.charts.len() {
             match self.bring_along(chart, remotes.is_some()) {
                 Ok(wanted) => asked.extend(wanted.map(|wanted| (chart, wanted))),
-                Err(stop) => self.trouble(stop, At::Note(self.graph.charts[chart].note)),
+                Err(stop) => self.trouble(*stop, At::Note(self.graph.charts[chart].note)),
             }
         }
         if let Some(remotes) = remotes.filter(|_| !asked.is_empty()) {
@@ -213,7 +213,7 @@ impl Walker<'_> {
                     let location = self.graph.note_location(note);
                     self.graph.findings.push(Finding::at(Rule::RemoteChart, location, message, vec![help]));
                 }
-                Err(failure) => self.trouble(Trouble::of(TroubleKind::Chart, failure), At::Note(note)),
+                Err(failure) => self.trouble(*Trouble::of(TroubleKind::Chart, failure), At::Note(note)),
             }
         }
     }

@@ -104,7 +104,7 @@ impl Walker<'_> {
             Resolved::File { path, executable } if is_file => {
                 if !path::is_in(path::parent(&path), bound) {
                     // Who builds it all the same builds what it names, too.
-                    self.trouble(outside(), At::Edge(root, edge));
+                    self.trouble(*outside(), At::Edge(root, edge));
                 }
                 Ok(Target::File(self.file(id, &path, executable)))
             }
@@ -139,7 +139,7 @@ impl Walker<'_> {
         {
             let (text, label) = (&edge.reference.text, self.graph.sources[0].tree.label(forbidden));
             let message = format!("`{text}` lies in `{label}`, where the result is going to be");
-            self.trouble(Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(root, index));
+            self.trouble(*Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(root, index));
         }
     }
 

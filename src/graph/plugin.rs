@@ -51,7 +51,7 @@ impl Walker<'_> {
                 }
                 any = true;
                 if let Err(stop) = self.read_plugin(lister, file, &field) {
-                    self.trouble(stop, At::File(file));
+                    self.trouble(*stop, At::File(file));
                 }
             }
         }
@@ -84,7 +84,7 @@ impl Walker<'_> {
             match self.graph.read(file).map(|bytes| kustomization::reshaping(&bytes)) {
                 Ok(Some(problem)) => drop(self.problems(file, problem.into())),
                 Ok(None) => {}
-                Err(failure) => self.trouble(failure.into(), At::File(file)),
+                Err(failure) => self.trouble(*Box::<super::Trouble>::from(failure), At::File(file)),
             }
         }
     }

@@ -96,7 +96,7 @@ impl Walker<'_> {
                 // Other fixes for a page do not make it a file or a root.
                 let hint = reference::web_page_hint(&reference.text);
                 stop.failure.hints.splice(0..0, hint);
-                self.trouble(stop, At::Edge(root, edge));
+                self.trouble(*stop, At::Edge(root, edge));
                 Target::Broken
             });
             self.graph.roots[root].edges[edge].target = target;

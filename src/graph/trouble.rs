@@ -143,7 +143,7 @@ impl Trouble {
     }
 
     /// Returns what it means for what it happened at.
-    pub(super) fn at(self: Box<Self>, graph: &Graph, at: At) -> Trouble {
+    pub(super) fn at(self, graph: &Graph, at: At) -> Trouble {
         let failure = match graph.location_at(at) {
             Some(location) => self.failure.at(location),
             None => self.failure,

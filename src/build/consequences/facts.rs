@@ -106,13 +106,14 @@ pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     let mut moves = Vec::new();
     for (what, new) in versions(new) {
         if let Some(old) = old.get(&what)
-            && let (Some(was), Some(is)) = (first_number(&old.1), first_number(&new.1))
+            && let (Some(was), Some(is)) = (first_number(old.1), first_number(new.1))
             && was != is
         {
             let (kind, (from, was), (to, is)) = (what.0, old, &new);
-            moves.push(match from == to {
-                true => format!("{kind} {to} {was} -> {is}"),
-                false => format!("{kind} {from}:{was} -> {to}:{is}"),
+            moves.push(if from == to {
+                format!("{kind} {to} {was} -> {is}")
+            } else {
+                format!("{kind} {from}:{was} -> {to}:{is}")
             });
         }
     }

@@ -368,7 +368,7 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     assert_eq!(found(&mut [gone]), ["infra something is removed that others depend on (needed by ns/apps)"]);
     let gone = Build { name: "infra", target: [Some(&infra), None], objects: objects(&set, "") };
     let comes = Build { name: "next", target: [None, Some(&apps)], objects: objects("", &set) };
-    let text = "deleted or orphaned, as the target goes, too, unless next takes it over";
+    let text = "deleted or orphaned with the target, unless next takes it over";
     assert!(found(&mut [gone, comes]).contains(&format!("infra a StatefulSet is removed ({text})")));
     let leaves = Build { name: "infra", target: [Some(&infra), Some(&infra)], objects: objects(&set, "") };
     let comes = Build { name: "apps", target: [Some(&apps), Some(&apps)], objects: objects("", &set) };

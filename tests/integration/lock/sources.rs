@@ -90,7 +90,7 @@ fn made(world: &World, days: i64) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     let date = i64::try_from(now).unwrap() - days * 24 * 60 * 60;
     for who in ["AUTHOR", "COMMITTER"] {
-        world.sandbox.set(&format!("GIT_{who}_DATE"), &format!("@{date} +0000"));
+        world.sandbox.set(&format!("GIT_{who}_DATE"), format!("@{date} +0000"));
     }
 }
 

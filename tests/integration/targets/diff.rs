@@ -321,7 +321,7 @@ fn what_deploys_it_is_compared_too() {
     ] {
         assert!(stat.contains(expected), "{expected}{stat}");
     }
-    output.stderr_has(" (3 changed) in 3 of 3 affected builds, 3 consequences").lacks("nothing differs");
+    output.stderr_has(" (3 changed) in 3 of 3 affected builds, 4 consequences").lacks("nothing differs");
     let affected = work.run_unchanged(&["affected", "HEAD"]);
     assert_eq!(affected.success().stdout, "", "it compares commits");
     work.run_unchanged(&["diff", "HEAD"]).success().stdout_has("\n-    namespace: dev\n+    namespace: stage\n");
@@ -532,7 +532,7 @@ fn what_is_renamed_is_one_line() {
     let output = work.run_unchanged(&["diff", "HEAD"]);
     let web = "Flux Kustomization web";
     let expected = format!(
-        "{web}2 (clusters/web.yaml:1): was {web} (clusters/web.yaml:1), all objects are equal\n  consequence[removed-statefulset]: apps/v1 StatefulSet prod/db: a StatefulSet is removed (deleted or orphaned, as the target goes, too)\nstage: was dev, all objects are equal\n"
+        "{web}2 (clusters/web.yaml:1): was {web} (clusters/web.yaml:1), all objects are equal\n  consequence[removed-statefulset]: apps/v1 StatefulSet prod/db: a StatefulSet is removed (deleted or orphaned with the target, unless {web}2 (clusters/web.yaml:1) takes it over)\nstage: was dev, all objects are equal\n"
     );
     assert_eq!(output.success().stdout, expected);
     output.lacks("nothing differs");
