@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::{Target, Targets, Unread, Why, flux_objects};
+use super::{Found, Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, Input, RootInputs};
-use crate::graph::{Explored, FileId, Graph, RootId, TroubleKind, reach};
+use crate::graph::{Explored, FileId, Graph, Place, RootId, TroubleKind, reach};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::Result;
 use crate::reference::Upstream;
@@ -119,6 +119,7 @@ pub(crate) fn affected(
             unread.push(one.clone());
         }
     }
+    unread.extend(charts(changes, config, is)?);
     let mut affected = Affected {
         targets: causes.targets(config, was, is)?,
         targets_total: targets.targets.len(),
@@ -164,6 +165,29 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
         Some((root, unread))
     });
     hidden.collect()
+}
+
+/// Returns the charts that differ, of which nothing that is read tells who deploys them: a `HelmRelease` may.
+fn charts(changes: &Changes, config: &Config, (explored, targets): &(Explored, Targets)) -> Result<Vec<Unread>> {
+    let mut charts = changes.charts()?;
+    let deployed = targets.here().filter_map(|(_, here)| match &here.found {
+        Found::Chart(directory) => Some(directory.as_str()),
+        _ => None,
+    });
+    let inflated = explored.graph.charts.iter().filter_map(|chart| match &chart.place {
+        Place::There(directory) => Some(directory.as_str()),
+        _ => None,
+    });
+    let used: BTreeSet<&str> = deployed.chain(inflated).collect();
+    charts.retain(|chart| !config.leaves_out(chart) && !used.iter().any(|used| path::is_in(used, chart)));
+    let message = "a chart that something else deploys, if anything does";
+    let unread = |chart: String| Unread {
+        file: path::join(&chart, "Chart.yaml"),
+        line: 0,
+        message: message.to_owned(),
+        why: Why::Away(Vec::new()),
+    };
+    Ok(charts.into_iter().map(unread).collect())
 }
 
 /// Returns those of some directories with a root that no other one names, among those that the configuration does not

@@ -85,6 +85,21 @@ impl Changes {
         self.paths.iter().filter_map(innermost)
     }
 
+    /// Returns the charts in which the trees differ, each as the outermost directory.
+    pub(super) fn charts(&self) -> Result<BTreeSet<String>> {
+        let mut charts: BTreeSet<String> = BTreeSet::new();
+        for place in &self.paths {
+            for above in path::and_above(place).chain([""]) {
+                let file = path::join(above, "Chart.yaml");
+                if self.new.entry(&file)?.is_some() || self.old.entry(&file)?.is_some() {
+                    charts.retain(|inner| !path::is_in(inner, above));
+                    charts.insert(above.to_owned());
+                }
+            }
+        }
+        Ok(charts)
+    }
+
     /// Returns the first of these inputs that is different.
     pub(crate) fn first_of(&self, inputs: &[Input]) -> Result<Option<Cause>> {
         for input in inputs {

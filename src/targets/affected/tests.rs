@@ -623,3 +623,29 @@ fn what_a_parent_no_longer_names_is_gone() {
     // One that is new may take over what people applied by hand.
     assert_eq!(statuses(&gone, &named), ["Added apps"]);
 }
+
+#[test]
+fn a_chart_that_nothing_here_deploys_is_not_known() {
+    let side = |value: &str, more: &[(&str, &str)]| {
+        let files = [
+            ("charts/web/Chart.yaml", "name: web\nversion: 1.0.0\n"),
+            ("charts/web/charts/db/Chart.yaml", "name: db\nversion: 1.0.0\n"),
+            ("charts/web/charts/db/templates/map.yaml", value),
+            (
+                "release.yaml",
+                "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\nspec: {chart: {spec: {chart: ./charts/web}}}\n",
+            ),
+            ("a/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("a/map.yaml", MAP),
+        ];
+        world(&[&files[..], more].concat())
+    };
+    let unread =
+        |old: &World, new: &World| compared(old, new).unread.into_iter().map(|one| one.file).collect::<Vec<_>>();
+    assert_eq!(unread(&side("a: 1", &[]), &side("a: 2", &[])), ["charts/web/Chart.yaml"]);
+    assert_eq!(unread(&side("a: 1", &[]), &side("a: 1", &[("a/x.yaml", "")])), [""; 0]);
+    let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {repoURL: 'https://github.com/acme/fleet', path: charts/web}}\n";
+    assert_eq!(unread(&side("a: 1", &[("app.yaml", app)]), &side("a: 2", &[("app.yaml", app)])), [""; 0]);
+    let inflated = ("a/kustomization.yaml", "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: web}]\n");
+    assert_eq!(unread(&side("a: 1", &[inflated]), &side("a: 2", &[inflated])), [""; 0]);
+}
