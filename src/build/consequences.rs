@@ -9,7 +9,7 @@ mod immutable;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize as _, Serialize};
 use serde_yaml::{Deserializer, Value};
@@ -136,10 +136,10 @@ fn said(target: &Target) -> Option<Value> {
 /// Returns what each of these builds brings about. Adds to its objects what deploys it, if that changes and no build shows
 /// it.
 pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
-    let objects = all.iter().flat_map(|build| &build.objects);
-    let shown: HashSet<_> = objects.map(|one| &one.values).collect();
+    let is_shown =
+        |own: &[Option<Value>; 2]| all.iter().flat_map(|build| &build.objects).any(|shown| is_of(&shown.values, own));
     let own = all.iter().map(|build| build.target.map(|one| one.and_then(said)));
-    let own: Vec<_> = own.map(|own| (shown.contains(&own), own)).collect();
+    let own: Vec<_> = own.map(|own| (is_shown(&own), own)).collect();
     let mut itself = Vec::new();
     for (build, (is_shown, own)) in all.iter_mut().zip(own) {
         let below = build.objects.len();
@@ -162,6 +162,19 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
     }
     let of = |(build, itself): (&Build<'_>, _)| build.consequences(itself, &comes, needs);
     all.iter().zip(&itself).map(of).collect()
+}
+
+/// Returns whether an object that differs is made of this one, perhaps with a prefix or a suffix for its name.
+fn is_of(made: &[Option<Value>; 2], own: &[Option<Value>; 2]) -> bool {
+    let is_it = |made: &Option<Value>, own: &Option<Value>| match (made, own) {
+        (None, None) => true,
+        (Some(made), Some(own)) => {
+            let name = |one| text(one, "metadata.name");
+            name(made).contains(name(own)) && ["kind", "spec"].iter().all(|key| made.get(key) == own.get(key))
+        }
+        _ => false,
+    };
+    own.iter().any(Option::is_some) && made.iter().zip(own).all(|(made, own)| is_it(made, own))
 }
 
 impl Build<'_> {

@@ -119,7 +119,12 @@ pub(crate) fn affected(
             unread.push(one.clone());
         }
     }
-    unread.extend(charts(changes, config, is)?);
+    for chart in charts(changes, config, is)? {
+        let directory = path::parent(&chart.file);
+        if !unread.iter().any(|one| path::is_in(&one.file, directory)) {
+            unread.push(chart);
+        }
+    }
     let mut affected = Affected {
         targets: causes.targets(config, was, is)?,
         targets_total: targets.targets.len(),

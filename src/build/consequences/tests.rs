@@ -343,7 +343,11 @@ fn what_deploys_it_is_looked_at_with_what_it_deploys() {
     let objects = |text: [&str; 2]| objects(text[0].as_bytes(), text[1].as_bytes());
     let yaml = |target: &Target| serde_yaml::to_string(&serde_json::from_str::<Value>(&target.said).unwrap()).unwrap();
     let parent = objects([&yaml(&suspended), &yaml(&runs)]);
-    for (parent, shown) in [(Vec::new(), [0, 1]), (parent, [1, 0])] {
+    let suffixed = [&suspended, &runs].map(|one| yaml(one).replace("name: a\n", "name: a-b\n"));
+    let suffixed = objects([&suffixed[0], &suffixed[1]]);
+    let other = [&suspended, &runs].map(|one| yaml(one).replace("name: a\n", "name: b\n"));
+    let other = objects([&other[0], &other[1]]);
+    for (parent, shown) in [(Vec::new(), [0, 1]), (parent, [1, 0]), (suffixed, [1, 0]), (other, [1, 1])] {
         let child = Build { name: "a", target: [Some(&suspended), Some(&runs)], objects: Vec::new() };
         let mut all = [Build { name: "parent", target: [None, None], objects: parent }, child];
         let found = consequences(&mut all, &Needs::new());
