@@ -200,7 +200,7 @@ impl Walker<'_> {
         if let Some((limit, _)) = full.filter(|_| !self.is_full) {
             self.is_full = true;
             let all = self.graph.sources[0].tree.label("");
-            self.trouble(*Box::<Trouble>::from(limit.exceeded(&all)), At::Nothing);
+            self.trouble(*Trouble::of(TroubleKind::Failed, limit.exceeded(&all)), At::Nothing);
             self.queue.clear();
             self.pending.clear();
             self.plugin_roots.clear();

@@ -136,12 +136,14 @@ fn said(target: &Target) -> Option<Value> {
 /// Returns what each of these builds brings about. Adds to its objects what deploys it, if that changes and no build shows
 /// it.
 pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
-    let is_shown =
-        |own: &[Option<Value>; 2]| all.iter().flat_map(|build| &build.objects).any(|shown| is_of(&shown.values, own));
-    let own = all.iter().map(|build| build.target.map(|one| one.and_then(said)));
-    let own: Vec<_> = own.map(|own| (is_shown(&own), own)).collect();
+    let own: Vec<_> = all.iter().map(|build| build.target.map(|one| one.and_then(said))).collect();
+    let kinds: BTreeSet<&str> = own.iter().flatten().flatten().map(|one| text(one, "kind")).collect();
+    let is_any = |one: &&ObjectChange| one.values.iter().flatten().any(|one| kinds.contains(text(one, "kind")));
+    let shown: Vec<_> = all.iter().flat_map(|build| &build.objects).filter(is_any).collect();
+    let is_shown = |own: &[Option<Value>; 2]| shown.iter().any(|shown| is_of(&shown.values, own));
+    let shown: Vec<bool> = own.iter().map(is_shown).collect();
     let mut itself = Vec::new();
-    for (build, (is_shown, own)) in all.iter_mut().zip(own) {
+    for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
         let below = build.objects.len();
         if let [Some(was), Some(is)] = &own
             && !is_shown

@@ -202,7 +202,10 @@ pub(super) fn changes(
             (old, new) if old == new => format!("  added {} of {upstream}", paths.join(", ")),
             (Some(old), Some(new)) => format!("  moved {upstream} {} -> {}", short(old.hex()), short(new.hex())),
         };
-        out.push(brings(upstream).map_or(what.clone(), |brings| format!("{what}: {brings}")));
+        out.push(match brings(upstream) {
+            Some(brings) => format!("{what}: {brings}"),
+            None => what,
+        });
         out.extend(news.get(upstream).into_iter().flatten().map(|line| format!("    {line}")));
     }
     if !more.is_empty() {

@@ -84,7 +84,7 @@ impl Walker<'_> {
             match self.graph.read(file).map(|bytes| kustomization::reshaping(&bytes)) {
                 Ok(Some(problem)) => drop(self.problems(file, problem.into())),
                 Ok(None) => {}
-                Err(failure) => self.trouble(*Box::<super::Trouble>::from(failure), At::File(file)),
+                Err(failure) => self.trouble(*super::Trouble::of(super::TroubleKind::Failed, failure), At::File(file)),
             }
         }
     }

@@ -24,6 +24,7 @@ use crate::reference::Upstream;
 use crate::tree::path;
 
 use changes::Changes;
+use reached::Reached;
 
 /// What can be built to something else.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -108,8 +109,9 @@ pub(crate) fn affected(
     let before = changes.old.kustomizations()?.into_iter().map(|place| path::parent(&place).to_owned());
     let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();
     let (graph, targets) = (&is.0.graph, &is.1);
-    let hidden = hidden(&is.0);
-    let causes = Causes::of(graph, changes, &hidden)?;
+    let reached = [Reached::of(was)?, Reached::of(is)?];
+    let hidden = &reached[1].hidden;
+    let causes = Causes::of(graph, changes, hidden)?;
     let is_shown = |root: &RootId| directories.contains(&graph.roots[*root].directory);
     let shown = hidden.iter().filter(|(root, _)| is_shown(root)).map(|(_, unread)| unread);
     // A template that nothing deploys says nothing, unless the change is in it.
@@ -126,7 +128,7 @@ pub(crate) fn affected(
         }
     }
     let mut affected = Affected {
-        targets: causes.targets(config, was, is)?,
+        targets: causes.targets(config, reached.each_ref())?,
         targets_total: targets.targets.len(),
         unbuilt: targets.targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
         unread,

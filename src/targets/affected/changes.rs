@@ -88,13 +88,13 @@ impl Changes {
     /// Returns the charts in which the trees differ, each as the outermost directory.
     pub(super) fn charts(&self) -> Result<BTreeSet<String>> {
         let mut charts: BTreeSet<String> = BTreeSet::new();
-        for place in &self.paths {
-            for above in path::and_above(place).chain([""]) {
-                let file = path::join(above, "Chart.yaml");
-                if self.new.entry(&file)?.is_some() || self.old.entry(&file)?.is_some() {
-                    charts.retain(|inner| !path::is_in(inner, above));
-                    charts.insert(above.to_owned());
-                }
+        let paths = || self.paths.iter().map(String::as_str);
+        // What holds another directory comes before it.
+        for directory in path::directories(paths()).into_iter().chain(paths()).chain([""]).collect::<BTreeSet<_>>() {
+            let file = path::join(directory, "Chart.yaml");
+            let is_inner = path::and_above(directory).chain([""]).any(|above| charts.contains(above));
+            if !is_inner && (self.new.entry(&file)?.is_some() || self.old.entry(&file)?.is_some()) {
+                charts.insert(directory.to_owned());
             }
         }
         Ok(charts)

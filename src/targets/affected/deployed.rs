@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::reached::{Reached, turned};
 use super::{AffectedTarget, Cause, Causes, Status};
 use crate::config::{Config, Engine};
-use crate::graph::Explored;
 use crate::graph::inputs::Input;
 use crate::message::failure::Result;
 use crate::targets::{self, Place, Target, Targets};
@@ -36,13 +35,8 @@ fn is_there(old: &Target, new: &Target) -> bool {
 
 impl Causes<'_> {
     /// Returns the targets of `new` whose build can differ, and those that are gone.
-    pub(super) fn targets(
-        &self,
-        config: &Config,
-        was_all: &(Explored, Targets),
-        is_all: &(Explored, Targets),
-    ) -> Result<Vec<AffectedTarget>> {
-        let (old, new) = (&was_all.1, &is_all.1);
+    pub(super) fn targets(&self, config: &Config, [was_all, is_all]: [&Reached<'_>; 2]) -> Result<Vec<AffectedTarget>> {
+        let (old, new) = (was_all.targets, is_all.targets);
         let mut was: BTreeMap<Name<'_>, Vec<&Target>> = BTreeMap::new();
         for target in &old.targets {
             was.entry(name(target)).or_default().push(target);
@@ -55,14 +49,13 @@ impl Causes<'_> {
             }
         }
         let mut affected = Vec::new();
-        let reached = [Reached::of(was_all)?, Reached::of(is_all)?];
         let pairs: Vec<_> = new.targets.iter().zip(before).collect();
         for (target, before) in &pairs {
-            if before.is_none() && Reached::is_left(reached.each_ref(), target, &old.targets) {
+            if before.is_none() && is_all.is_idle(target, was_all) {
                 continue;
             }
             if let Some(was) = before
-                && let Some(status) = turned(reached.each_ref(), (was, target), &pairs, &old.targets)?
+                && let Some(status) = turned([was_all, is_all], (was, target), &pairs)
             {
                 let one = if status == Status::Removed { was } else { target };
                 let cause = Cause::Path(one.object.file.clone());
@@ -74,8 +67,7 @@ impl Causes<'_> {
             let (target, was) = ((*target).clone(), before.cloned());
             affected.extend(cause.map(|cause| AffectedTarget { target, was, status, cause }));
         }
-        let [before, now] = reached.each_ref();
-        let gone = was.into_values().flatten().filter(|one| !Reached::is_left([now, before], one, &new.targets));
+        let gone = was.into_values().flatten().filter(|one| !was_all.is_idle(one, is_all));
         affected.extend(gone.map(|target| AffectedTarget {
             cause: Cause::Path(target.object.file.clone()),
             target: target.clone(),

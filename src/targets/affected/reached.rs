@@ -1,73 +1,66 @@
 //! Which objects of engines other targets deploy: one that a kustomization no longer names is gone, although its file stays.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Status, hidden};
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
 use crate::targets::plain::manifests;
-use crate::targets::settle::files_of;
-use crate::targets::{Found, Here, Target, Targets};
+use crate::targets::settle::files_read;
+use crate::targets::{Found, Target, Targets, Unread};
 
 /// The targets of one tree, as they reach the objects of each other.
 pub(super) struct Reached<'a> {
     explored: &'a Explored,
-    roots: HashMap<&'a str, RootId>,
-    /// The files that some target deploys.
-    files: BTreeSet<String>,
+    pub(super) targets: &'a Targets,
+    known: HashMap<&'a str, RootId>,
+    pub(super) hidden: BTreeMap<RootId, Unread>,
+    /// The files with objects that targets deploy, each with the numbers of these.
+    by: HashMap<String, Vec<usize>>,
 }
 
 impl<'a> Reached<'a> {
     pub(super) fn of((explored, targets): &'a (Explored, Targets)) -> Result<Reached<'a>> {
-        let roots = explored.graph.own_roots();
-        let mut reached = Reached { explored, roots, files: BTreeSet::new() };
-        let mut starts = Vec::new();
-        for (target, here) in targets.here() {
-            starts.extend(reached.roots(target, here));
-            reached.files.extend(reached.plain(target, here)?);
+        let (known, tree) = (explored.graph.own_roots(), &*explored.graph.sources[0].tree);
+        let objects: BTreeSet<&str> = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
+        let mut by: HashMap<String, Vec<usize>> = HashMap::new();
+        for (number, target) in targets.targets.iter().enumerate() {
+            let Some(here) = target.here() else { continue };
+            let mut plain = manifests(tree, target, here)?.unwrap_or_default();
+            // Any file of these may be one.
+            if let Found::Chart(directory) | Found::Plugin(directory) = &here.found {
+                plain.extend(tree.below(directory)?);
+            }
+            let read = files_read(&explored.graph, &known, target, here);
+            let files: BTreeSet<&str> = read.into_iter().chain(plain.iter().map(String::as_str)).collect();
+            for file in files.intersection(&objects) {
+                by.entry((*file).to_owned()).or_default().push(number);
+            }
         }
-        reached.files.extend(files_of(&explored.graph, starts).into_iter().map(str::to_owned));
-        Ok(reached)
+        Ok(Reached { explored, targets, known, hidden: hidden(explored), by })
     }
 
-    fn roots(&self, target: &Target, here: &Here) -> Vec<RootId> {
-        target.roots(here).filter_map(|root| self.roots.get(root).copied()).collect()
-    }
-
-    /// Returns the files that a target deploys, or may, without a kustomization that names them.
-    fn plain(&self, target: &Target, here: &Here) -> Result<Vec<String>> {
-        let tree = &*self.explored.graph.sources[0].tree;
-        let mut files = manifests(tree, target, here)?.unwrap_or_default();
-        files.extend(here.scanned.iter().map(|one| one.path.clone()));
-        if let Found::Chart(directory) | Found::Plugin(directory) = &here.found {
-            files.extend(tree.below(directory)?);
-        }
-        Ok(files)
+    /// Returns the numbers of the targets that deploy the object of a target.
+    fn by(&self, target: &Target) -> &[usize] {
+        self.by.get(&target.object.file).map(Vec::as_slice).unwrap_or_default()
     }
 
     fn has(&self, target: &Target) -> bool {
-        target.object.built_by.is_some() || self.files.contains(&target.object.file)
+        target.object.built_by.is_some() || !self.by(target).is_empty()
     }
 
-    /// Returns whether nothing deploys a target of the second of two trees, but in the first something did so with its file,
-    /// where a build may have given it another name: then it is neither new nor gone itself.
-    pub(super) fn is_left([one, other]: [&Reached<'_>; 2], target: &Target, all_of_one: &[Target]) -> bool {
-        let is_it = |old: &Target| old.object.file == target.object.file && one.has(old);
-        !other.has(target) && all_of_one.iter().any(is_it)
-    }
-
-    fn reaches(&self, by: &Target, target: &Target) -> Result<bool> {
-        let Some(here) = by.here() else { return Ok(false) };
-        let file = &target.object.file;
-        let named = files_of(&self.explored.graph, self.roots(by, here));
-        Ok(named.contains(&file.as_str()) || self.plain(by, here)?.contains(file))
+    /// Returns whether nothing deploys a target of this tree, but in the other one something did so with its file, where a
+    /// build may have given it another name: then it is neither new nor gone itself.
+    pub(super) fn is_idle(&self, target: &Target, other: &Reached<'_>) -> bool {
+        let is_it = |one: &Target| one.object.file == target.object.file && other.has(one);
+        !self.has(target) && other.targets.targets.iter().any(is_it)
     }
 
     /// Returns whether all is known of what a target deploys.
     fn is_known(&self, target: &Target) -> bool {
-        let hidden = hidden(self.explored);
         let Some(here) = target.here().filter(|_| target.unknown().is_none()) else { return false };
-        !self.explored.graph.insisted(self.roots(target, here)).into_iter().any(|root| hidden.contains_key(&root))
+        let roots = target.roots(here).filter_map(|root| self.known.get(root).copied());
+        !self.explored.graph.insisted(roots).into_iter().any(|root| self.hidden.contains_key(&root))
     }
 }
 
@@ -77,31 +70,21 @@ pub(super) fn turned(
     [was, is]: [&Reached<'_>; 2],
     (old, new): (&Target, &Target),
     pairs: &[(&Target, Option<&Target>)],
-    all_old: &[Target],
-) -> Result<Option<Status>> {
+) -> Option<Status> {
     match (was.has(old), is.has(new)) {
         (true, false) => {
-            let mut is_sure = false;
-            for by in all_old {
-                if !was.reaches(by, old)? {
-                    continue;
-                }
+            let is_known = |number: &usize| {
+                let by = &was.targets.targets[*number];
                 let now = pairs.iter().find(|(_, before)| before.is_some_and(|before| std::ptr::eq(before, by)));
-                if now.is_some_and(|(now, _)| !is.is_known(now)) {
-                    return Ok(None);
-                }
-                is_sure = true;
-            }
-            Ok(is_sure.then_some(Status::Removed))
+                now.is_none_or(|(now, _)| is.is_known(now))
+            };
+            let by = was.by(old);
+            (!by.is_empty() && by.iter().all(is_known)).then_some(Status::Removed)
         }
         (false, true) => {
-            for (by, before) in pairs {
-                if before.is_some_and(|before| was.is_known(before)) && is.reaches(by, new)? {
-                    return Ok(Some(Status::Added));
-                }
-            }
-            Ok(None)
+            let was_known = |number: &usize| pairs[*number].1.is_some_and(|before| was.is_known(before));
+            is.by(new).iter().any(was_known).then_some(Status::Added)
         }
-        _ => Ok(None),
+        _ => None,
     }
 }
