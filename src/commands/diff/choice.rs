@@ -1,6 +1,6 @@
 //! Which builds are compared: of what a change touches the roots that are starting points, and the targets.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::build::consequences::{Needs, needs};
@@ -63,8 +63,10 @@ impl Choice {
         let (mut all, mut built) = (Vec::new(), HashSet::new());
         let graph = &is.0.graph;
         let known = graph.own_roots();
-        let moved = |directories: &[&str]| {
-            changes.moved_below(graph, directories.iter().filter_map(|directory| known.get(directory).copied()))
+        let mut named = HashMap::new();
+        let mut moved = |directories: &[&str]| {
+            let roots = directories.iter().filter_map(|directory| known.get(directory).copied());
+            changes.moved_below(graph, roots, &mut named)
         };
         for AffectedTarget { target, was, status, cause } in affected.targets {
             // What is deployed at another revision is what it was.

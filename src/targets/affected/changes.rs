@@ -1,6 +1,7 @@
 //! What is different between two trees.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::Cause;
@@ -10,7 +11,7 @@ use crate::message::failure::Result;
 use crate::record::{ChangeKind, LOCK_NAME, Lock};
 use crate::reference::Upstream;
 use crate::targets::IGNORE_NAME;
-use crate::tree::{Entry, Tree, kustomization_in, path};
+use crate::tree::{self, Tree, kustomization_in, path};
 
 /// Two trees, and where they differ.
 pub(crate) struct Changes {
@@ -60,13 +61,13 @@ impl Changes {
             // The directories that only one of them has are different as a whole.
             let mut place = file.as_str();
             for above in path::and_above(&file) {
-                if [old.entry(above)?, new.entry(above)?] != [Some(Entry::Directory); 2] {
+                if [old.entry(above)?, new.entry(above)?] != [Some(tree::Entry::Directory); 2] {
                     place = above;
                 }
             }
             let is_same = match (old.entry(place)?, new.entry(place)?) {
                 (None, None) => true,
-                (Some(was @ (Entry::File { .. } | Entry::Link)), Some(is)) if was == is => {
+                (Some(was @ (tree::Entry::File { .. } | tree::Entry::Link)), Some(is)) if was == is => {
                     is_same_file(&*old, &*new, place)
                 }
                 _ => false,
@@ -116,18 +117,28 @@ impl Changes {
         Ok(None)
     }
 
-    /// Returns the sources that are something else now and that some roots of the new tree lead to.
-    pub(crate) fn moved_below(&self, graph: &Graph, roots: impl Iterator<Item = RootId>) -> Result<BTreeSet<Upstream>> {
+    /// Returns the sources that are something else now and that some roots of the new tree lead to. `named` keeps what each
+    /// root names, for the next call.
+    pub(crate) fn moved_below(
+        &self,
+        graph: &Graph,
+        roots: impl Iterator<Item = RootId>,
+        named: &mut HashMap<RootId, Vec<Upstream>>,
+    ) -> Result<BTreeSet<Upstream>> {
         let mut starts = Vec::new();
         if self.sources.is_empty() {
             return Ok(BTreeSet::new());
         }
         for root in graph.reach(roots, |_, _, _| true) {
-            starts.extend(graph.inputs(root)?.own.iter().filter_map(|input| match input {
-                Input::Remote(remote) => remote.locked(&self.moved),
-                Input::Chart(chart) => Some(chart.upstream()),
-                Input::At(_) | Input::Below(_) => None,
-            }));
+            if let Entry::Vacant(new) = named.entry(root) {
+                let upstream = |input: &Input| match input {
+                    Input::Remote(remote) => remote.locked(&self.moved),
+                    Input::Chart(chart) => Some(chart.upstream()),
+                    Input::At(_) | Input::Below(_) => None,
+                };
+                new.insert(graph.inputs(root)?.own.iter().filter_map(upstream).collect());
+            }
+            starts.extend(named.get(&root).into_iter().flatten().cloned());
         }
         let reached = self.moved.reach(starts);
         Ok(reached.iter().map(Upstream::source).filter(|source| self.sources.contains(source)).collect())
@@ -140,7 +151,7 @@ impl Changes {
         }
         // A checkout may give a file other bytes, although the same are stored.
         let is_converted = self.attributes.iter().any(|directory| path::is_in(place, directory))
-            && matches!(self.new.entry(place)?, Some(Entry::File { .. }))
+            && matches!(self.new.entry(place)?, Some(tree::Entry::File { .. }))
             && !is_same_file(&*self.old, &*self.new, place);
         Ok(is_converted.then(|| place.to_owned()))
     }
