@@ -6,7 +6,7 @@ use super::{Status, hidden};
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
 use crate::targets::plain::manifests;
-use crate::targets::settle::files_read;
+use crate::targets::settle::{files_read, readers};
 use crate::targets::{Found, Target, Targets, Unread};
 
 /// The targets of one tree, as they reach the objects of each other.
@@ -23,6 +23,9 @@ impl<'a> Reached<'a> {
     pub(super) fn of((explored, targets): &'a (Explored, Targets)) -> Result<Reached<'a>> {
         let (known, tree) = (explored.graph.own_roots(), &*explored.graph.sources[0].tree);
         let objects: BTreeSet<&str> = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
+        // Most lead to none.
+        let readers = readers(&explored.graph, &|file| objects.contains(file));
+        let is_reader = |root: &str| known.get(root).is_some_and(|root| readers.contains(root));
         let mut by: HashMap<String, Vec<usize>> = HashMap::new();
         for (number, target) in targets.targets.iter().enumerate() {
             let Some(here) = target.here() else { continue };
@@ -31,8 +34,10 @@ impl<'a> Reached<'a> {
             if let Found::Chart(directory) | Found::Plugin(directory) = &here.found {
                 plain.extend(tree.below(directory)?);
             }
-            let read = files_read(&explored.graph, &known, target, here);
-            let files: BTreeSet<&str> = read.into_iter().chain(plain.iter().map(String::as_str)).collect();
+            let mut files: BTreeSet<&str> = plain.iter().map(String::as_str).collect();
+            if !here.scanned.is_empty() || target.roots(here).any(is_reader) {
+                files.append(&mut files_read(&explored.graph, &known, target, here));
+            }
             for file in files.intersection(&objects) {
                 by.entry((*file).to_owned()).or_default().push(number);
             }
