@@ -129,6 +129,8 @@ pub(crate) struct Target {
 pub(crate) struct Changer {
     /// Its name: a kustomization, or what deploys one.
     pub name: String,
+    /// Whether something else may be deployed then, and not only the same by another build.
+    pub moves: bool,
     /// Why it is not known what it makes of the object; none where it was not built at all.
     pub not_built: Option<String>,
 }
@@ -523,7 +525,7 @@ impl Target {
 
     /// Returns why it is not known what is built; none where it is.
     pub(crate) fn unknown(&self) -> Option<String> {
-        if let Some(changer) = &self.changed_by {
+        if let Some(changer) = self.moved_by() {
             return Some(format!("{} may change it", changer.name));
         }
         match &self.place {
@@ -531,6 +533,11 @@ impl Target {
             Place::Templated(why) => Some(why.clone()),
             Place::Here(_) => unfilled(self.build.added()).or_else(|| self.build.unread.clone()),
         }
+    }
+
+    /// Returns what may change what is deployed, so that nothing that its object says is known to be so.
+    pub(crate) fn moved_by(&self) -> Option<&Changer> {
+        self.changed_by.as_ref().filter(|changer| changer.moves)
     }
 
     /// Returns where it lies in this repository, if the revision can be the one that is looked at.

@@ -34,6 +34,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_patched_child_deploys_may_be_patched() {
+        let child = flux("./apps").replace("name: apps", "name: child");
+        let unknown = |inner: &str| {
+            let patch =
+                format!("{{kind: Kustomization, metadata: {{name: _}}, spec: {{patches: [{{patch: \"{inner}\"}}]}}}}");
+            let more = format!("  patches: [{{patch: '{patch}', target: {{kind: Kustomization}}}}]\n");
+            let parent = flux("./clusters/staging").replace("name: apps", "name: parent") + &more;
+            unknown(&[
+                ("root.yaml", &parent),
+                ("clusters/staging/child.yaml", &child),
+                ("apps/kustomization.yaml", "resources: [deeper.yaml]\n"),
+                ("apps/deeper.yaml", &flux("./web").replace("name: apps", "name: deeper")),
+            ])
+        };
+        assert_eq!(unknown("{kind: HelmRelease, metadata: {name: _}, spec: {path: x}}"), [""; 0]);
+        assert_eq!(
+            unknown("{kind: Kustomization, metadata: {name: _}, spec: {path: ./other}}"),
+            [
+                "cannot tell what Flux Kustomization deeper (apps/deeper.yaml:1) deploys: Flux Kustomization child (clusters/staging/child.yaml:1) may change it"
+            ]
+        );
+    }
+
+    #[test]
     fn who_may_change_what_is_deployed_is_named() {
         let own = "clusters/prod/kustomization.yaml";
         let parent = |path: &str, more: &str| flux(path).replace("name: apps", "name: parent") + more;
@@ -91,6 +115,17 @@ mod tests {
                     parent(
                         "./clusters/prod",
                         "  patches: [{patch: '{kind: Kustomization, metadata: {name: x}, spec: {interval: 1h, decryption: {provider: sops}, postBuild: {}}}', target: {kind: Kustomization}}]\n",
+                    ),
+                )],
+                None,
+            ),
+            // As the templates of home clusters do: every child patches its releases, and stays where it is.
+            (
+                vec![(
+                    "root.yaml",
+                    parent(
+                        "./clusters/prod",
+                        "  patches: [{patch: '{kind: Kustomization, metadata: {name: _}, spec: {patches: [{patch: \"{kind: HelmRelease, metadata: {name: _}, spec: {install: {crds: CreateReplace}}}\", target: {kind: HelmRelease}}]}}', target: {kind: Kustomization}}]\n",
                     ),
                 )],
                 None,

@@ -122,7 +122,7 @@ impl Outcome for Touched {
 pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> String {
     let mut changed: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
     for target in unbuilt {
-        if let Some(Changer { name, not_built }) = &target.changed_by {
+        if let Some(Changer { name, not_built, .. }) = &target.changed_by {
             changed.entry((name, not_built.as_deref())).or_default().push(target.title());
         }
     }

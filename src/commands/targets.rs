@@ -97,7 +97,7 @@ impl Outcome for Targets {
                 out += &format!("\n  built by {by}");
             }
             if let Some(by) = &target.changed_by {
-                out += &format!("\n  may be changed by {}", by.name);
+                out += &format!("\n  may be {} by {}", if by.moves { "changed" } else { "patched" }, by.name);
                 if let Some(why) = &by.not_built {
                     out += &format!("\n    not built: {why}");
                 }

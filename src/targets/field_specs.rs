@@ -1,6 +1,8 @@
 //! Which fields of the objects that a kustomization reads it may write: by patches, replacements, transformers, and
 //! configurations of transformers. What cannot be read here may be anything.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json};
 
 use super::scan;
@@ -14,26 +16,57 @@ pub(super) struct FieldSpec {
     path: Vec<String>,
 }
 
+/// The kind of the objects of Flux that name a directory.
+pub(super) const KUSTOMIZATION: &str = "Kustomization";
+
 /// A name of a field that may be any.
 const ANY: &str = "*";
 
 /// Returns the file that a kustomization names, if it can be read here.
 pub(super) type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Returns the kinds of objects that say what is deployed of which a kustomization may write what says it.
-pub(super) fn changed_kinds(kustomization: &Json, read: Read<'_>) -> Vec<&'static str> {
-    let mut reader = Reader { read, found: Vec::new() };
+/// What may be written of the objects that say what is deployed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Written {
+    /// The kinds of which something else may be deployed then.
+    pub kinds: BTreeSet<&'static str>,
+    /// Where objects of Flux may be built in another way: the kinds of which these builds may change objects so that
+    /// something else is deployed.
+    pub below: Option<BTreeSet<&'static str>>,
+}
+
+impl Written {
+    /// Returns all that there is.
+    pub(super) fn all() -> Written {
+        Written { kinds: scan::kinds().collect(), below: Some(scan::kinds().collect()) }
+    }
+
+    pub(super) fn is_nothing(&self) -> bool {
+        self.kinds.is_empty() && self.below.is_none()
+    }
+
+    pub(super) fn join(&mut self, other: Written) {
+        self.kinds.extend(other.kinds);
+        if let Some(below) = other.below {
+            self.below.get_or_insert_default().extend(below);
+        }
+    }
+}
+
+/// Returns what a kustomization may write.
+pub(super) fn written(kustomization: &Json, read: Read<'_>) -> Written {
+    let mut reader = Reader { read, found: Vec::new(), below: None };
     if reader.kustomization(kustomization).is_none() {
         reader.any("");
     }
-    scan::kinds().filter(|kind| reader.found.iter().any(|spec| spec.decides(kind))).collect()
+    reader.written()
 }
 
 impl FieldSpec {
-    /// Returns whether it is, holds, or lies in a field that says what an object of a kind deploys.
-    fn decides(&self, kind: &str) -> bool {
+    /// Returns whether it is, holds, or lies in one of some fields of objects of a kind.
+    fn writes(&self, kind: &str, mut fields: impl Iterator<Item = &'static str>) -> bool {
         let is_same = |(own, other): (&String, &str)| own == ANY || own.eq_ignore_ascii_case(other);
-        is_of(&self.kind, kind) && scan::deciding(kind).any(|path| self.path.iter().zip(path.split('.')).all(is_same))
+        is_of(&self.kind, kind) && fields.any(|path| self.path.iter().zip(path.split('.')).all(is_same))
     }
 }
 
@@ -83,9 +116,42 @@ fn parsed(text: &str) -> Option<Vec<Json>> {
 struct Reader<'a> {
     read: Read<'a>,
     found: Vec<FieldSpec>,
+    /// What patches that it writes into objects of Flux write in turn.
+    below: Option<Vec<FieldSpec>>,
 }
 
 impl Reader<'_> {
+    /// Returns what the fields come to. What is built in another way that is not known may write anything.
+    fn written(self) -> Written {
+        const SAME: [&str; 2] = ["spec.buildMetadata", "spec.images"];
+        let is_how = |field: &&str| scan::OVERRIDES.contains(field);
+        let writes = |kind: &str, fields: &dyn Fn(&&str) -> bool| {
+            self.found.iter().any(|one| one.writes(kind, scan::deciding(kind).filter(fields)))
+        };
+        let in_turn = |kind: &str| self.below.iter().flatten().any(|one| one.writes(kind, scan::deciding(kind)));
+        let is_any = writes(KUSTOMIZATION, &|field| is_how(field) && !SAME.contains(field));
+        let below = self.below.is_some() || writes(KUSTOMIZATION, &|field| is_how(field));
+        Written {
+            kinds: scan::kinds().filter(|kind| writes(kind, &|field| !is_how(field))).collect(),
+            below: below.then(|| scan::kinds().filter(|kind| is_any || in_turn(kind)).collect()),
+        }
+    }
+
+    /// Reads patches that a patch writes into objects of Flux, which apply them to what they deploy.
+    fn in_turn(&mut self, patches: &Json) {
+        let mut reader = Reader { read: &|_| None, found: Vec::new(), below: None };
+        let list = patches.as_array().into_iter().flatten();
+        if !patches.is_array() || is_ambiguous(patches) || list.map(|one| reader.patch(one)).any(|read| read.is_none())
+        {
+            reader.any("");
+        }
+        // Nobody follows how these build objects in turn.
+        if reader.below.is_some() {
+            reader.any(KUSTOMIZATION);
+        }
+        self.below.get_or_insert_default().extend(reader.found);
+    }
+
     fn add<'a>(&mut self, kind: &str, path: impl IntoIterator<Item = &'a str>) {
         let path = path.into_iter().map(|name| if is_plain(name) { name } else { ANY }.to_owned());
         self.found.push(FieldSpec { kind: kind.to_owned(), path: path.collect() });
@@ -192,6 +258,7 @@ impl Reader<'_> {
                 // It is for kustomize.
                 (["metadata", "annotations"], key, _) if key.contains("config.kubernetes.io/") => return None,
                 (_, key, _) if key.starts_with('$') => self.add(kind, path.iter().copied()),
+                (["spec"], "patches", patches) if kind == KUSTOMIZATION => self.in_turn(patches),
                 (_, _, Json::Object(inner)) if !inner.is_empty() => {
                     path.push(key);
                     self.merge(inner, kind, path)?;
@@ -270,10 +337,20 @@ mod tests {
         Some(text.to_owned())
     }
 
+    fn written(text: &str) -> Written {
+        let value = read_object(text, 0).unwrap().unwrap();
+        super::written(&value.json(), &read)
+    }
+
     /// Returns the kinds that a kustomization may change.
     fn kinds(text: &str) -> Vec<&'static str> {
-        let value = read_object(text, 0).unwrap().unwrap();
-        changed_kinds(&value.json(), &read)
+        let kinds = written(text).kinds;
+        scan::kinds().filter(|kind| kinds.contains(kind)).collect()
+    }
+
+    /// Returns the kinds of which what objects of Flux build may be changed.
+    fn below(text: &str) -> Option<Vec<&'static str>> {
+        written(text).below.map(Vec::from_iter)
     }
 
     #[test]
@@ -318,7 +395,6 @@ mod tests {
             "patchesStrategicMerge: ['{kind: Kustomization, spec: ~}']",
             &patch("{kind: Kustomization, spec: {interval: 1h, sourceRef: {name: x}}}"),
             &patch("{kind: Kustomization, spec: {components: [x]}}"),
-            &patch("{kind: Kustomization, spec: {patches: []}}"),
             &patch("{kind: Kustomization, $patch: delete}"),
             &patch("{kind: Kustomization, spec: {$patch: replace, interval: 1h}}"),
             &patch("{kind: Kustomization, spec: {$retainKeys: [interval]}}"),
@@ -370,6 +446,45 @@ mod tests {
         ] {
             assert_eq!(kinds(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_built_in_another_way_writes_what_its_patches_do() {
+        let patch = |patch: &str| format!("patches: [{{target: {{kind: Kustomization}}, patch: '{patch}'}}]");
+        let nested = |inner: &str| patch(&format!("{{kind: Kustomization, spec: {{patches: [{inner}]}}}}"));
+        let all: Vec<&str> = written("crds: [x]").kinds.into_iter().collect();
+        for (text, expected) in [
+            ("namePrefix: x".to_owned(), None),
+            (patch("{kind: Kustomization, spec: {interval: 1h}}"), None),
+            (patch("{kind: Kustomization, spec: {images: [{name: a}]}}"), Some(vec![])),
+            (patch("[{op: add, path: /spec/images, value: []}]"), Some(vec![])),
+            (nested(""), Some(vec![])),
+            (nested("{target: {kind: HelmRelease}, patch: \"{kind: HelmRelease, spec: {path: x}}\"}"), Some(vec![])),
+            (nested("{patch: \"{kind: HelmRelease, spec: {interval: 1h}}\"}"), Some(vec![])),
+            (nested("{patch: \"{kind: GitRepository, spec: {url: x}}\"}"), Some(vec!["GitRepository"])),
+            (nested("{patch: \"{kind: Kustomization, spec: {interval: 1h}}\"}"), Some(vec![])),
+            (nested("{patch: \"{kind: Kustomization, spec: {path: x}}\"}"), Some(vec!["Kustomization"])),
+            // Deeper down nobody follows.
+            (nested("{patch: \"{kind: Kustomization, spec: {patches: []}}\"}"), Some(vec!["Kustomization"])),
+            (
+                nested("{target: {kind: Kustomization}, patch: [{op: add, path: /spec/path}]}"),
+                Some(vec!["Kustomization"]),
+            ),
+            // What cannot be read, or is written in another way, may write anything.
+            (nested("{path: x.yaml}"), Some(all.clone())),
+            (nested("{patch: \"{{ template }}\"}"), Some(all.clone())),
+            (nested("x"), Some(all.clone())),
+            (patch("{kind: Kustomization, spec: {patches: ~}}"), Some(all.clone())),
+            (patch("{kind: Kustomization, spec: {patches: {a: b}}}"), Some(all.clone())),
+            (patch("{kind: Kustomization, spec: {namePrefix: x}}"), Some(all.clone())),
+            (patch("{kind: Kustomization, spec: {patchesStrategicMerge: [x]}}"), Some(all.clone())),
+            (patch("[{op: add, path: /spec/patches/-, value: {}}]"), Some(all.clone())),
+            ("patches: [{target: {kind: K.*}, patch: '{kind: K, spec: {patches: []}}'}]".to_owned(), Some(all.clone())),
+        ] {
+            assert_eq!(below(&text), expected, "{text}");
+            assert_eq!(kinds(&text), [""; 0], "{text}");
+        }
+        assert_eq!(below("crds: [x]"), Some(all));
     }
 
     #[test]

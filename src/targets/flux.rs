@@ -15,9 +15,6 @@ use source::{Bound, Sources};
 /// The kinds that name a directory to build.
 const DEPLOYING: [&str; 3] = ["Kustomization", "FluxInstance", "ResourceSet"];
 
-/// The fields of a `Kustomization` that are read, and that Flux does not write into the kustomization as they are.
-const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "path"];
-
 /// Adds what Flux deploys. What bootstrapping made, where no object says what that is, is this repository, unless none of
 /// the paths that are deployed from it is here.
 pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
@@ -84,8 +81,7 @@ fn build(found: &Document) -> Build {
     let mut build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
     if found.object.kind == "Kustomization" {
         let spec = |key: &str| found.value.at(&["spec", key]);
-        let fields = scan::deciding("Kustomization").filter_map(|field| field.strip_prefix("spec."));
-        let fields = fields.filter(|key| !key.contains('.') && !NOT_OVERRIDES.contains(key));
+        let fields = scan::OVERRIDES.iter().filter_map(|field| field.strip_prefix("spec."));
         build.overrides = fields.filter_map(|key| Some((key.to_owned(), spec(key)?.json()))).collect();
         build.components = found.texts(spec("components")).map(Component::from).collect();
         build.ignore_missing_components =

@@ -22,8 +22,7 @@ const KINDS: [(&str, &[KindFields]); 6] = [
         &[(
             "Kustomization",
             "spec.path spec.sourceRef.kind spec.sourceRef.namespace spec.sourceRef.name spec.components[]",
-            "spec.ignoreMissingComponents spec.targetNamespace spec.namePrefix spec.nameSuffix spec.patches \
-             spec.patchesStrategicMerge spec.patchesJson6902 spec.images spec.buildMetadata",
+            "spec.ignoreMissingComponents",
         )],
     ),
     (
@@ -62,6 +61,18 @@ const KINDS: [(&str, &[KindFields]); 6] = [
 
 const GENERATOR: &str = "spec.sources spec.artifacts spec.pathPattern";
 
+/// The other fields of a `Kustomization` of Flux that are read: they say how it is built, and not what.
+pub(super) const OVERRIDES: [&str; 8] = [
+    "spec.buildMetadata",
+    "spec.images",
+    "spec.namePrefix",
+    "spec.nameSuffix",
+    "spec.patches",
+    "spec.patchesJson6902",
+    "spec.patchesStrategicMerge",
+    "spec.targetNamespace",
+];
+
 /// What says which object one is, of any kind.
 const NAMES: &str = "apiVersion kind metadata.name metadata.namespace";
 
@@ -88,7 +99,8 @@ pub(super) fn is_known(kind: &str) -> bool {
 pub(super) fn deciding(kind: &str) -> impl Iterator<Item = &'static str> {
     let all = KINDS.iter().flat_map(|(_, kinds)| *kinds).filter(move |(known, ..)| *known == kind);
     let fields = all.flat_map(|(_, texts, more)| texts.split_whitespace().chain(more.split_whitespace()));
-    fields.chain(NAMES.split_whitespace()).map(|field| field.trim_end_matches(['.', ']', '[']))
+    let overrides = OVERRIDES.into_iter().filter(move |_| kind == "Kustomization");
+    fields.chain(NAMES.split_whitespace()).map(|field| field.trim_end_matches(['.', ']', '['])).chain(overrides)
 }
 
 /// An object that matters.

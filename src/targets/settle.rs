@@ -5,15 +5,15 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value as Json;
 
-use super::field_specs::{self, Read, changed_kinds};
+use super::field_specs::{self, KUSTOMIZATION, Read, Written};
 use super::{Changer, Found, Here, Object, Place, Target, Targets, scan, unfilled};
 use crate::graph::{Edge, Graph, Root, RootId, Target as Leads};
 use crate::kustomization::{Accepts, Kind, read_object};
 use crate::reference::is_url;
 use crate::tree::{self, Resolved, path};
 
-/// What may change objects of some kinds: its name.
-type Change = (String, Vec<&'static str>);
+/// Something that may change objects: its name, and what it may write.
+type Change = (String, Written);
 
 impl Targets {
     /// Notes which targets stand in objects that a kustomization of `graph` (a walk over all of the tree), or another target, may
@@ -22,38 +22,58 @@ impl Targets {
         let files: HashSet<&str> = self.targets.iter().flat_map(Target::object_files).collect();
         let mut changes = Changes { graph, known: graph.own_roots(), of_roots: HashMap::new() };
         let roots = if files.is_empty() { HashMap::new() } else { changes.of_files(&files) };
-        let mut parents: HashMap<&str, Vec<Change>> = HashMap::new();
+        let mut parents = OfFiles::new();
         for target in &self.targets {
             let Place::Here(here) = &target.place else { continue };
-            let kinds = changes.of_target(target, here);
-            if !kinds.is_empty() {
-                for file in files_read(graph, &changes.known, target, here) {
-                    parents.entry(file).or_default().push((target.builder(), kinds.clone()));
-                }
+            let written = changes.of_target(target, here);
+            changes.add(&mut parents, target, here, written);
+        }
+        let in_turn: Vec<Option<Written>> =
+            self.targets.iter().map(|one| self.in_turn(one, [&roots, &parents])).collect();
+        for (target, written) in self.targets.iter().zip(in_turn) {
+            if let (Place::Here(here), Some(written)) = (&target.place, written) {
+                changes.add(&mut parents, target, here, written);
             }
         }
-        let changer = |target: &Target| {
-            let is_built = target.object.built_by.is_some();
-            let find = |changes: &HashMap<&str, Vec<Change>>, counts: &dyn Fn(&str) -> bool| {
-                target.objects().find_map(|object| {
-                    let mut all = changes.get(object.file.as_str())?.iter();
-                    let is_it = |(by, kinds): &&Change| kinds.contains(&object.written_kind()) && counts(by);
-                    all.find(is_it).map(|(by, _)| by.clone())
-                })
-            };
-            let own = target.builder();
-            let is_other = |by: &str| by != own && !(is_built && self.builds.done.contains(by));
-            let name = if is_built { None } else { find(&roots, &|_| true) };
-            let name = name.or_else(|| find(&parents, &is_other))?;
-            let not_built = target.object_files().find_map(|file| self.builds.failed.get(file));
-            Some(Changer { name, not_built: not_built.cloned() })
-        };
-        let changed: Vec<Option<Changer>> = self.targets.iter().map(changer).collect();
+        let changed: Vec<Option<Changer>> =
+            self.targets.iter().map(|target| self.changer(target, [&roots, &parents])).collect();
         for (target, changer) in self.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
         }
         self.fill_namespaces(&mut changes);
         self.undeployed = self.undeployed(graph);
+    }
+
+    /// Returns what may write into the objects that say what a target is, each with the kind of the object: roots that read
+    /// them, and targets that deploy them.
+    fn writers<'c>(&self, target: &Target, [roots, parents]: [&'c OfFiles<'_>; 2]) -> Vec<(&'c Change, String)> {
+        let is_built = target.object.built_by.is_some();
+        let own = target.builder();
+        let counts = |by: &str| by != own && !(is_built && self.builds.done.contains(by));
+        let of_roots = Some(roots).filter(|_| !is_built).into_iter().flat_map(|all| writing(all, target));
+        of_roots.chain(writing(parents, target).filter(|((by, _), _)| counts(by))).collect()
+    }
+
+    fn changer(&self, target: &Target, all: [&OfFiles<'_>; 2]) -> Option<Changer> {
+        let writers = self.writers(target, all);
+        let moves = writers.iter().find(|((_, written), kind)| written.kinds.contains(kind.as_str()));
+        let (((name, _), _), moves) = match moves {
+            Some(found) => (found, true),
+            None => {
+                (writers.iter().find(|((_, written), kind)| kind == KUSTOMIZATION && written.below.is_some())?, false)
+            }
+        };
+        let not_built = target.object_files().find_map(|file| self.builds.failed.get(file));
+        Some(Changer { name: name.clone(), moves, not_built: not_built.cloned() })
+    }
+
+    /// Returns what a target that may be built in another way may write into what it deploys.
+    fn in_turn(&self, target: &Target, all: [&OfFiles<'_>; 2]) -> Option<Written> {
+        let writers = self.writers(target, all).into_iter();
+        let below =
+            writers.filter(|(_, kind)| kind == KUSTOMIZATION).filter_map(|((_, written), _)| written.below.as_ref());
+        let kinds: BTreeSet<&str> = below.flatten().copied().collect();
+        (!kinds.is_empty()).then_some(Written { kinds, below: None })
     }
 
     /// Fills in the namespaces of objects that say none: the one that the targets which deploy them give, else the one of the
@@ -117,27 +137,39 @@ impl Target {
 struct Changes<'a> {
     graph: &'a Graph,
     known: HashMap<&'a str, RootId>,
-    /// The kinds of which each root may change objects, and the namespace that it gives, as far as it was asked for.
-    of_roots: HashMap<RootId, (Vec<&'static str>, String)>,
+    /// What each root may write, and the namespace that it gives, as far as it was asked for.
+    of_roots: HashMap<RootId, (Written, String)>,
+}
+
+/// What may change the objects in each file.
+type OfFiles<'a> = HashMap<&'a str, Vec<Change>>;
+
+/// Returns what of this may write into the objects of a target, each with the kind of the object.
+fn writing<'c>(changes: &'c OfFiles<'_>, target: &Target) -> impl Iterator<Item = (&'c Change, String)> {
+    let of_object = |object: &Object| {
+        let kind = object.written_kind().to_owned();
+        changes.get(object.file.as_str()).into_iter().flatten().map(move |change| (change, kind.clone()))
+    };
+    target.objects().flat_map(of_object)
 }
 
 impl<'a> Changes<'a> {
     /// Returns who may change objects in some files, of those that roots read.
-    fn of_files(&mut self, files: &HashSet<&str>) -> HashMap<&'a str, Vec<Change>> {
+    fn of_files(&mut self, files: &HashSet<&str>) -> OfFiles<'a> {
         let graph = self.graph;
         let configured = self.configured();
-        let mut changed: HashMap<&str, Vec<Change>> = HashMap::new();
+        let mut changed = OfFiles::new();
         for reader in readers(graph, &|file| files.contains(file)) {
             let below = configured.iter().filter(|(_, above)| above.contains(&reader)).map(|(root, _)| *root);
             let all: Vec<RootId> = self.with_components([reader]).into_iter().chain(below).collect();
             for root in all {
-                let kinds = self.of_root(root).0;
-                if kinds.is_empty() {
+                let written = self.of_root(root).0;
+                if written.is_nothing() {
                     continue;
                 }
                 let by = graph.label(graph.roots[root].file);
                 for file in files_of(graph, [reader]).into_iter().filter(|file| files.contains(file)) {
-                    changed.entry(file).or_default().push((by.clone(), kinds.clone()));
+                    changed.entry(file).or_default().push((by.clone(), written.clone()));
                 }
             }
         }
@@ -151,25 +183,40 @@ impl<'a> Changes<'a> {
         let says = |edge: &Edge| ["configurations", "crds"].iter().any(|key| edge.reference.field.starts_with(key));
         let own = graph.own_roots().into_values();
         let all = own.filter(|root| graph.roots[*root].edges.iter().any(says));
-        let all: Vec<RootId> = all.filter(|root| !self.of_root(*root).0.is_empty()).collect();
+        let all: Vec<RootId> = all.filter(|root| !self.of_root(*root).0.is_nothing()).collect();
         all.into_iter().map(|root| (root, graph.leading_to([root]))).collect()
     }
 
-    /// Returns the kinds of which a target may change objects that it deploys.
-    fn of_target(&mut self, target: &Target, here: &Here) -> Vec<&'static str> {
-        if matches!(here.found, Found::Nothing(_)) {
-            return Vec::new();
+    /// Adds what a target may write to that of the files that it reads.
+    fn add<'t>(&self, parents: &mut OfFiles<'t>, target: &'t Target, here: &'t Here, written: Written)
+    where
+        'a: 't,
+    {
+        if !written.is_nothing() {
+            for file in files_read(self.graph, &self.known, target, here) {
+                parents.entry(file).or_default().push((target.builder(), written.clone()));
+            }
         }
-        let own = self.kinds_in(&Json::Object(target.build.overrides.clone()), &here.path);
+    }
+
+    /// Returns what a target may write into objects that it deploys.
+    fn of_target(&mut self, target: &Target, here: &Here) -> Written {
+        if matches!(here.found, Found::Nothing(_)) {
+            return Written::default();
+        }
         let components = target.build.components.iter().map(|one| &one.found);
-        let roots = components.clone().filter_map(|found| match found {
+        if components.clone().any(Option::is_none) {
+            return Written::all();
+        }
+        let mut written = self.written_in(&Json::Object(target.build.overrides.clone()), &here.path);
+        let roots = components.filter_map(|found| match found {
             Some(Found::Kustomization(root)) => self.known.get(root.as_str()).copied(),
             _ => None,
         });
-        let roots = self.with_components(roots.collect::<Vec<_>>());
-        let unknown = components.clone().any(Option::is_none);
-        let all: Vec<&str> = roots.into_iter().flat_map(|root| self.of_root(root).0).chain(own).collect();
-        scan::kinds().filter(|kind| unknown || all.contains(kind)).collect()
+        for root in self.with_components(roots.collect::<Vec<_>>()) {
+            written.join(self.of_root(root).0);
+        }
+        written
     }
 
     /// Returns roots with the components that they add: these change what their users have accumulated.
@@ -178,9 +225,9 @@ impl<'a> Changes<'a> {
         self.graph.reach(roots, |_, _, edge| is_component(edge))
     }
 
-    /// Returns the kinds of which a root may change objects by itself, and the namespace that it gives. One that cannot be
-    /// read may change all.
-    fn of_root(&mut self, root: RootId) -> (Vec<&'static str>, String) {
+    /// Returns what a root may write into objects by itself, and the namespace that it gives. One that cannot be read may
+    /// write anything.
+    fn of_root(&mut self, root: RootId) -> (Written, String) {
         if let Some(known) = self.of_roots.get(&root) {
             return known.clone();
         }
@@ -191,21 +238,21 @@ impl<'a> Changes<'a> {
         let bytes = self.graph.read(*file).ok().filter(|_| *source == 0 && !edges.iter().any(is_unknown));
         let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
         let known = match text.and_then(|text| read_object(text, 0).ok()?).map(|read| read.json()) {
-            Some(read) => (self.kinds_in(&read, directory), field_specs::text(&read, "namespace").to_owned()),
-            None => (scan::kinds().collect(), String::new()),
+            Some(read) => (self.written_in(&read, directory), field_specs::text(&read, "namespace").to_owned()),
+            None => (Written::all(), String::new()),
         };
         self.of_roots.entry(root).or_insert(known).clone()
     }
 
-    /// Returns the kinds of which what stands in a kustomization may change objects.
-    fn kinds_in(&self, kustomization: &Json, directory: &str) -> Vec<&'static str> {
+    /// Returns what that which stands in a kustomization may write.
+    fn written_in(&self, kustomization: &Json, directory: &str) -> Written {
         let tree = &*self.graph.sources[0].tree;
         let read: Read<'_> = &|text| {
             let place = path::resolve(directory, text).filter(|_| !is_url(text) && !path::is_absolute(text))?;
             let Resolved::File { path, .. } = tree::resolve(tree, &place).ok()? else { return None };
             String::from_utf8(tree.read(&path).ok()?).ok()
         };
-        changed_kinds(kustomization, read)
+        field_specs::written(kustomization, read)
     }
 }
 

@@ -63,7 +63,9 @@ impl<'a> Reached<'a> {
 
     /// Returns whether all is known of what a target deploys.
     fn is_known(&self, target: &Target) -> bool {
-        let Some(here) = target.here().filter(|_| target.unknown().is_none()) else { return false };
+        let Some(here) = target.here().filter(|_| target.changed_by.is_none() && target.unknown().is_none()) else {
+            return false;
+        };
         let roots = target.roots(here).filter_map(|root| self.known.get(root).copied());
         !self.explored.graph.insisted(roots).into_iter().any(|root| self.hidden.contains_key(&root))
     }
