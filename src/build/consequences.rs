@@ -48,11 +48,11 @@ macro_rules! rows {
 }
 
 rows! {
-    "removed-statefulset" |seen| seen.removed("apps/StatefulSet");
-    "removed-pvc" |seen| seen.removed("/PersistentVolumeClaim");
-    "removed-namespace" |seen| seen.removed("/Namespace");
-    "removed-crd" |seen| seen.removed("apiextensions.k8s.io/CustomResourceDefinition");
-    "removed-networkpolicy" |seen| seen.removed("networking.k8s.io/NetworkPolicy");
+    "removed-statefulset" |seen| seen.removed(|old| is_kind(old, "apps/StatefulSet"));
+    "removed-pvc" |seen| seen.removed(|old| is_kind(old, "/PersistentVolumeClaim"));
+    "removed-namespace" |seen| seen.removed(|old| is_kind(old, "/Namespace"));
+    "removed-crd" |seen| seen.removed(|old| is_kind(old, "apiextensions.k8s.io/CustomResourceDefinition"));
+    "removed-networkpolicy" |seen| seen.removed(|old| text(old, "kind").ends_with("NetworkPolicy"));
     "smaller-pvc" |seen| immutable::smaller(seen.old?, seen.new?);
     "immutable-field" |seen| seen.immutable();
     "privileged" |seen| seen.gains(facts::privileged);
@@ -244,9 +244,9 @@ impl<'a> Seen<'a> {
         gains(self.old, self.new, of)
     }
 
-    /// Returns what becomes of an object of this kind that is removed.
-    fn removed(&self, kind: &str) -> Option<String> {
-        let old = self.old.filter(|old| self.new.is_none() && is_kind(old, kind))?;
+    /// Returns what becomes of such an object that is removed.
+    fn removed(&self, is_such: fn(&Value) -> bool) -> Option<String> {
+        let old = self.old.filter(|old| self.new.is_none() && is_such(old))?;
         let what = match (self.by.and_then(|by| by.prunes), self.comes_in) {
             _ if policy::stays(old) => "orphaned, as it says itself",
             (_, None) if self.is_last => "deleted or orphaned, as the target goes, too",

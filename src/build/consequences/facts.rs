@@ -120,16 +120,29 @@ pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     (!moves.is_empty()).then(|| moves.join(", "))
 }
 
-/// Returns the versions of what an object runs, or takes, each with its name there: of images by the container and the last
-/// part of the name, as they may come from elsewhere, and of charts.
-fn versions(object: &Value) -> BTreeMap<(&str, &str, &str), (&str, &str)> {
-    let mut all = BTreeMap::new();
-    for container in containers(object) {
-        let image = text(container, "image").split('@').next().unwrap_or_default();
-        if let Some((image, tag)) = image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
-            all.insert(("image", text(container, "name"), path::name(image)), (image, tag));
-        }
+/// Names with their versions: by what it is, where it stands and the last part of the name, which may come from elsewhere.
+type Versions<'a> = BTreeMap<(&'static str, String, &'a str), (&'a str, &'a str)>;
+
+/// Adds the images in a value at a place: an `image`, or a `repository` with its `tag`, as values of charts have them.
+fn images<'a>(value: &'a Value, place: &str, all: &mut Versions<'a>) {
+    let image = value.get("image").and_then(Value::as_str).unwrap_or_default();
+    let image = image.split('@').next().and_then(|image| image.rsplit_once(':'));
+    let parts = Some((text(value, "repository"), text(value, "tag").split('@').next().unwrap_or_default()));
+    let is_whole = |(image, tag): &(&str, &str)| !image.is_empty() && !tag.is_empty() && !tag.contains('/');
+    for (image, tag) in [image, parts].into_iter().flatten().filter(is_whole) {
+        all.insert(("image", place.to_owned(), path::name(image)), (image, tag));
     }
+    for (key, value) in value.as_mapping().into_iter().flatten() {
+        images(value, &format!("{place}.{}", key.as_str().unwrap_or_default()), all);
+    }
+    for item in value.as_sequence().into_iter().flatten() {
+        images(item, &format!("{place}.{}", text(item, "name")), all);
+    }
+}
+
+fn versions(object: &Value) -> Versions<'_> {
+    let mut all = BTreeMap::new();
+    images(object, "", &mut all);
     let label = at(object, "metadata.labels").and_then(|labels| labels.get("helm.sh/chart"));
     let label = label.and_then(Value::as_str).unwrap_or_default();
     let mut ends = label.match_indices('-').map(|(end, _)| (&label[..end], &label[end + 1..]));
@@ -142,7 +155,7 @@ fn versions(object: &Value) -> BTreeMap<(&str, &str, &str), (&str, &str)> {
         ["spec.ref.tag", "spec.ref.semver"].map(|field| (path::name(text(object, "spec.url")), text(object, field)));
     let packed = packed.into_iter().filter(|(_, version)| is_oci && !version.is_empty());
     for (chart, version) in label.into_iter().chain(release).chain(sources).chain(packed) {
-        all.insert(("chart", "", chart), (chart, version));
+        all.insert(("chart", String::new(), chart), (chart, version));
     }
     all
 }

@@ -57,6 +57,8 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
         ("v1 Namespace", "", "-", removed("removed-namespace")),
         ("apiextensions.k8s.io/v1 CustomResourceDefinition", "", "-", removed("removed-crd")),
         ("networking.k8s.io/v1 NetworkPolicy", "", "-", removed("removed-networkpolicy")),
+        ("cilium.io/v2 CiliumClusterwideNetworkPolicy", "", "-", removed("removed-networkpolicy")),
+        ("crd.projectcalico.org/v1 GlobalNetworkPolicy", "", "-", removed("removed-networkpolicy")),
         ("v1 ConfigMap", "", "-", none()),
         // Another group is another kind.
         ("example.com/v1 StatefulSet", "", "-", none()),
@@ -229,6 +231,27 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
             one("major-version: image r.io/x:v1.2 -> other.io/y/x:3"),
         ),
         (DEPLOYMENT, POD, "spec: {template: {spec: {containers: [{name: c, image: 'r.io/z:3'}]}}}", none()),
+        // In values of a chart, and in a custom resource.
+        (
+            RELEASE,
+            "spec: {values: {app: {image: {repository: r.io/x, tag: v1.2@sha256:0}}, other: {image: {repository: r.io/x, tag: v2}}}}",
+            "spec: {values: {app: {image: {repository: r.io/x, tag: v2.0@sha256:1}}, other: {image: {repository: r.io/x, tag: v2}}}}",
+            one("major-version: image r.io/x v1.2 -> v2.0"),
+        ),
+        (
+            "monitoring.coreos.com/v1 Prometheus",
+            "spec: {image: 'r.io:5000/prom:v2.1', tag: v1}",
+            "spec: {image: 'r.io:5000/prom:v3.0', tag: v2}",
+            one("major-version: image r.io:5000/prom v2.1 -> v3.0"),
+        ),
+        (
+            RELEASE,
+            "spec: {values: {image: 'r.io:5000/x', tag: 1.0.0}}",
+            "spec: {values: {image: 'r.io:6000/x'}}",
+            none(),
+        ),
+        (RELEASE, "spec: {values: {image: {tag: 1.0.0}}}", "spec: {values: {image: {tag: 2.0.0}}}", none()),
+        (RELEASE, "spec: {values: {tag: 1.0.0, repository: x}}", "spec: {values: {tag: 1.1.0, repository: x}}", none()),
         (
             RELEASE,
             "spec: {chart: {spec: {chart: a, version: '>=1.0.0 <2.0.0'}}}",
