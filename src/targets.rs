@@ -14,6 +14,7 @@
 //! | `git_repo` | Fleet: `GitRepo`, for directories without a `fleet.yaml` |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
+//! | [`variables`] | what Flux fills in after a build |
 //! | `read_paths` | what engines read, and what Argo CD has to watch |
 //! | [`plain`] | what engines apply of a directory of plain files |
 //! | `place` | what the tree holds where a target says |
@@ -48,6 +49,7 @@ mod scan;
 mod settle;
 mod undeployed;
 mod unread;
+pub(crate) mod variables;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;

@@ -1,5 +1,6 @@
 //! What can be built of a tree: a root as it is, or what an engine makes of one; with what the lock holds.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -16,6 +17,7 @@ use crate::plan;
 use crate::record::LoadRestrictor;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::plain::plain;
+use crate::targets::variables::filled_in;
 use crate::targets::{Engine, Found, Place, Target, at_other_revision};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
@@ -30,6 +32,8 @@ pub(crate) struct Subject {
     arguments: Vec<String>,
     /// What comes out of it, where nothing builds it.
     plain: Option<Vec<u8>>,
+    /// What is filled in afterwards.
+    variables: BTreeMap<String, String>,
 }
 
 impl Subject {
@@ -44,7 +48,13 @@ impl Subject {
             LoadRestrictor::None => vec![ANY_FILE.to_owned()],
             LoadRestrictor::RootOnly => Vec::new(),
         };
-        Subject { tree: tree.clone(), directory: directory.to_owned(), arguments, plain: None }
+        Subject {
+            tree: tree.clone(),
+            directory: directory.to_owned(),
+            arguments,
+            plain: None,
+            variables: BTreeMap::new(),
+        }
     }
 
     /// Takes what the engine of a target builds; else why that cannot be built here.
@@ -77,7 +87,8 @@ impl Subject {
             Found::Nothing(why) => Failure::new(why),
             _ => Failure::new(format!("`{}` is not for kustomize", path::shown(&there.path))),
         })?;
-        Ok(Subject { tree: seen, directory: there.path.clone(), arguments: Vec::new(), plain: Some(plain) })
+        let (directory, variables) = (there.path.clone(), BTreeMap::new());
+        Ok(Subject { tree: seen, directory, arguments: Vec::new(), plain: Some(plain), variables })
     }
 
     /// Takes what an engine makes of a directory of a tree.
@@ -85,14 +96,15 @@ impl Subject {
         let mut seen = OverlayTree::new(tree.clone());
         seen.file(&path::join(&made.directory, made.file_name), &made.text, false);
         let tree = if made.is_changed { Rc::new(seen) } else { tree };
-        Subject { tree, directory: made.directory.clone(), arguments: made.arguments.clone(), plain: None }
+        let Generated { directory, arguments, variables, .. } = made.clone();
+        Subject { tree, directory, arguments, plain: None, variables }
     }
 }
 
 /// What gives the output of a subject.
 enum Call {
-    /// kustomize: among which roots it is, its directory, and its arguments.
-    Kustomize(usize, String, Vec<String>),
+    /// kustomize: among which roots it is, its directory, its arguments, and the variables in its output.
+    Kustomize(usize, String, Vec<String>, BTreeMap<String, String>),
     /// Nothing: it is known.
     Known(Vec<u8>),
 }
@@ -161,7 +173,7 @@ impl Written {
         for subject in subjects {
             let mut write = |subject: Subject| {
                 let is_shared = is_root(&&subject) && roots.binary_search(&subject.directory).is_ok();
-                let Subject { tree, directory, arguments, plain } = subject;
+                let Subject { tree, directory, arguments, plain, variables } = subject;
                 if let Some(output) = plain {
                     return Ok(Call::Known(output));
                 }
@@ -172,7 +184,7 @@ impl Written {
                     self.roots.push(Roots::write(&graph, alone, checks_out)?);
                 }
                 let at = if is_shared { 0 } else { self.roots.len() - 1 };
-                Ok(Call::Kustomize(at, directory, arguments))
+                Ok(Call::Kustomize(at, directory, arguments, variables))
             };
             let call = subject.and_then(|subject| subject.map(&mut write).transpose());
             self.calls.push(call);
@@ -202,14 +214,15 @@ impl Written {
         self.roots.iter().try_for_each(|roots| roots.complete(&source, false))
     }
 
-    /// Builds one of the subjects, and returns what kustomize wrote, to the byte.
+    /// Builds one of the subjects, and returns what kustomize wrote, to the byte, with what its engine fills in.
     pub(crate) fn build(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let call = self.calls[subject].as_ref().map_err(Failures::clone)?;
         match call {
             None => Ok(Vec::new()),
             Some(Call::Known(output)) => Ok(output.clone()),
-            Some(Call::Kustomize(at, directory, arguments)) => {
-                self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())
+            Some(Call::Kustomize(at, directory, arguments, variables)) => {
+                let output = self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?;
+                Ok(if variables.is_empty() { output } else { filled_in(&output, variables) })
             }
         }
     }

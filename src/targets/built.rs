@@ -132,13 +132,16 @@ impl Targets {
             let file = path::join(&made.directory, made.file_name);
             // Whoever built the object of a builder is not named by what that builds: objects may deploy themselves.
             let (by, name, place) = match &target.object {
-                object if made.is_changed => (target.builder(), target.title(), (object.file.clone(), object.line)),
+                object if made.is_changed || !made.variables.is_empty() => {
+                    (target.builder(), target.title(), (object.file.clone(), object.line))
+                }
                 _ => (tree.label(&file), tree.label(&file), (file, 1)),
             };
             let files = files[index].iter().map(|file| (*file).to_owned()).collect();
             let reaches = namer.beyond(roots(target, here));
-            let Generated { directory, text, arguments, .. } = &made;
-            let key = format!("{by} {}", sha256_hex(format!("{directory} {text:?} {arguments:?}").as_bytes()));
+            let Generated { directory, text, arguments, variables, .. } = &made;
+            let key = sha256_hex(format!("{directory} {text:?} {arguments:?} {variables:?}").as_bytes());
+            let key = format!("{by} {key}");
             let builder =
                 || Builder { by, name, target: target.clone(), made, key: key.clone(), reaches, place, files };
             builders.entry(key.clone()).or_insert_with(builder);

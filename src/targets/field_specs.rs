@@ -33,16 +33,18 @@ pub(super) struct Written {
     /// Where objects of Flux may be built in another way: the kinds of which these builds may change objects so that
     /// something else is deployed.
     pub below: Option<BTreeSet<&'static str>>,
+    /// Whether variables are filled in.
+    pub variables: bool,
 }
 
 impl Written {
     /// Returns all that there is.
     pub(super) fn all() -> Written {
-        Written { kinds: scan::kinds().collect(), below: Some(scan::kinds().collect()) }
+        Written { kinds: scan::kinds().collect(), below: Some(scan::kinds().collect()), variables: true }
     }
 
     pub(super) fn is_nothing(&self) -> bool {
-        self.kinds.is_empty() && self.below.is_none()
+        self.kinds.is_empty() && self.below.is_none() && !self.variables
     }
 
     pub(super) fn join(&mut self, other: Written) {
@@ -123,7 +125,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Returns what the fields come to. What is built in another way that is not known may write anything.
     fn written(self) -> Written {
-        const SAME: [&str; 2] = ["spec.buildMetadata", "spec.images"];
+        const SAME: [&str; 3] = ["spec.buildMetadata", "spec.images", "spec.postBuild.substitute"];
         let is_how = |field: &&str| scan::OVERRIDES.contains(field);
         let writes = |kind: &str, fields: &dyn Fn(&&str) -> bool| {
             self.found.iter().any(|one| one.writes(kind, scan::deciding(kind).filter(fields)))
@@ -132,6 +134,7 @@ impl Reader<'_> {
         let is_any = writes(KUSTOMIZATION, &|field| is_how(field) && !SAME.contains(field));
         let below = self.below.is_some() || writes(KUSTOMIZATION, &|field| is_how(field));
         Written {
+            variables: false,
             kinds: scan::kinds().filter(|kind| writes(kind, &|field| !is_how(field))).collect(),
             below: below.then(|| scan::kinds().filter(|kind| is_any || in_turn(kind)).collect()),
         }
@@ -367,7 +370,7 @@ mod tests {
                 "{apiVersion: x, kind: Kustomization, metadata: {name: other}, spec: {decryption: {provider: sops}}}",
             ),
             &patch("{kind: Kustomization, spec: {postBuild: {substitute: {path: x, sourceRef: y}}}}"),
-            &patch("[{op: add, path: /spec/postBuild, value: {}}, {op: test, path: /spec/path, value: x}]"),
+            &patch("[{op: add, path: /spec/wait, value: {}}, {op: test, path: /spec/path, value: x}]"),
             &patch("[{op: add, path: /metadata/annotations/a~1spec~1path, value: x}]"),
             &patch("[{op: copy, from: /spec/path, path: /metadata/labels/path}]"),
             "replacements: [{path: one.yaml}]",
@@ -458,6 +461,8 @@ mod tests {
             (patch("{kind: Kustomization, spec: {interval: 1h}}"), None),
             (patch("{kind: Kustomization, spec: {images: [{name: a}]}}"), Some(vec![])),
             (patch("[{op: add, path: /spec/images, value: []}]"), Some(vec![])),
+            (patch("{kind: Kustomization, spec: {postBuild: {substituteFrom: [{name: x}]}}}"), None),
+            (patch("{kind: Kustomization, spec: {postBuild: {substitute: {a: b}}}}"), Some(vec![])),
             (nested(""), Some(vec![])),
             (nested("{target: {kind: HelmRelease}, patch: \"{kind: HelmRelease, spec: {path: x}}\"}"), Some(vec![])),
             (nested("{patch: \"{kind: HelmRelease, spec: {interval: 1h}}\"}"), Some(vec![])),

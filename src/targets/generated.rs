@@ -3,6 +3,8 @@
 //! Flux writes it into the directory (fluxcd/pkg, `kustomize/kustomize_generator.go`), Argo CD lets `kustomize edit` do so
 //! (argo-cd, `util/kustomize/kustomize.go`).
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::{Build, Engine, Found, Here, Target};
@@ -13,6 +15,9 @@ use crate::tree::{self, Tree, path};
 
 /// The option of `kustomize build` that lets a root load any file.
 pub(crate) const ANY_FILE: &str = "--load-restrictor=LoadRestrictionsNone";
+
+/// The field of an object of Flux that says variables and what they are.
+pub(super) const VARIABLES: &str = "postBuild.substitute";
 
 /// What an engine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub(crate) struct Generated {
     pub files: Vec<String>,
     /// The arguments of `kustomize build`.
     pub arguments: Vec<String>,
+    /// The variables that Flux fills in afterwards, as far as the object itself says what they are.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// Returns what an engine builds for a target; none where it does not build with kustomize.
@@ -44,6 +51,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
         is_changed: !is_root,
         files: Vec::new(),
         arguments: arguments(target),
+        variables: variables(&target.build),
         directory,
     };
     let mut kustomization = if is_root {
@@ -92,6 +100,12 @@ fn arguments(target: &Target) -> Vec<String> {
         arguments.push("--reorder=none".to_owned());
     }
     arguments
+}
+
+/// Returns the variables that the object of Flux says what they are; they come before those of `substituteFrom`.
+fn variables(build: &Build) -> BTreeMap<String, String> {
+    let all = build.overrides.get(VARIABLES).and_then(Value::as_object).into_iter().flatten();
+    all.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.replace('\n', "")))).collect()
 }
 
 /// Reads the first document, as kustomize does.

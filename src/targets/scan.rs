@@ -62,7 +62,7 @@ const KINDS: [(&str, &[KindFields]); 6] = [
 const GENERATOR: &str = "spec.sources spec.artifacts spec.pathPattern";
 
 /// The other fields of a `Kustomization` of Flux that are read: they say how it is built, and not what.
-pub(super) const OVERRIDES: [&str; 8] = [
+pub(super) const OVERRIDES: [&str; 9] = [
     "spec.buildMetadata",
     "spec.images",
     "spec.namePrefix",
@@ -70,6 +70,7 @@ pub(super) const OVERRIDES: [&str; 8] = [
     "spec.patches",
     "spec.patchesJson6902",
     "spec.patchesStrategicMerge",
+    "spec.postBuild.substitute",
     "spec.targetNamespace",
 ];
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::Value as Json;
 
 use super::field_specs::{self, KUSTOMIZATION, Read, Written};
+use super::generated::VARIABLES;
 use super::{Changer, Found, Here, Object, Place, Target, Targets, scan, unfilled};
 use crate::graph::{Edge, Graph, Root, RootId, Target as Leads};
 use crate::kustomization::{Accepts, Kind, read_object};
@@ -56,7 +57,11 @@ impl Targets {
 
     fn changer(&self, target: &Target, all: [&OfFiles<'_>; 2]) -> Option<Changer> {
         let writers = self.writers(target, all);
-        let moves = writers.iter().find(|((_, written), kind)| written.kinds.contains(kind.as_str()));
+        let is_open = target.said.contains("${");
+        let moves = |((_, written), kind): &&(&Change, String)| {
+            written.kinds.contains(kind.as_str()) || written.variables && is_open
+        };
+        let moves = writers.iter().find(moves);
         let (((name, _), _), moves) = match moves {
             Some(found) => (found, true),
             None => {
@@ -73,7 +78,7 @@ impl Targets {
         let below =
             writers.filter(|(_, kind)| kind == KUSTOMIZATION).filter_map(|((_, written), _)| written.below.as_ref());
         let kinds: BTreeSet<&str> = below.flatten().copied().collect();
-        (!kinds.is_empty()).then_some(Written { kinds, below: None })
+        (!kinds.is_empty()).then_some(Written { kinds, ..Written::default() })
     }
 
     /// Fills in the namespaces of objects that say none: the one that the targets which deploy them give, else the one of the
@@ -209,6 +214,7 @@ impl<'a> Changes<'a> {
             return Written::all();
         }
         let mut written = self.written_in(&Json::Object(target.build.overrides.clone()), &here.path);
+        written.variables = target.build.overrides.contains_key(VARIABLES);
         let roots = components.filter_map(|found| match found {
             Some(Found::Kustomization(root)) => self.known.get(root.as_str()).copied(),
             _ => None,

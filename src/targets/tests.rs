@@ -194,7 +194,7 @@ const ALL: &str = r#"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomiz
   spec: {path: ./a, sourceRef: {kind: GitRepository, name: fleet, namespace: x}, components: [../part], ignoreMissingComponents: true,
     targetNamespace: x, namePrefix: a-, nameSuffix: -a, patches: [{patch: x}], images: [{name: x}], buildMetadata: [x],
     patchesStrategicMerge: [{kind: X}], patchesJson6902: [{patch: []}],
-    interval: 1h, prune: true, suspend: true, postBuild: {substitute: {a: b}}, decryption: {provider: sops}, dependsOn: [{name: x}]}}
+    interval: 1h, prune: true, suspend: true, postBuild: {substitute: {a: b}, substituteFrom: [{kind: ConfigMap, name: settings}]}, decryption: {provider: sops}, dependsOn: [{name: x}]}}
 ---
 {apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: made, namespace: x},
   spec: {path: ./b, sourceRef: {kind: ExternalArtifact, name: made}}}

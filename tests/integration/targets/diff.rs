@@ -470,6 +470,34 @@ fn what_only_the_cluster_fills_in_is_not_known() {
 }
 
 #[test]
+fn variables_that_the_target_says_are_filled_in() {
+    let Some((_sandbox, work)) = overlays() else { return };
+    let variables = |more: &str| format!("  postBuild: {{substitute: {{APP: web, ENV: prod{more}}}}}\n");
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: '${APP}', namespace: x}\nspec: {resources: {requests: {storage: '${SIZE:=5Gi}'}}}\n";
+    let more = flux("more", "'./apps/${ENV}'", "");
+    work.commit_files(&[
+        ("clusters/apps.yaml", &flux("apps", "./volume", &variables(", SIZE: 5Gi"))),
+        ("volume/kustomization.yaml", "resources: [claim.yaml, more.yaml]\n"),
+        ("volume/claim.yaml", claim),
+        ("volume/more.yaml", &more),
+        ("apps/prod/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("apps/prod/map.yaml", &config_map("prod")),
+    ]);
+    work.run(&["check"]).success().stdout_has("deploys: Flux Kustomization apps (clusters/apps.yaml:1) may change it");
+    work.run(&["check", "--build"]).success().lacks("unknown").stdout_has("nothing found");
+    work.write("clusters/apps.yaml", flux("apps", "./volume", &variables(", SIZE: 1Gi")));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has("]: a PersistentVolumeClaim asks for less, which is refused (5Gi -> 1Gi)\n");
+    output.stdout_has("--- v1 PersistentVolumeClaim x/web\n");
+    // What a variable leads to is known once it is filled in.
+    work.commit("Smaller");
+    work.write("apps/prod/map.yaml", config_map("other"));
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    output.success().stdout_has("Flux Kustomization more (volume/more.yaml:1): apps/prod/map.yaml\n");
+    output.lacks("not known").stderr_has("2 objects (1 added, 1 removed) in 1 of 1 affected build since ");
+}
+
+#[test]
 fn an_update_sums_up_what_each_entry_brings_about() {
     let world = World::new();
     if world.sandbox.builds().is_none() {

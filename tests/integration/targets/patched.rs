@@ -93,7 +93,7 @@ fn writers(field: &str) -> Vec<[String; 2]> {
     all
 }
 
-/// Returns what each file deploys, whatever line of it says so.
+/// Returns what each file deploys, whatever line of it says so, and however it is built.
 fn deployed(repo: &Repo) -> BTreeMap<String, Vec<Value>> {
     let report: Value = serde_json::from_str(&repo.run(&["targets", "--format", "json"]).success().stdout).unwrap();
     let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -110,7 +110,7 @@ fn deployed(repo: &Repo) -> BTreeMap<String, Vec<Value>> {
 fn without_lines(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|key, _| !["line", "column", "reaches"].contains(&key.as_str()));
+            fields.retain(|key, _| !["line", "column", "reaches", "overrides"].contains(&key.as_str()));
             fields.values_mut().for_each(without_lines);
         }
         Value::Array(items) => items.iter_mut().for_each(without_lines),
