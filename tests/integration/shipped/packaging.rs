@@ -11,7 +11,7 @@ use crate::support::{Output, Running, Sandbox, program, skip, tool};
 
 /// Calls the script as a row of the table on its page does, with what the builder of packages sets.
 fn install(sandbox: &Sandbox, package: &str, variables: &[(&str, &str)]) -> Output {
-    let page = source("src/commands/generate.md");
+    let page = source(".github/CONTRIBUTING.md");
     let (_, call) = page.split_once(&format!("| {package} | `")).unwrap();
     let mut call = call.split_once('`').unwrap().0.to_owned();
     // The installation steps of rpm and Homebrew, before a shell sees the files.
