@@ -1,67 +1,206 @@
-//! Helm charts: pulled with helm, and kept as the archive that helm got.
+//! Helm charts: the archive that helm would get, and what is in it.
 //!
-//! kustomize runs `helm pull --untar` into the kustomization's own directory. Here helm only downloads, into a
-//! temporary directory and with homes of its own, as kustomize gives it homes of its own
-//! (`HelmChartInflationGenerator.go`); what the archive holds is decided by [`archive`], not by helm.
+//! kustomize runs `helm pull --untar` into the kustomization's own directory. Here an archive of a repository over http(s)
+//! is fetched as every other file, as its index may name any URL; helm says which version a range means. What lies in a
+//! registry is downloaded by helm. It gets homes of its own, as from kustomize (`HelmChartInflationGenerator.go`), and what
+//! the archive holds is decided by [`archive`].
 
 pub mod archive;
+mod index;
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::{Value, json};
+use url::Url;
+
+use self::index::Listed;
+use super::http::forget_userinfo;
 use super::{DEFAULT_TIMEOUT, Network};
 use crate::config::is_one_version;
 use crate::git;
 use crate::graph::{Archive, ChartRef};
 use crate::message::failure::{self, Failure, FailureKind, Result};
+use crate::message::redact;
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::process::{self, Output, Terminal};
 use crate::record::sha256_hex;
 
-/// Runs `helm pull` as kustomize does, except that nothing is unpacked. helm gets the user's logins only for a host that
-/// the user's files name.
+/// Returns the archive of a chart. helm and servers get the user's logins only for a host that the user's files name.
 pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
-    network.reach.refuse(chart.repo.exposed())?;
     // Arguments are seen by everybody on this machine.
     if chart.repo.has_secret() {
         return Err(Failure::new(format!(
             "{}: the URL holds a secret, which helm takes as an argument",
             chart.upstream()
         ))
-        .hint("take it out of the URL, and let helm know the login: `helm repo add`, `helm registry login`"));
+        .hint(
+            "take it out of the URL; store the login: `git credential approve`, for a registry `helm registry login`",
+        ));
     }
-    let no_room = |error: std::io::Error| unusable(&error);
-    let scratch = Scratch::new().map_err(no_room)?;
-    let directory = |name: &str| scratch.path().join(name);
-    for name in ["pulled", "config", "cache", "data"] {
-        std::fs::create_dir(directory(name)).map_err(no_room)?;
+    if chart.is_oci() {
+        return of_registry(network, chart);
     }
-    let mut command = Command::new("helm");
+    let odd = |error| Failure::new(format!("{}: `repo` is not a URL: {error}", chart.upstream()));
+    let repository = Url::parse(chart.repo.exposed()).map_err(odd)?;
+    let index = network.client.get(below(&repository, "index.yaml").map_err(odd)?.as_str())?;
+    let versions = index::versions(&index, &chart.name)
+        .map_err(|why| Failure::new(format!("the index of {} cannot be read: {why}", chart.repo.shown())))?;
+    let listed = choose(chart, versions)?;
+    let odd = |why: &str| {
+        Failure::new(format!(
+            "{}: the index names {} as its archive: {why}",
+            chart.upstream(),
+            redact::url(&listed.url)
+        ))
+        .hint("its repository is wrong about it: ask whoever runs it")
+        .because(FailureKind::Unusable)
+    };
+    let url = below(&repository, &listed.url).map_err(|error| odd(&error.to_string()))?;
+    match (repository.scheme(), url.scheme()) {
+        ("http", "http") | (_, "https") => {}
+        (_, "oci") => return of_registry(network, &artifact(&url, &listed).ok_or_else(|| odd("not an artifact"))?),
+        ("https", "http") => return Err(odd("https is never downgraded to http")),
+        _ => return Err(odd("not an http, https or oci URL")),
+    }
+    let bytes = network.client.get(url.as_str())?;
+    let (wanted, found) = (listed.digest.trim_start_matches("sha256:"), sha256_hex(&bytes));
+    if !wanted.is_empty() && !wanted.eq_ignore_ascii_case(&found) {
+        return Err(odd(&format!("its sha256 is {found}, and the index says {wanted}")));
+    }
+    Ok(bytes)
+}
+
+/// Returns what a reference in an index means, as helm reads it (`repo.ResolveReferenceURL`): a query of the repository
+/// counts for what is relative to it.
+fn below(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
+    let mut base = repository.clone();
+    base.set_path(&format!("{}/", repository.path().trim_end_matches('/')));
+    let mut url = base.join(reference)?;
+    if Url::parse(reference).is_ok() {
+        forget_userinfo(&mut url);
+    } else if url.origin() == repository.origin() {
+        url.set_query(repository.query());
+    }
+    Ok(url)
+}
+
+/// Returns the version that helm takes: the one that is asked for, or else the newest of a range.
+fn choose(chart: &ChartRef, versions: Vec<Listed>) -> Result<Listed> {
+    let is_listed = |version: &str| !version.is_empty() && versions.iter().any(|listed| listed.version == version);
+    let version = match &*chart.version {
+        version if is_listed(version) => version.to_owned(),
+        _ => newest(chart, &versions)?,
+    };
+    versions.into_iter().find(|listed| !listed.url.is_empty() && listed.version == version).ok_or_else(|| {
+        Failure::new(format!("{}: its repository has no such chart", chart.upstream()))
+            .hint(format!(
+                "to see what helm does: {}",
+                failure::command("helm show chart", words(chart, &chart.repo.shown()))
+            ))
+            .because(FailureKind::NotInRepository)
+    })
+}
+
+/// Returns the newest version that helm takes for the one that is written; empty if there is none. helm gets an index of
+/// our own, and asks nobody.
+fn newest(chart: &ChartRef, versions: &[Listed]) -> Result<String> {
+    let entries: Vec<Value> =
+        versions.iter().map(|listed| json!({"name": chart.name, "version": listed.version})).collect();
+    if entries.is_empty() {
+        return Ok(String::new());
+    }
+    let helm = Helm::new(chart)?;
+    let repositories = json!({"repositories": [{"name": "charts", "url": "https://charts.invalid"}]});
+    let index = json!({"apiVersion": "v1", "entries": {&*chart.name: entries}});
+    for (name, content) in [("config/repositories.yaml", repositories), ("cache/charts-index.yaml", index)] {
+        std::fs::write(helm.path(name), content.to_string()).map_err(|error| unusable(&error))?;
+    }
+    let range = match &*chart.version {
+        "" if chart.devel => ">0.0.0-0",
+        "" => "*",
+        version => version,
+    };
+    let mut command = helm.command();
     command
-        .current_dir(scratch.path())
-        .env("HELM_CONFIG_HOME", directory("config"))
-        .env("HELM_CACHE_HOME", directory("cache"))
-        .env("HELM_DATA_HOME", directory("data"));
+        .env("HELM_REPOSITORY_CONFIG", helm.path("config/repositories.yaml"))
+        .env("HELM_REPOSITORY_CACHE", helm.path("cache"))
+        .args(["search", "repo", "--output=json", &format!("--version={range}")]);
+    let output = helm.run(&mut command)?;
+    if !output.status.success() {
+        let said = git::said(&output);
+        return Err(Failure::new(format!("{}: helm could not choose a version: {said}", chart.upstream())));
+    }
+    let found: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
+        Failure::new(format!("{}: cannot read the output of helm search repo: {error}", chart.upstream()))
+    })?;
+    Ok(found[0]["version"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Returns the artifact of a registry that an index names for a version.
+fn artifact(url: &Url, listed: &Listed) -> Option<ChartRef> {
+    let (repo, name) = url.as_str().rsplit_once('/')?;
+    let (name, _tag) = name.split_once(':').unwrap_or((name, ""));
+    let artifact = ChartRef { repo: repo.into(), name: name.to_owned(), version: listed.version.clone(), devel: false };
+    let is_plain = !name.is_empty() && artifact.refuse_unsafe().is_ok() && !artifact.repo.has_secret();
+    is_plain.then_some(artifact)
+}
+
+/// helm, with homes of its own.
+struct Helm<'c> {
+    chart: &'c ChartRef,
+    scratch: Scratch,
+}
+
+impl<'c> Helm<'c> {
+    fn new(chart: &'c ChartRef) -> Result<Helm<'c>> {
+        let helm = Helm { chart, scratch: Scratch::new().map_err(|error| unusable(&error))? };
+        for name in ["pulled", "config", "cache", "data"] {
+            std::fs::create_dir(helm.path(name)).map_err(|error| unusable(&error))?;
+        }
+        Ok(helm)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("helm");
+        command.current_dir(self.scratch.path());
+        for name in ["config", "cache", "data"] {
+            command.env(format!("HELM_{}_HOME", name.to_uppercase()), self.path(name));
+        }
+        command
+    }
+
+    fn run(&self, command: &mut Command) -> Result<Output> {
+        let shown = self.chart.upstream();
+        process::run(command, None, Some(DEFAULT_TIMEOUT), Terminal::Detached).map_err(|error| match error {
+            process::Error::NotFound(_) => Failure::new(format!("{shown}: there is no helm on PATH to pull it"))
+                .hint("put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize"),
+            error @ process::Error::Deadline(..) => {
+                Failure::new(format!("{shown}: {error}")).because(FailureKind::NoAnswer)
+            }
+            error => Failure::new(format!("{shown}: {error}")),
+        })
+    }
+}
+
+/// Runs `helm pull` as kustomize does, except that nothing is unpacked.
+fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
+    network.reach.refuse(chart.repo.exposed())?;
+    let helm = Helm::new(chart)?;
+    let mut command = helm.command();
     if !network.reach.access(chart.repo.exposed()).named {
         // Where helm finds logins, in the environment or without it.
         command
-            .env("HELM_REGISTRY_CONFIG", directory("config").join("registry.json"))
-            .env("HELM_REPOSITORY_CONFIG", directory("config").join("repositories.yaml"))
-            .env("DOCKER_CONFIG", directory("config"));
+            .env("HELM_REGISTRY_CONFIG", helm.path("config/registry.json"))
+            .env("DOCKER_CONFIG", helm.path("config"));
     }
-    command.arg("pull").arg("--destination").arg(directory("pulled")).args(words(chart, chart.repo.exposed()));
-    let output =
-        process::run(&mut command, None, Some(DEFAULT_TIMEOUT), Terminal::Detached).map_err(|error| match error {
-            process::Error::NotFound(_) => {
-                Failure::new(format!("{}: there is no helm on PATH to pull it", chart.upstream()))
-                    .hint("put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize")
-            }
-            error @ process::Error::Deadline(..) => {
-                Failure::new(format!("{}: {error}", chart.upstream())).because(FailureKind::NoAnswer)
-            }
-            error => Failure::new(format!("{}: {error}", chart.upstream())),
-        })?;
+    command.arg("pull").arg("--destination").arg(helm.path("pulled")).args(words(chart, chart.repo.exposed()));
+    let output = helm.run(&mut command)?;
     if !output.status.success() {
         let said = git::said(&output);
         let trouble = if says_that_it_is_gone(&output) {
@@ -78,7 +217,7 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
             ))
             .because(trouble));
     }
-    the_archive(chart, &directory("pulled"), network.budget.largest())
+    the_archive(chart, &helm.path("pulled"), network.budget.largest())
 }
 
 /// Returns what helm is told to pull, with each value in one argument, so that none can be taken for another option.

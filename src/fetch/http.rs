@@ -167,7 +167,7 @@ fn refused(what: &str) -> Failure {
 }
 
 /// Removes userinfo and fragment.
-fn forget_userinfo(url: &mut Url) {
+pub(super) fn forget_userinfo(url: &mut Url) {
     // Fails only where there is no host, and so no userinfo.
     let _ = url.set_username("");
     let _ = url.set_password(None);

@@ -155,11 +155,7 @@ impl Network {
     }
 
     fn of_file(&self, url: &str) -> Result<Answer> {
-        let bytes = match self.client.get(url) {
-            Ok(bytes) => bytes,
-            Err(failure) if failure.kind == FailureKind::Unusable => return Ok(Answer::moved(None, failure.message)),
-            Err(failure) => return Err(failure),
-        };
+        let bytes = self.client.get(url)?;
         let why = match file_pin(url) {
             _ if kustomization::looks_like_html(&bytes) => "it is a web page, which may be a login".to_owned(),
             Some((Pin::Tag | Pin::Commit, version)) => {
@@ -230,6 +226,7 @@ fn refuse(source: &Upstream) -> Result<()> {
 fn failed(failure: Failure) -> Answer {
     match failure.kind {
         FailureKind::NotInRepository | FailureKind::NoRepository => Answer::gone(failure.message),
+        FailureKind::Unusable => Answer::moved(None, failure.message),
         _ => Answer::unreachable(failure),
     }
 }

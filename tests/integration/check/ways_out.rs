@@ -20,12 +20,14 @@ fn world() -> World {
     if let Some(kustomize) = Kustomize::find() {
         world.sandbox.offer("kustomize", kustomize.program());
     }
-    // The archive that `helm pull` leaves behind.
-    world.sandbox.script(
-        "helm",
-        "test \"$1 $2\" = 'pull --destination' || exit 64\n\
-         cd \"$3\" && mkdir nginx && printf 'name: nginx\\nversion: 1.2.3\\n' > nginx/Chart.yaml && echo 'a: b' > nginx/values.yaml && tar -czf nginx-1.2.3.tgz nginx && rm -r nginx",
-    );
+    // The archive that `helm pull` leaves behind, and that a repository serves.
+    let make = "mkdir nginx && printf 'name: nginx\\nversion: 1.2.3\\n' > nginx/Chart.yaml && echo 'a: b' > nginx/values.yaml && tar -czf nginx-1.2.3.tgz nginx && rm -r nginx";
+    world.sandbox.script("helm", &format!("test \"$1 $2\" = 'pull --destination' || exit 64\ncd \"$3\" && {make}"));
+    let made = world.sandbox.path("made");
+    fs::create_dir(&made).unwrap();
+    assert!(world.sandbox.command("sh", &made).args(["-c", make]).status().unwrap().success());
+    world.file("https://charts.example/nginx.tgz", fs::read(made.join("nginx-1.2.3.tgz")).unwrap());
+    world.file("https://charts.example/index.yaml", "entries: {nginx: [{version: 1.2.3, urls: [nginx.tgz]}]}\n");
     world.file("https://files.example.com/latest/app.yaml", deployment("app"));
     world
 }

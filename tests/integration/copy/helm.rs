@@ -1,10 +1,12 @@
 //! Helm charts, local and remote.
 //!
-//! There is no real helm where these tests run: a fake plays it, a shell script with the two calls that matter. `pull`
-//! copies the archive that a chart repository would send, and writes down its arguments and homes; `template` prints,
-//! for a chart directory and values, a ConfigMap that holds every byte that helm would have read. The kustomize is the
+//! There is no real helm where these tests run: a fake plays it, a shell script with the three calls that matter. `pull`
+//! copies the archive that a registry would send, and writes down its arguments and homes; `search repo` prints the newest
+//! version of an index, or the one that is asked for; `template` prints, for a chart directory and values, a ConfigMap that
+//! holds every byte that helm would have read. Repositories over https are served by a server. The kustomize is the
 //! real one, with `--enable-helm --helm-command FAKE`.
 
+mod index;
 mod left;
 mod local;
 mod mended;
@@ -15,13 +17,28 @@ mod upstream;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Kustomize, Output, Repo, Sandbox, tool};
+use git_kustomize_localize::seams::record::sha256_hex;
+use serde_json::json;
+
+use crate::support::{Kustomize, Output, Reply, Repo, Sandbox, Server, tool};
 
 /// A fake helm. Archives lie in `$CHARTS/{repository, with _ for what no file name has}/{name}-{version}.tgz`.
 const STAND_IN: &str = r##"
 log="$STAND_IN_HELM/log"
 command=$1; shift
+isolated() {
+  case $HELM_CONFIG_HOME$HELM_CACHE_HOME$HELM_DATA_HOME in *home*|"") echo "not isolated" >>"$log";; esac
+}
 case $command in
+search)
+  isolated
+  version=${3#--version=}
+  echo "search $version" >>"$log"
+  grep -q '"name":"charts"' "$HELM_REPOSITORY_CONFIG" || { echo "Error: no repositories configured" >&2; exit 1; }
+  case $version in *[!0-9.]*) version='[^"]*';; esac
+  found=$(grep -o "\"version\":\"$version\"" "$HELM_REPOSITORY_CACHE/charts-index.yaml" | sort -V | tail -n 1)
+  [ -z "$found" ] || found="{\"name\":\"charts/any\",$found}"
+  echo "[$found]";;
 version) echo "v3.99.0"; exit 0;;
 pull)
   destination=. repo= version= name= untar= untardir=
@@ -45,7 +62,7 @@ pull)
   oci://*) repo=${name%/*}; name=${name##*/};;
   esac
   echo "pull $repo $name $version" >>"$log"
-  case $HELM_CONFIG_HOME$HELM_CACHE_HOME$HELM_DATA_HOME in *home*|"") echo "not isolated" >>"$log";; esac
+  isolated
   touch "$HELM_CACHE_HOME/index" "$HELM_CONFIG_HOME/used" 2>/dev/null
   directory=$STAND_IN_HELM/$(printf %s "$repo" | tr -c 'a-zA-Z0-9.-' _)
   found=$directory/$name-$version.tgz
@@ -76,9 +93,10 @@ template)
 esac
 "##;
 
-/// A repository `work`, the stand-in, and a place for what it serves.
+/// A repository `work`, the stand-in and the server, and a place for what they serve.
 struct Stage {
     sandbox: Sandbox,
+    server: Server,
     work: Repo,
 }
 
@@ -88,8 +106,12 @@ impl Stage {
         fs::create_dir(sandbox.path("served")).unwrap();
         sandbox.set("STAND_IN_HELM", sandbox.path("served"));
         sandbox.script("helm", STAND_IN);
+        let server = Server::start();
+        sandbox.send_through(&server);
+        let served = sandbox.path("served").join(directory_of(REPO));
+        server.serve(&format!("{REPO}/"), move |path| answer(&served, path));
         let work = sandbox.repo("work");
-        Stage { sandbox, work }
+        Stage { sandbox, server, work }
     }
 
     /// Returns one that serves nginx 1.2.3, with a commit in which this is the kustomization of `app`.
@@ -157,9 +179,7 @@ impl Stage {
 
     /// Packs what lies in `made/NAME` as an archive.
     fn pack(&self, repo: &str, name: &str, version: &str) -> PathBuf {
-        let directory: String =
-            repo.chars().map(|c| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '_' }).collect();
-        let directory = self.sandbox.path("served").join(directory);
+        let directory = self.sandbox.path("served").join(directory_of(repo));
         fs::create_dir_all(&directory).unwrap();
         let archive = directory.join(format!("{name}-{version}.tgz"));
         let made = self.sandbox.path("made");
@@ -170,9 +190,15 @@ impl Stage {
     }
 
     /// The calls of the fake helm.
-    fn pulls(&self) -> Vec<String> {
+    fn calls(&self) -> Vec<String> {
         let log = fs::read_to_string(self.sandbox.path("served/log")).unwrap_or_default();
         log.lines().filter(|line| !line.starts_with("template")).map(str::to_owned).collect()
+    }
+
+    /// What was downloaded: archives of the server, and then what the fake helm pulled.
+    fn pulls(&self) -> Vec<String> {
+        let calls = self.calls().into_iter().filter(|line| !line.starts_with("search"));
+        self.server.log().into_iter().filter(|line| line.ends_with(".tgz")).chain(calls).collect()
     }
 
     /// Builds a directory with the real kustomize and the stand-in. `None` without a kustomize.
@@ -219,6 +245,28 @@ impl Stage {
     }
 }
 
+/// Returns the directory for what a repository serves.
+fn directory_of(repo: &str) -> String {
+    repo.chars().map(|c| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '_' }).collect()
+}
+
+/// Answers as a repository that has the archives of a directory.
+fn answer(served: &Path, path: &str) -> Reply {
+    if path != "index.yaml" {
+        return fs::read(served.join(path)).map_or_else(|_| Reply::status(404), Reply::ok);
+    }
+    let mut entries = serde_json::Map::new();
+    for entry in served.read_dir().into_iter().flatten() {
+        let file = entry.unwrap().path();
+        let url = file.file_name().unwrap().to_str().unwrap();
+        let (name, version) = url.strip_suffix(".tgz").unwrap().split_once('-').unwrap();
+        let digest = sha256_hex(&fs::read(&file).unwrap());
+        let versions = entries.entry(name).or_insert_with(|| json!([])).as_array_mut().unwrap();
+        versions.push(json!({"name": name, "version": version, "urls": [url], "digest": digest}));
+    }
+    Reply::ok(json!({"apiVersion": "v1", "entries": entries}).to_string())
+}
+
 /// Writes the files of a chart.
 fn write_chart(directory: &Path, name: &str, version: &str) {
     let write = |path: &str, text: &str| {
@@ -240,6 +288,7 @@ fn read(path: &Path) -> String {
 }
 
 const REPO: &str = "https://charts.example/stable";
+const REGISTRY: &str = "oci://registry.example/charts";
 const LABEL: &str = "https://charts.example/stable#nginx@1.2.3";
 const BASE: &str = "https://example.com/acme/base.git?ref=v1";
 const CHART: &str =

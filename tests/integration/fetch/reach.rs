@@ -211,18 +211,21 @@ exit 1"#;
 
 #[test]
 fn charts_of_an_upstream_lead_to_public_addresses() {
+    let world = World::new(|_| Vec::new());
+    let port = port(&world.server);
+    let here =
+        ["http://127.0.0.1", "https://localhost", "http://2130706433"].map(|host| format!("{host}:{port}/charts"));
     let inside = [
-        "http://127.0.0.1:8080/charts",
-        "https://localhost/charts",
+        &*here[0],
+        &*here[1],
         "oci://localhost/charts",
         "oci://[::1]:5000/charts",
         "oci://10.1.2.3/charts",
-        "http://2130706433/charts",
+        &*here[2],
         "https://169.254.169.254/charts",
     ];
     let public = ["https://charts.example.com/stable", "oci://registry.example.com/charts"];
     let all = [&inside[..], &public].concat();
-    let world = World::new(|_| Vec::new());
     let (sandbox, work) = (&world.sandbox, &world.work);
     let log = sandbox.path("helm.log");
     sandbox.script("helm", HELM);
@@ -230,11 +233,16 @@ fn charts_of_an_upstream_lead_to_public_addresses() {
     let logins = sandbox.path("home").display().to_string();
     sandbox.set("HELM_REGISTRY_CONFIG", sandbox.path("home/logins"));
     sandbox.set("DOCKER_CONFIG", sandbox.path("home/docker"));
+    sandbox.script("git-credential-any", "test \"$1\" = get && printf 'username=u\\npassword=p\\n'");
+    sandbox.configure("credential.helper", "any");
+    for prefix in ["/charts/", "https://169.254.169.254/", "https://charts.example.com/"] {
+        world.server.require_password(prefix, "u", "p");
+    }
     let base = Repo::new(sandbox, sandbox.path("srv/acme/base"));
     let mut theirs = String::from("resources:\n");
     let mut ours = String::from("helmCharts:\n");
     for (number, repo) in all.iter().enumerate() {
-        let chart = format!("- {{name: web{number}, repo: '{repo}', version: 1.2.3}}\n");
+        let chart = format!("- {{name: web{number}, repo: '{repo}/{number}', version: 1.2.3}}\n");
         let root = format!("helmCharts:\n{chart}");
         base.write(&format!("c{number}/kustomization.yaml"), root);
         theirs += &format!("- https://git.example.com/acme/base/c{number}?ref=v1\n");
@@ -242,26 +250,32 @@ fn charts_of_an_upstream_lead_to_public_addresses() {
     }
     base.commit("charts");
     base.git(&["tag", "--force", "v1"]);
-    // Returns which repositories are refused, and which helm was asked for, with logins or without.
+    // Returns which repositories are refused, and which of them were asked, with logins or without.
     let run = |text: &str| {
         super::using(sandbox, text);
         fs::write(&log, "").unwrap();
+        world.server.forget();
         let args = ["app", "--no-verify"];
         let output = work.run_unchanged(&args);
         output.fails(2);
         let asked = fs::read_to_string(&log).unwrap();
-        let asks = |line: &str, repo: &str| line.contains(&format!("{repo} ")) || line.contains(&format!("{repo}/"));
+        let requests = world.server.requests();
         let asked_for = |with: bool| -> Vec<&str> {
-            let lines = || asked.lines().filter(|line| line.contains(&logins) == with);
-            let found = all.iter().filter(|repo| lines().any(|line| asks(line, repo)));
-            found.copied().collect()
+            let is_asked = |&(number, repo): &(usize, &&str)| {
+                let mut of_helm = asked.lines().filter(|line| line.contains(&format!("{repo}/{number}/")));
+                let mut of_server = requests.iter().filter(|it| it.url().ends_with(&format!("/{number}/index.yaml")));
+                // The first request carries no login.
+                of_helm.any(|line| line.contains(&logins) == with)
+                    || of_server.next_back().is_some_and(|last| last.header("authorization").is_some() == with)
+            };
+            all.iter().enumerate().filter(is_asked).map(|(_, repo)| *repo).collect()
         };
-        let refuses = |repo: &&&str| {
-            let said =
-                |failure: &str| failure.contains(**repo) && failure.contains("only an upstream or a redirect names it");
+        let is_refused = |&(number, _): &(usize, &&str)| {
+            let path = format!("/charts/{number}");
+            let said = |it: &str| it.contains(&path) && it.contains("only an upstream or a redirect names it");
             output.stderr.split("error: ").any(said)
         };
-        let refused: Vec<&str> = all.iter().filter(refuses).copied().collect();
+        let refused: Vec<&str> = all.iter().enumerate().filter(is_refused).map(|(_, repo)| *repo).collect();
         (refused, asked_for(false), asked_for(true))
     };
     work.write(".kustomize-localize", "helm: true\n");

@@ -75,10 +75,10 @@ fn a_chart_that_is_not_listed_is_not_pulled() {
     world.sandbox.script("helm", "[ \"$1\" != pull ] || { echo pulled >&2; exit 1; }; echo v3.14.0");
     world.commit(&[(
         "app/kustomization.yaml",
-        "helmCharts: [{name: web, repo: 'https://charts.example/stable', version: 1.2.3}]\n",
+        "helmCharts: [{name: web, repo: 'oci://charts.example/stable', version: 1.2.3}]\n",
     )]);
     work.decide("helm: true\nsources: [{url: github.com}]\n");
-    let said = "https://charts.example/stable#web@1.2.3` is not in `sources`";
+    let said = "oci://charts.example/stable#web@1.2.3` is not in `sources`";
     work.run(&["lock"]).fails(1).stderr_has(said).lacks("pulled");
     work.run_unchanged(&["check"]).fails(1).stdout_has("error[unlisted-source]: ");
     work.decide("helm: true\nsources: [{url: charts.example}]\n");

@@ -32,6 +32,7 @@ struct Shared {
     authority: &'static Authority,
     routes: Mutex<Vec<Route>>,
     mounts: Mutex<Vec<Mount>>,
+    sites: Mutex<Vec<Site>>,
     limited: Mutex<Option<Limited>>,
     passwords: Mutex<Vec<Password>>,
     /// The only login that is not refused.
@@ -47,6 +48,9 @@ struct Route {
     /// The last one is given again and again.
     replies: Vec<Reply>,
 }
+
+/// A prefix, and what answers below it.
+type Site = (String, Box<dyn Fn(&str) -> Reply + Send>);
 
 struct Mount {
     prefix: String,
@@ -87,6 +91,7 @@ impl Server {
             authority: Authority::shared(),
             routes: Mutex::default(),
             mounts: Mutex::default(),
+            sites: Mutex::default(),
             limited: Mutex::default(),
             passwords: Mutex::default(),
             login: Mutex::default(),
@@ -163,6 +168,11 @@ impl Server {
     pub(crate) fn serve_git(&self, prefix: &str, directory: &Path) {
         assert!(prefix.ends_with('/'), "{prefix:?} does not end with a slash");
         self.shared.mounts.lock().unwrap().push(Mount { prefix: prefix.to_owned(), directory: directory.to_owned() });
+    }
+
+    /// Answers URLs that begin with `prefix` as `reply` does for the rest of them, except where there is a route.
+    pub(crate) fn serve(&self, prefix: &str, reply: impl Fn(&str) -> Reply + Send + 'static) {
+        self.shared.sites.lock().unwrap().push((prefix.to_owned(), Box::new(reply)));
     }
 
     /// Asks for this user and password (Basic) wherever the URL starts with `prefix`.
@@ -284,6 +294,11 @@ impl Shared {
         if let Some(route) = self.routes.lock().unwrap().iter_mut().find(|route| route.url == url) {
             return if route.replies.len() > 1 { route.replies.remove(0) } else { route.replies[0].clone() };
         }
+        let sites = self.sites.lock().unwrap();
+        if let Some((rest, reply)) = sites.iter().find_map(|(prefix, reply)| Some((url.strip_prefix(prefix)?, reply))) {
+            return reply(rest);
+        }
+        drop(sites);
         let repository = self.mounts.lock().unwrap().iter().find_map(|mount| {
             let path = url.split('?').next()?.strip_prefix(&mount.prefix)?;
             git::is_request(path).then(|| (mount.directory.clone(), path.to_owned()))

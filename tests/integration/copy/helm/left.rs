@@ -1,6 +1,6 @@
 //! What stays remote, also inside what was brought in: recorded, reported by `check` and `verify`, or accepted.
 
-use super::{BASE, CHART, LABEL, Stage};
+use super::{BASE, CHART, LABEL, REGISTRY, REPO, Stage};
 
 const LEAVE_CHART: &str = "- {chart: 'https://charts.example/stable#nginx@1.2.3', reason: our mirror holds it}";
 const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
@@ -233,7 +233,8 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
 /// What may be there again tomorrow is no reason for an exception.
 #[test]
 fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
-    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]).with_helm();
+    let chart = CHART.replace(REPO, REGISTRY);
+    let stage = Stage::of_upstream(&[("kustomization.yaml", &chart)]).with_helm();
     for (said, is_offered) in [
         ("chart \"nginx\" version \"1.2.3\" not found", true),
         ("dial tcp: lookup charts.example: no such host", false),
@@ -242,7 +243,7 @@ fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
         let script = format!("[ $1 = version ] || {{ echo 'Error: {said}' >&2; exit 1; }}");
         stage.sandbox.script("helm", &script);
         let output = stage.work.run(&["lock"]);
-        let offer = "- {chart: 'https://charts.example/stable#nginx@";
+        let offer = "- {chart: 'oci://registry.example/charts#nginx@";
         let offered = output.fails(1).stderr.contains(offer);
         assert_eq!(offered, is_offered, "{output:?}");
     }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::super::Refused;
-use super::{CHART, LABEL, REPO, Stage, read, write_chart};
+use super::{CHART, LABEL, REGISTRY, REPO, Stage, read, write_chart};
 
 const ARGS: [&str; 4] = ["--no-commit", "--no-verify", "app", "../copy"];
 
@@ -34,14 +34,15 @@ fn without_helm_a_chart_is_left_remote_and_reported() {
 
 #[test]
 fn helm_that_is_asked_for_must_be_there() {
-    let stage = Stage::of(CHART).with_helm();
+    let range = CHART.replace("1.2.3", "^1.2.3");
+    let stage = Stage::of(&range).with_helm();
     let work = &stage.work;
     work.run(&["lock"]).success();
     let locked = stage.lock();
     work.remove("kustomize-localize.lock");
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     stage.without_helm();
-    let missing = "#nginx@1.2.3: there is no helm on PATH to pull it\n";
+    let missing = "#nginx@^1.2.3: there is no helm on PATH to pull it\n";
     work.run(&["lock"]).fails(1).stderr_has(missing).stderr_has("without `helm: true`");
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
     assert!(!work.path().join("kustomize-localize.lock").exists());
@@ -54,8 +55,12 @@ fn helm_that_is_asked_for_must_be_there() {
     // It can be turned off again, and then the charts are remote again.
     work.write("kustomize-localize.lock", &locked);
     work.decide("helm: false\n");
-    work.run(&["lock"]).success().stdout_has("  dropped https://charts.example/stable#nginx@1.2.3 ");
+    work.run(&["lock"]).success().stdout_has("  dropped https://charts.example/stable#nginx@^1.2.3 ");
     work.run(&["lock"]).success().stdout_has("nothing to do");
+    // An exact version takes no helm.
+    work.write("app/kustomization.yaml", CHART);
+    work.decide("helm: true\n");
+    work.run(&["lock"]).success().stdout_has(&format!("  added {LABEL} "));
 }
 
 #[test]
@@ -85,13 +90,13 @@ fn texts_like_helm_options_never_reach_helm() {
 
 #[test]
 fn a_failing_helm_is_reported_with_its_output() {
-    let stage = Stage::of(&chart("https://charts.example/stable", "absent", "1.2.3")).with_helm();
+    let stage = Stage::of(&chart(REGISTRY, "absent", "1.2.3")).with_helm();
     let work = &stage.work;
     let output = work.run(&ARGS);
     output
         .fails(2)
-        .stderr_has("error: app/kustomization.yaml:3:9: helmCharts[0]: https://charts.example/stable#absent@1.2.3: helm could not pull it: chart \"absent\" version \"1.2.3\" not found in https://charts.example/stable repository")
-        .stderr_has("hint: to see what helm does: helm pull --version=1.2.3 --repo=https://charts.example/stable -- absent");
+        .stderr_has("error: app/kustomization.yaml:3:9: helmCharts[0]: oci://registry.example/charts#absent@1.2.3: helm could not pull it: chart \"absent\" version \"1.2.3\" not found in oci://registry.example/charts repository")
+        .stderr_has("hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/absent");
     assert!(!stage.sandbox.path("copy").exists());
     assert_eq!(stage.sandbox.leftovers(), [""; 0]);
 }

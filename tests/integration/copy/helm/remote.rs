@@ -26,8 +26,8 @@ fn a_remote_chart_is_pulled_once_and_put_where_kustomize_looks() {
         );
     }
     // Once for us, in homes of its own, and once for kustomize.
-    assert_eq!(stage.pulls()[..1], ["pull https://charts.example/stable nginx 1.2.3"]);
-    assert!(!stage.pulls().contains(&"not isolated".to_owned()));
+    assert_eq!(stage.pulls()[..1], ["GET https://charts.example/stable/nginx-1.2.3.tgz"]);
+    assert!(!stage.calls().contains(&"not isolated".to_owned()));
     let lock = read(&copy.join("kustomize-localize.lock"));
     for part in [
         "\nremotes:\n",
@@ -186,7 +186,7 @@ fn a_chart_of_a_remote_root_comes_with_it() {
 fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
     let stage = Stage::of("").with_helm();
     let work = &stage.work;
-    stage.sandbox.script("helm", &format!("[ \"$1\" != pull ] || echo \"$*\" >>\"$STAND_IN_HELM/args\"\n{STAND_IN}"));
+    stage.sandbox.script("helm", &format!("[ \"$1\" = version ] || echo \"$*\" >>\"$STAND_IN_HELM/args\"\n{STAND_IN}"));
     let write = |value: &str| {
         let chart = format!("{{name: nginx, repo: '{REPO}', devel: {value}}}");
         work.write("app/kustomization.yaml", format!("helmCharts: [{chart}]\n"));
@@ -199,8 +199,9 @@ fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
         write(value);
         let _ = fs::remove_file(work.path().join("kustomize-localize.lock"));
         work.run(&["lock"]).success();
-        let pulled = read(&log);
-        assert_eq!(pulled.contains("--devel"), is_devel, "{value}: {pulled}");
+        let searched = read(&log);
+        let range = if is_devel { "--version=>0.0.0-0" } else { "--version=*" };
+        assert_eq!(searched, format!("search repo --output=json {range}\n"), "{value}");
         // As the real one does.
         fs::remove_file(&log).unwrap();
         let app = work.path().join("app");

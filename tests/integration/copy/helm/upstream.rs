@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{REPO, Stage};
-use crate::support::{Output, Repo};
+use super::{REGISTRY, REPO, Stage};
+use crate::support::{Output, Reply, Repo};
 
 /// A repository whose lock holds a chart for each of these versions, none for an empty one.
-fn locked(versions: &[&str]) -> Stage {
+fn locked(repo: &str, versions: &[&str]) -> Stage {
     let stage = Stage::new().with_helm();
     let work = &stage.work;
     for (index, version) in versions.iter().enumerate() {
@@ -18,10 +18,10 @@ fn locked(versions: &[&str]) -> Stage {
         };
         work.write(
             &format!("app{index}/kustomization.yaml"),
-            format!("helmCharts:\n- name: nginx\n  repo: {REPO}\n{version}"),
+            format!("helmCharts:\n- name: nginx\n  repo: {repo}\n{version}"),
         );
     }
-    stage.serve(REPO, "nginx", "1.2.3");
+    stage.serve(repo, "nginx", "1.2.3");
     work.run(&["lock"]).success();
     work.commit("locked");
     stage
@@ -39,7 +39,7 @@ fn remove(stage: &Stage, version: &str) {
 
 #[test]
 fn every_chart_gets_its_verdict() {
-    let stage = locked(&["1.2.3", "^1.2", ""]);
+    let stage = locked(REPO, &["1.2.3", "^1.2", ""]);
     let work = &stage.work;
     let before = stage.pulls().len();
     ask(work)
@@ -57,9 +57,8 @@ fn every_chart_gets_its_verdict() {
         .stdout_has(&format!(": updated: {REPO}#nginx was "))
         .stdout_has(&format!(": updated: {REPO}#nginx@^1.2 was "))
         .stdout_has(": it is version 1.10.0 now, was 1.2.3\n")
-        // The stand-in gives whatever it has.
-        .stdout_has(": https://charts.example/stable#nginx@1.2.3 is an archive of the version `1.10.0`\n")
-        .stdout_has("upstream of 3 remotes: 2 updated, 1 moved\n");
+        .stdout_has(": https://charts.example/stable#nginx@1.2.3: its repository has no such chart\n")
+        .stdout_has("upstream of 3 remotes: 2 updated, 1 gone\n");
     // An older one is not.
     remove(&stage, "1.10.0");
     stage.serve(REPO, "nginx", "1.2.2");
@@ -81,7 +80,7 @@ fn every_chart_gets_its_verdict() {
     ask(work)
         .fails(1)
         .stdout_has(&format!(": gone: {REPO}#nginx@1.2.3 was "))
-        .stdout_has("helm could not pull it: chart \"nginx\" version \"1.2.3\" not found")
+        .stdout_has("its repository has no such chart")
         .stdout_has("upstream of 3 remotes: 3 gone\n");
     let json = work.run(&["verify", "--upstream", "--format", "json"]).fails(1).stdout.clone();
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -92,13 +91,13 @@ fn every_chart_gets_its_verdict() {
 }
 
 #[test]
-fn a_repository_that_cannot_be_asked_is_unreachable() {
-    let stage = locked(&["1.2.3"]);
+fn a_registry_that_cannot_be_asked_is_unreachable() {
+    let stage = locked(REGISTRY, &["1.2.3"]);
     let work = &stage.work;
     for said in [
-        "Error: looks like \"https://charts.example/stable\" is not a valid chart repository or cannot be reached: Get \"https://charts.example/stable/index.yaml\": dial tcp: lookup charts.example: no such host",
-        "Error: failed to fetch https://charts.example/stable/index.yaml : 500 Internal Server Error",
-        "Error: failed to fetch https://charts.example/stable/index.yaml : 401 Unauthorized",
+        "Error: looks like \"oci://registry.example/charts\" is not a valid chart repository or cannot be reached: Get \"oci://registry.example/charts/index.yaml\": dial tcp: lookup charts.example: no such host",
+        "Error: failed to fetch oci://registry.example/charts/index.yaml : 500 Internal Server Error",
+        "Error: failed to fetch oci://registry.example/charts/index.yaml : 401 Unauthorized",
     ] {
         stage.sandbox.script("helm", &format!("echo '{said}' >&2; exit 1"));
         ask(work)
@@ -106,12 +105,12 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
             .stdout_has(": unreachable: ")
             .stdout_has("upstream of 1 remote: 1 unreachable\n")
             .stderr_has(
-                "hint: to see what helm does: helm pull --version=1.2.3 --repo=https://charts.example/stable -- nginx",
+                "hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/nginx",
             );
     }
     for said in [
-        "Error: failed to fetch https://charts.example/stable/index.yaml : 404 Not Found",
-        "Error: failed to fetch https://charts.example/stable/index.yaml : 410 Gone",
+        "Error: failed to fetch oci://registry.example/charts/index.yaml : 404 Not Found",
+        "Error: failed to fetch oci://registry.example/charts/index.yaml : 410 Gone",
         "Error: chart \"nginx\" matching 1.2.3 not found in stable index. (try \"helm repo update\"): no chart version found for nginx-1.2.3",
     ] {
         stage.sandbox.script("helm", &format!("echo '{said}' >&2; exit 1"));
@@ -119,4 +118,17 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
     }
     stage.without_helm();
     ask(work).fails(2).stdout_has(": there is no helm on PATH to pull it\n").stderr_has("hint: put helm on PATH");
+}
+
+#[test]
+fn a_repository_that_cannot_be_asked_is_unreachable() {
+    let stage = locked(REPO, &["1.2.3"]);
+    let index = format!("{REPO}/index.yaml");
+    for (code, verdict, status) in
+        [(503, "unreachable", 2), (401, "unreachable", 2), (404, "gone", 1), (410, "gone", 1)]
+    {
+        stage.server.route(&index, Reply::status(code));
+        let output = ask(&stage.work);
+        output.fails(status).stdout_has(&format!(": {verdict}: ")).stdout_has(&format!("cannot fetch {index}: "));
+    }
 }

@@ -1,0 +1,128 @@
+//! What the index of a repository says of one chart. It may have tens of megabytes: it is read event by event, and nothing
+//! else of it is kept.
+
+use granit_parser::{Event, Parser, ScalarStyle};
+
+/// A version of a chart.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Listed {
+    pub version: String,
+    /// The first one, which is the one that helm takes; may be relative.
+    pub url: String,
+    /// The SHA-256 of the archive; may be empty.
+    pub digest: String,
+}
+
+/// A collection that is not complete.
+enum Open {
+    List,
+    /// A mapping whose next key comes.
+    Key,
+    /// A mapping with the key whose value comes.
+    Value(String),
+}
+
+/// Returns the versions that an index lists.
+pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Listed>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
+    let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<Listed>::new(), false);
+    for event in Parser::new_from_str(text) {
+        let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+        has_entries |= matches!(&*open, [Open::Value(key)] if key == "entries");
+        let of_chart = match &*open {
+            [Open::Value(key), Open::Value(name), Open::List, rest @ ..] if key == "entries" && name == chart => rest,
+            _ => &[Open::Key],
+        };
+        match event {
+            Event::DocumentEnd => break,
+            Event::MappingStart(_, 0, _) => {
+                if of_chart.is_empty() {
+                    listed.push(Listed::default());
+                }
+                open.push(Open::Key);
+            }
+            Event::SequenceStart(_, 0, _) => open.push(Open::List),
+            Event::MappingEnd | Event::SequenceEnd => {
+                open.pop();
+                complete(&mut open, "");
+            }
+            Event::Scalar(word, style, 0, _) => {
+                let word = if style == ScalarStyle::Plain && matches!(&*word, "~" | "null") { "" } else { &word };
+                if let Some(last) = listed.last_mut() {
+                    match of_chart {
+                        [Open::Value(key)] if key == "version" => word.clone_into(&mut last.version),
+                        [Open::Value(key)] if key == "digest" => word.clone_into(&mut last.digest),
+                        [Open::Value(key), Open::List] if key == "urls" && last.url.is_empty() => {
+                            word.clone_into(&mut last.url);
+                        }
+                        _ => {}
+                    }
+                }
+                complete(&mut open, word);
+            }
+            // It would be one more thing to bound.
+            Event::MappingStart(..) | Event::SequenceStart(..) | Event::Scalar(..) | Event::Alias(_) => {
+                return Err("it has anchors".to_owned());
+            }
+            _ => {}
+        }
+    }
+    if has_entries { Ok(listed) } else { Err("it has no `entries`".to_owned()) }
+}
+
+/// Notes that a value is complete, or a key: then that is `word`.
+fn complete(open: &mut [Open], word: &str) {
+    if let Some(last @ (Open::Key | Open::Value(_))) = open.last_mut() {
+        *last = if matches!(last, Open::Key) { Open::Value(word.to_owned()) } else { Open::Key };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Listed>, String> {
+        versions(text.as_bytes(), "web")
+    }
+
+    #[test]
+    fn the_versions_of_one_chart_are_read() {
+        let listed = |version: &str, url: &str, digest: &str| Listed {
+            version: version.to_owned(),
+            url: url.to_owned(),
+            digest: digest.to_owned(),
+        };
+        let text = "apiVersion: v1\nentries:\n  other:\n  - version: 9.0.0\n    urls: [o.tgz]\n  web:\n  - annotations:\n      version: 7.0.0\n      urls: [a.tgz]\n    dependencies:\n    - {name: web, version: 8.0.0, digest: d}\n    digest: abc\n    name: web\n    urls:\n    - web-1.10.0.tgz\n    - https://mirror.example/web.tgz\n    version: 1.10.0\n  - {version: \"1.0\", urls: [], digest: null}\n  - {urls: ['~']}\n  webs:\n  - version: 6.0.0\nweb:\n- version: 5.0.0\n";
+        let expected = [listed("1.10.0", "web-1.10.0.tgz", "abc"), listed("1.0", "", ""), listed("", "~", "")];
+        assert_eq!(read(text).unwrap(), expected);
+        let json = r#"{"entries": {"web": [{"version": "1.0.0", "urls": ["a", "b"]}], "x": []}}"#;
+        assert_eq!(read(json).unwrap(), [listed("1.0.0", "a", "")]);
+        // Only the first document counts.
+        assert_eq!(read("entries: {}\n---\nentries: {web: [{version: 1.0.0}]}\n").unwrap(), []);
+        assert_eq!(
+            read("? {a: b}\n: c\n? [entries]\n: {}\nentries: {[web]: [{version: 1.0.0}], web: x}\n").unwrap(),
+            []
+        );
+    }
+
+    #[test]
+    fn what_is_no_index_is_refused() {
+        let bomb: String = (1..40).map(|n| format!("b{n}: &a{n} [*a{0}, *a{0}]\n", n - 1)).collect();
+        for (text, why) in [
+            ("<!doctype html>\n<p>Log in\n", "it has no `entries`"),
+            ("", "it has no `entries`"),
+            ("- entries: {}\n", "it has no `entries`"),
+            ("entries: {web: [{version: 1.0.0, urls: [", "line "),
+            (&format!("entries:\na: &a0 [x, x]\n{bomb}"), "it has anchors"),
+            ("entries: {web: &web [{version: 1.0.0}]}\n", "it has anchors"),
+            ("entries: *web\n", "line 1: "),
+            (&format!("entries: {}", "[".repeat(1 << 20)), "line 1: recursion limit exceeded"),
+            (&format!("entries: {}x", "- ".repeat(1 << 20)), "line 1: "),
+            (&format!("entries:\n {}x", "- ".repeat(1 << 20)), "line 2: recursion limit exceeded"),
+        ] {
+            let said = read(text).unwrap_err();
+            assert!(said.starts_with(why), "{why}: {said}");
+        }
+        assert_eq!(versions(b"entries: {}\n\xff", "web").unwrap_err(), "it is not UTF-8");
+    }
+}

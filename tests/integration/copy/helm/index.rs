@@ -1,0 +1,205 @@
+//! What the index of a repository names, and where that may lead.
+
+use std::fs;
+
+use git_kustomize_localize::seams::record::sha256_hex;
+use serde_json::{Value, json};
+
+use super::{CHART, LABEL, REPO, Stage};
+use crate::support::{Output, Reply};
+
+/// Has the index name this as the archive of nginx 1.2.3, with this digest.
+fn list(stage: &Stage, url: &str, digest: &str) {
+    let entry = json!({"name": "nginx", "version": "1.2.3", "urls": [url], "digest": digest});
+    index(stage, &json!({"apiVersion": "v1", "entries": {"nginx": [entry]}}));
+}
+
+fn index(stage: &Stage, index: &Value) {
+    stage.server.route(&format!("{REPO}/index.yaml"), Reply::ok(index.to_string()));
+}
+
+/// Returns the archive that is served.
+fn archive(stage: &Stage) -> Vec<u8> {
+    fs::read(stage.sandbox.path("served/https___charts.example_stable/nginx-1.2.3.tgz")).unwrap()
+}
+
+/// Locks anew.
+fn lock(stage: &Stage) -> Output {
+    let _ = fs::remove_file(stage.work.path().join("kustomize-localize.lock"));
+    stage.server.forget();
+    stage.work.run(&["lock"])
+}
+
+#[test]
+fn an_archive_may_lie_anywhere_that_is_public() {
+    let stage = Stage::of(CHART).with_helm();
+    let digest = sha256_hex(&archive(&stage));
+    for (url, asked) in [
+        ("nginx.tgz", "https://charts.example/stable/nginx.tgz"),
+        ("./a/../charts/nginx.tgz", "https://charts.example/stable/charts/nginx.tgz"),
+        ("../nginx.tgz", "https://charts.example/nginx.tgz"),
+        ("/nginx.tgz?a=b", "https://charts.example/nginx.tgz"),
+        ("//1.1.1.1/nginx.tgz", "https://1.1.1.1/nginx.tgz"),
+        ("https://1.1.1.1/nginx.tgz?a=b", "https://1.1.1.1/nginx.tgz?a=b"),
+        ("https://me:s3cr3t@1.1.1.1/nginx.tgz", "https://1.1.1.1/nginx.tgz"),
+    ] {
+        for digest in ["", &digest, &digest.to_uppercase(), &format!("sha256:{digest}")] {
+            list(&stage, url, digest);
+            stage.server.route(asked, Reply::ok(archive(&stage)));
+            lock(&stage).success().stdout_has(&format!("  added {LABEL} "));
+            let requests = stage.server.requests();
+            assert!(requests.iter().all(|request| request.header("authorization").is_none()));
+            let index = format!("GET {REPO}/index.yaml");
+            assert_eq!(stage.server.log(), [index, format!("GET {asked}")], "{url}");
+        }
+    }
+    assert_eq!(stage.calls(), [""; 0], "an exact version takes no helm");
+}
+
+#[test]
+fn an_index_leads_nowhere_else() {
+    let stage = Stage::of(CHART).with_helm();
+    let inside = stage.server.url();
+    let private = "only an upstream or a redirect names it, and ";
+    for (url, why) in [
+        (&*format!("{}nginx.tgz", inside.replace("http:", "https:")), private),
+        ("https://localhost/nginx.tgz", private),
+        ("https://169.254.169.254/nginx.tgz", private),
+        ("https://10.0.0.1/nginx.tgz", private),
+        ("//10.0.0.1/nginx.tgz", private),
+        ("oci://10.0.0.1/charts/nginx:1.2.3", private),
+        (&format!("{inside}nginx.tgz"), "https is never downgraded to http"),
+        ("http://1.1.1.1/nginx.tgz", "https is never downgraded to http"),
+        ("file:///etc/passwd", "not an http, https or oci URL"),
+        ("ext::sh -c id", "not an http, https or oci URL"),
+        ("oci://registry.example/charts/..", "not an artifact"),
+        ("oci://registry.example/charts/--help", "not an artifact"),
+        ("oci://me:s3cr3t@registry.example/charts/:1", "not an artifact"),
+        ("https://[", "invalid"),
+        ("", "its repository has no such chart"),
+    ] {
+        list(&stage, url, "");
+        lock(&stage).fails(1).stderr_has(why).lacks("s3cr3t");
+        assert_eq!(stage.server.log(), [format!("GET {REPO}/index.yaml")], "{url}");
+    }
+    assert_eq!(stage.calls(), [""; 0]);
+    // A redirect is judged as every other one.
+    for from in ["index.yaml", "nginx.tgz"] {
+        list(&stage, "nginx.tgz", "");
+        let from = format!("{REPO}/{from}");
+        for (to, why) in [
+            ("https://169.254.169.254/x", private),
+            (&*inside.replace("http:", "https:"), private),
+            (&inside, "from https to http"),
+            ("file:///etc/passwd", "to something other than http or https"),
+        ] {
+            stage.server.route(&from, Reply::redirect(to));
+            lock(&stage).fails(1).stderr_has(why);
+            assert!(!stage.server.log().iter().any(|line| !line.contains(REPO)), "{:?}", stage.server.log());
+        }
+    }
+}
+
+#[test]
+fn an_archive_is_what_its_index_says() {
+    let stage = Stage::of(CHART).with_helm();
+    list(&stage, "nginx-1.2.3.tgz", &sha256_hex(b"another one"));
+    lock(&stage).fails(1).stderr_has("nginx-1.2.3.tgz as its archive: its sha256 is ");
+    for (text, why) in [
+        ("<!doctype html><p>Log in</p>", "it has no `entries`"),
+        ("entries: &a {nginx: *a}", "it has anchors"),
+        ("entries: {nginx: [}", "line 1: "),
+    ] {
+        stage.server.route(&format!("{REPO}/index.yaml"), Reply::ok(text));
+        lock(&stage).fails(1).stderr_has(&format!("the index of {REPO} cannot be read: {why}"));
+    }
+    for entries in [json!({}), json!({"nginx": []}), json!({"nginx": [{}]}), json!({"redis": [{"version": "1.2.3"}]})] {
+        index(&stage, &json!({"entries": entries}));
+        lock(&stage)
+            .fails(1)
+            .stderr_has(&format!("{LABEL}: its repository has no such chart"))
+            .stderr_has("helm show chart --version=1.2.3 --repo=https://charts.example/stable -- nginx");
+    }
+}
+
+#[test]
+fn index_and_archive_have_the_limit_of_every_file() {
+    let stage = Stage::of(CHART);
+    let size = archive(&stage).len();
+    for (limit, is_refused) in [(size - 1, true), (size, false)] {
+        stage.work.decide(&format!("helm: true\nmax-file-size: {limit}\n"));
+        for name in ["index.yaml", "nginx-1.2.3.tgz"] {
+            stage.server.unroute(&format!("{REPO}/index.yaml"));
+            list(&stage, "nginx-1.2.3.tgz", "");
+            if name == "index.yaml" {
+                let padding = "x".repeat(limit);
+                index(&stage, &json!({"entries": {}, "generated": padding}));
+                lock(&stage).fails(1).stderr_has("the file is too large");
+            } else if is_refused {
+                lock(&stage).fails(1).stderr_has("the file is too large");
+            } else {
+                lock(&stage).success();
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_may_name_the_artifact_of_a_registry() {
+    let stage = Stage::of(CHART).with_helm();
+    stage.serve("oci://registry.example/charts", "web", "1.2.3");
+    list(&stage, "oci://registry.example/charts/web:1.2.3", &sha256_hex(b"of its manifest"));
+    // It is still checked to be the chart.
+    lock(&stage).fails(1).stderr_has(&format!("{LABEL} is an archive of the chart `web`"));
+    stage.serve("oci://registry.example/charts", "nginx", "1.2.3");
+    list(&stage, "oci://registry.example/charts/nginx:1.2.3", "");
+    lock(&stage).success();
+    assert_eq!(
+        stage.calls(),
+        ["pull oci://registry.example/charts web 1.2.3", "pull oci://registry.example/charts nginx 1.2.3"]
+    );
+}
+
+#[test]
+fn the_login_for_a_repository_goes_to_its_host_alone() {
+    let stage = Stage::of(CHART).with_helm();
+    stage.server.require_password("https://charts.example/", "u", "p");
+    list(&stage, "nginx-1.2.3.tgz", "");
+    lock(&stage).fails(1).stderr_has("charts.example answered 401");
+    stage.sandbox.script("git-credential-any", "test \"$1\" = get && printf 'username=u\\npassword=p\\n'");
+    stage.sandbox.configure("credential.helper", "any");
+    lock(&stage).success();
+    let mirror = "https://1.1.1.1/nginx.tgz";
+    list(&stage, mirror, "");
+    stage.server.route(mirror, Reply::ok(archive(&stage)));
+    lock(&stage).success();
+    stage.server.require_password("https://1.1.1.1/", "u", "p");
+    lock(&stage).fails(1).stderr_has("1.1.1.1 answered 401");
+    let requests = stage.server.requests();
+    assert!(requests.iter().all(|it| !it.url().starts_with(mirror) || it.header("authorization").is_none()));
+}
+
+#[test]
+fn helm_chooses_the_version_of_a_range_from_an_index_of_ours() {
+    let stage = Stage::of(&CHART.replace("1.2.3", "^1.2")).with_helm();
+    stage.serve(REPO, "nginx", "1.10.0");
+    stage.serve(REPO, "other", "3.0.0");
+    lock(&stage).success();
+    assert!(stage.lock().contains("    version: \"^1.2\"\n    resolved: \"1.10.0\"\n"), "{}", stage.lock());
+    assert_eq!(stage.calls(), ["search ^1.2"]);
+    // It is told versions, and nothing else of what upstream says.
+    let copy = "cp \"$HELM_REPOSITORY_CACHE/charts-index.yaml\" \"$STAND_IN_HELM/index\"";
+    for (does, why) in [
+        ("echo '[]'", "its repository has no such chart"),
+        ("echo '[{\"version\": \"6.6.6\"}]'", "its repository has no such chart"),
+        ("echo no", "cannot read the output of helm search repo"),
+        ("echo 'Error: improper constraint: x' >&2; exit 1", "helm could not choose a version: improper constraint: x"),
+    ] {
+        stage.sandbox.script("helm", &format!("{copy}; {does}"));
+        lock(&stage).fails(1).stderr_has(why);
+    }
+    let told: Value = serde_json::from_str(&super::read(&stage.sandbox.path("served/index"))).unwrap();
+    let versions = told["entries"]["nginx"].as_array().unwrap();
+    assert_eq!(versions.len(), 2);
+    assert!(versions.iter().all(|version| version.as_object().unwrap().keys().eq(["name", "version"])), "{told}");
+}
