@@ -44,6 +44,10 @@ pub(crate) const CHART_BYTES: Limit = limit(100 << 20, "bytes", "");
 pub(crate) const CHART_FILES: Limit = limit(20_000, "files", "");
 /// Of the `Chart.yaml` of a chart.
 pub(crate) const CHART_METADATA: Limit = limit(1_000_000, "bytes", "");
+/// Of the index of a repository of charts.
+pub(crate) const INDEX: Limit = limit(5_000_000, "YAML nodes", "");
+/// Of one chart in it.
+pub(crate) const CHART_VERSIONS: Limit = limit(50_000, "versions", "");
 /// Of a file that matters to an engine.
 pub(crate) const OBJECTS: Limit = limit(1000, "objects", FILE.hint);
 /// Of a configuration, and of a lock.

@@ -3,6 +3,8 @@
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
+use crate::os::limits::{CHART_VERSIONS, INDEX};
+
 /// A version of a chart.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Listed {
@@ -26,7 +28,11 @@ enum Open {
 pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Listed>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
     let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<Listed>::new(), false);
-    for event in Parser::new_from_str(text) {
+    for (count, event) in Parser::new_from_str(text).enumerate() {
+        let bounds = [(count, INDEX), (listed.len(), CHART_VERSIONS)];
+        if let Some((_, limit)) = bounds.iter().find(|(count, limit)| *count > limit.most) {
+            return Err(format!("it has {}", limit.more()));
+        }
         let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
         has_entries |= matches!(&*open, [Open::Value(key)] if key == "entries");
         let of_chart = match &*open {
@@ -116,6 +122,7 @@ mod tests {
             (&format!("entries:\na: &a0 [x, x]\n{bomb}"), "it has anchors"),
             ("entries: {web: &web [{version: 1.0.0}]}\n", "it has anchors"),
             ("entries: *web\n", "line 1: "),
+            (&format!("entries: {{web: [{}]}}", "{},".repeat(50_001)), "it has more than 50000 versions"),
             (&format!("entries: {}", "[".repeat(1 << 20)), "line 1: recursion limit exceeded"),
             (&format!("entries: {}x", "- ".repeat(1 << 20)), "line 1: "),
             (&format!("entries:\n {}x", "- ".repeat(1 << 20)), "line 2: recursion limit exceeded"),
