@@ -88,11 +88,8 @@ fn below(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
 
 /// Returns the version that helm takes: the one that is asked for, or else the newest of a range.
 fn choose(chart: &ChartRef, versions: Vec<Listed>) -> Result<Listed> {
-    let is_listed = |version: &str| !version.is_empty() && versions.iter().any(|listed| listed.version == version);
-    let version = match &*chart.version {
-        version if is_listed(version) => version.to_owned(),
-        _ => newest(chart, &versions)?,
-    };
+    let is_listed = versions.iter().any(|listed| listed.version == chart.version);
+    let version = if is_listed { chart.version.clone() } else { newest(chart, &versions)? };
     versions.into_iter().find(|listed| !listed.url.is_empty() && listed.version == version).ok_or_else(|| {
         Failure::new(format!("{}: its repository has no such chart", chart.upstream()))
             .hint(format!(

@@ -73,6 +73,7 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Listed>, String>
             _ => {}
         }
     }
+    listed.retain(|listed| !listed.version.is_empty());
     if has_entries { Ok(listed) } else { Err("it has no `entries`".to_owned()) }
 }
 
@@ -98,8 +99,8 @@ mod tests {
             url: url.to_owned(),
             digest: digest.to_owned(),
         };
-        let text = "apiVersion: v1\nentries:\n  other:\n  - version: 9.0.0\n    urls: [o.tgz]\n  web:\n  - annotations:\n      version: 7.0.0\n      urls: [a.tgz]\n    dependencies:\n    - {name: web, version: 8.0.0, digest: d}\n    digest: abc\n    name: web\n    urls:\n    - web-1.10.0.tgz\n    - https://mirror.example/web.tgz\n    version: 1.10.0\n  - {version: \"1.0\", urls: [], digest: null}\n  - {urls: ['~']}\n  webs:\n  - version: 6.0.0\nweb:\n- version: 5.0.0\n";
-        let expected = [listed("1.10.0", "web-1.10.0.tgz", "abc"), listed("1.0", "", ""), listed("", "~", "")];
+        let text = "apiVersion: v1\nentries:\n  other:\n  - version: 9.0.0\n    urls: [o.tgz]\n  web:\n  - annotations:\n      version: 7.0.0\n      urls: [a.tgz]\n    dependencies:\n    - {name: web, version: 8.0.0, digest: d}\n    digest: abc\n    name: web\n    urls:\n    - web-1.10.0.tgz\n    - https://mirror.example/web.tgz\n    version: 1.10.0\n  - {version: \"1.0\", urls: [], digest: null}\n  - {urls: [x.tgz]}\n  - {version: 1.x, urls: ['~']}\n  webs:\n  - version: 6.0.0\nweb:\n- version: 5.0.0\n";
+        let expected = [listed("1.10.0", "web-1.10.0.tgz", "abc"), listed("1.0", "", ""), listed("1.x", "~", "")];
         assert_eq!(read(text).unwrap(), expected);
         let json = r#"{"entries": {"web": [{"version": "1.0.0", "urls": ["a", "b"]}], "x": []}}"#;
         assert_eq!(read(json).unwrap(), [listed("1.0.0", "a", "")]);

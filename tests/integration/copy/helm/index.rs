@@ -187,6 +187,11 @@ fn helm_chooses_the_version_of_a_range_from_an_index_of_ours() {
     lock(&stage).success();
     assert!(stage.lock().contains("    version: \"^1.2\"\n    resolved: \"1.10.0\"\n"), "{}", stage.lock());
     assert_eq!(stage.calls(), ["search ^1.2"]);
+    // What has no version is not the one that nobody has.
+    index(&stage, &json!({"entries": {"nginx": [{"urls": ["nginx-1.2.3.tgz"]}, {"version": "0.1.0"}]}}));
+    stage.sandbox.script("helm", "echo '[]'");
+    lock(&stage).fails(1).stderr_has("its repository has no such chart");
+    stage.server.unroute(&format!("{REPO}/index.yaml"));
     // It is told versions, and nothing else of what upstream says.
     let copy = "cp \"$HELM_REPOSITORY_CACHE/charts-index.yaml\" \"$STAND_IN_HELM/index\"";
     for (does, why) in [
