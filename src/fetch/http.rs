@@ -68,7 +68,8 @@ impl Client {
         let (url, login) = parse(text)?;
         let start = Instant::now();
         let ask = |refused: Option<&Login>| self.login(text, &url, refused);
-        let got = self.patience.persist(text, login, ask, |login| self.follow(&url, login, start));
+        let at_once = || self.reach.sends_login(text, || url.to_string());
+        let got = self.patience.persist(text, login, at_once, ask, |login| self.follow(&url, login, start));
         got.map_err(|stop| match *stop.failure {
             failure if stop.is_of_host => failure,
             failure => failure.context(format_args!("cannot fetch {}", redact::url(text))),

@@ -71,20 +71,24 @@ impl Patience {
     }
 
     /// Sends a request for `url` until it is answered: again after each wait, and at last with the login that `ask` has,
-    /// which may be another one than was refused. `login` goes along from the beginning.
+    /// which may be another one than was refused. `login` goes along from the beginning, and so does what `ask` has where
+    /// that is `at_once`, unless the server refuses it.
     pub(super) fn persist<T>(
         &self,
         url: &str,
         mut login: Option<Login>,
+        at_once: impl Fn() -> bool,
         ask: impl Fn(Option<&Login>) -> Option<Login>,
         send: impl Fn(Option<&Login>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         let host = place(url).unwrap_or_default();
         let closed = || self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        if login.is_none() && closed().contains(&host) {
+        let mut unasked = login.is_none() && (at_once() || closed().contains(&host));
+        if unasked {
             login = ask(None);
+            unasked = login.is_some();
         }
-        let (mut waits, mut asked, mut limited) = (Vec::new(), false, None);
+        let (mut waits, mut asked, mut limited) = (Vec::new(), unasked, None);
         loop {
             let stop = match send(login.as_ref()) {
                 Ok(answer) => {
@@ -94,6 +98,11 @@ impl Patience {
                 Err(stop) => stop,
             };
             if stop.again.is_some_and(|least| self.wait(&mut waits, &host, least)) {
+                continue;
+            }
+            // What is public may be refused to a login that has expired.
+            if stop.failure.kind == FailureKind::Login && std::mem::take(&mut unasked) {
+                login = None;
                 continue;
             }
             let found = if stop.wants_login && !asked { ask(login.as_ref()) } else { None };

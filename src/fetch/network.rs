@@ -127,6 +127,7 @@ impl Network {
     ) -> Result<Exchange> {
         let git = self.reach.git(url)?;
         let rewritten = || self.remote_git.rewritten(url);
+        let at_once = || self.reach.sends_login(url, rewritten);
         let ask = |_: Option<&Login>| self.client.login_of_git(url, &rewritten());
         let send = |login: Option<&Login>| -> Result<Exchange, Stop> {
             let header = login.and_then(|login| self.client.header(login));
@@ -139,7 +140,7 @@ impl Network {
                 None => Ok(exchange),
             }
         };
-        let exchange = self.client.patience.persist(url, None, ask, send).map_err(|stop| *stop.failure)?;
+        let exchange = self.client.patience.persist(url, None, at_once, ask, send).map_err(|stop| *stop.failure)?;
         let may_ask = request.may_ask && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         if may_ask && self.reach.access(url).named && self.explain(request, "", &exchange).kind == FailureKind::Login {
             let _alone = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);

@@ -75,6 +75,8 @@ pub(super) struct Reach {
     named: Mutex<HashSet<String>>,
     /// Whether git shows a client certificate to every host, once that is asked.
     has_certificate: OnceLock<bool>,
+    /// Whether git has credential helpers for single URLs, once that is asked.
+    has_helpers: OnceLock<bool>,
 }
 
 impl Reach {
@@ -98,6 +100,13 @@ impl Reach {
         let is_path = url.starts_with('/') || url.starts_with("file://");
         let named = place(url).map_or(is_path, |place| named.contains(&place));
         Access { anywhere: named || self.allow_private, named }
+    }
+
+    /// Returns whether a request for a URL, which is sent to `rewritten`, has a login before the server wants one: the
+    /// user's git has a credential helper for that host or repository.
+    pub(super) fn sends_login(&self, url: &str, rewritten: impl FnOnce() -> String) -> bool {
+        let has_helpers = || *self.has_helpers.get_or_init(|| self.remote_git.has_helpers());
+        self.access(url).named && has_helpers() && self.remote_git.has_helper_for(&redact::url(&rewritten()))
     }
 
     /// Refuses a URL that leads where it may not, at any of its addresses. Returns these, unless it may lead anywhere.

@@ -145,11 +145,37 @@ impl RemoteGit {
         named.into_iter().find(|(_, file)| !Path::new(file).exists())
     }
 
+    /// Returns whether credential helpers are configured for single URLs.
+    pub(crate) fn has_helpers(&self) -> bool {
+        let mut command = self.nowhere(&[]);
+        command.args(["config", "--get-regexp", r"^credential\..+\.(helper|usehttppath)$"]);
+        asks(&mut command, None).is_some()
+    }
+
+    /// Returns whether one is for `url`, and no header that git sends there anyway.
+    pub(crate) fn has_helper_for(&self, url: &str) -> bool {
+        let matching = |section: &str| {
+            let mut command = self.nowhere(&[]);
+            // What is configured for all URLs does not count.
+            command.args(["-c", "credential.helper=", "-c", "credential.useHttpPath="]);
+            command.args(["config", "--get-urlmatch", section, url]);
+            asks(&mut command, None).unwrap_or_default()
+        };
+        let is_helper = |line: &str| match line.split_once(' ') {
+            Some(("credential.helper", helper)) => !helper.is_empty(),
+            setting => setting == Some(("credential.usehttppath", "true")),
+        };
+        matching("credential").lines().any(is_helper) && matching("http.extraHeader").is_empty()
+    }
+
     /// Asks the user's credential helpers for a name and a password for `url`. Never prompts.
     pub(crate) fn credentials(&self, url: &url::Url) -> Option<(String, String)> {
         let request = format!("url={url}\n\n");
         let mut command = self.nowhere(&[]);
-        command.args(["credential", "fill"]).env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");
+        command
+            .args(["-c", "credential.interactive=false", "credential", "fill"])
+            .env("GIT_ASKPASS", "")
+            .env("SSH_ASKPASS", "");
         let answer = asks(&mut command, Some(request.as_bytes()))?;
         let field = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
         Some((field("username=")?, field("password=")?))

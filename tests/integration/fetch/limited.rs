@@ -1,5 +1,6 @@
 //! Servers that limit requests without a login, as GitHub does since September 2026.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -111,6 +112,105 @@ fn the_users_login_is_sent_once_waiting_did_not_help() {
     }
 }
 
+/// Returns what the requests for repositories (true) or files had for a login, each once.
+fn sent(server: &Server, git: bool) -> BTreeSet<Option<String>> {
+    let requests = server.requests().into_iter().filter(|it| it.url().starts_with("/git/") == git);
+    requests.map(|it| it.header("authorization").map(str::to_owned)).collect()
+}
+
+#[test]
+fn a_helper_for_a_host_is_asked_before_the_first_request() {
+    let login = Some("Basic bWU6czNjcjN0".to_owned());
+    let (sandbox, server, _up, work) = locked();
+    let calls = super::git::count_git(&sandbox);
+    let asked = sandbox.path("asked");
+    let script = format!("cat >>'{}'\ntest \"$1\" = get && printf 'username=me\\npassword=s3cr3t\\n'", asked.display());
+    sandbox.script("git-credential-any", &script);
+    let unconfigured = fs::read(sandbox.path("gitconfig")).unwrap();
+    let [host, other] = [server.url(), server.url().replace("127.0.0.1", "localhost")];
+    let base = format!("{}acme/base.git", server.git_url());
+    let (none, own) = ([None].into(), [login].into());
+    // The settings; what repositories and files get then.
+    for (settings, git, file) in [
+        (&[("helper", "any")][..], &none, &none),
+        (&[(&*format!("{host}.helper"), "any")], &own, &own),
+        // Of one repository.
+        (&[(&*format!("{base}.helper"), "any")], &own, &none),
+        (&[("helper", "any"), (&*format!("{host}.useHttpPath"), "true")], &own, &own),
+        (&[("helper", "any"), (&*format!("{host}.useHttpPath"), "false")], &none, &none),
+        (&[("helper", "any"), ("useHttpPath", "true")], &none, &none),
+        // Taken back.
+        (&[(&*format!("{host}.helper"), "any"), (&*format!("{host}.helper"), "")], &none, &none),
+        // Of others.
+        (&[(&*format!("{other}.helper"), "any")], &none, &none),
+        (&[(&*format!("{base}x.helper"), "any")], &none, &none),
+    ] {
+        for (key, value) in settings {
+            sandbox.configure(&format!("credential.{key}"), value);
+        }
+        limit(&sandbox, &server, "/", Limit::Sentence, |_| false);
+        let _ = fs::remove_file(&asked);
+        work.run(&["update"]).success().lacks("s3cr3t");
+        assert_eq!([&sent(&server, true), &sent(&server, false)], [git, file], "{settings:?}");
+        assert!(server.requests().iter().all(|it| it.headers("authorization") < 2), "{settings:?}");
+        let told = fs::read_to_string(&asked).unwrap_or_default();
+        let has_path = told.contains("path=git/acme/base.git\n") && told.contains("path=files/cm.yaml\n");
+        assert_eq!(has_path, git == &own && settings[1..].iter().any(|it| it.1 == "true"), "{settings:?} {told}");
+        fs::write(sandbox.path("gitconfig"), &unconfigured).unwrap();
+    }
+    let calls = fs::read_to_string(calls).unwrap();
+    assert!(!calls.contains("s3cr3t") && !calls.contains("bWU6"), "{calls}");
+}
+
+#[test]
+fn a_redirect_takes_no_login_to_a_host_with_a_helper() {
+    let (sandbox, server, _up, work) = locked();
+    log_in(&sandbox, "s3cr3t");
+    let other = server.url().replace("127.0.0.1", "localhost");
+    for host in [&server.url(), &other] {
+        sandbox.configure(&format!("credential.{host}.helper"), "any");
+    }
+    server.route("/files/cm.yaml", Reply::redirect(&format!("{other}moved.yaml")));
+    server.route("/moved.yaml", Reply::ok(config_map("moved")));
+    work.decide("allow-private: true\n");
+    limit(&sandbox, &server, "/", Limit::Sentence, |_| false);
+    work.run(&["update"]).success();
+    let requests = server.requests();
+    let logins = |path: &str| {
+        requests.iter().filter(|it| it.path == path).map(|it| it.headers("authorization")).collect::<Vec<_>>()
+    };
+    assert_eq!((logins("/files/cm.yaml"), logins("/moved.yaml")), (vec![1], vec![0]));
+}
+
+#[test]
+fn a_header_of_the_user_goes_before_a_helper() {
+    let (sandbox, server, _up, work) = locked();
+    log_in(&sandbox, "s3cr3t");
+    sandbox.configure(&format!("credential.{}.helper", server.url()), "any");
+    sandbox.configure(&format!("http.{}.extraHeader", server.url()), "Authorization: Basic b3duOm93bg==");
+    limit(&sandbox, &server, "/", Limit::Sentence, |_| false);
+    work.run(&["update"]).success();
+    assert_eq!(sent(&server, true), [Some("Basic b3duOm93bg==".to_owned())].into());
+    assert!(server.requests().iter().all(|it| it.headers("authorization") < 2));
+}
+
+#[test]
+fn what_is_public_is_fetched_although_a_login_has_expired() {
+    let (sandbox, server, up, work) = locked();
+    server.refuse_other_logins("me", "s3cr3t");
+    log_in(&sandbox, "wr0ng");
+    sandbox.configure(&format!("credential.{}.helper", server.url()), "any");
+    up.write("base/cm.yaml", config_map("two"));
+    up.commit("two");
+    limit(&sandbox, &server, "/", Limit::Sentence, |_| false);
+    work.run(&["update"]).success().lacks("wr0ng").lacks("credentials");
+    assert!(work.read("kustomize-localize.lock").contains(&up.id("HEAD")));
+    // It is refused once more where nothing is public.
+    server.require_password("/", "me", "s3cr3t");
+    let output = work.run(&["update"]);
+    output.fails(1).stderr_has("refuses the credentials").stderr_has("answered 401").lacks("wr0ng");
+}
+
 #[test]
 fn a_server_that_answers_every_second_request_gives_all_to_a_login() {
     let (sandbox, server, _up, work) = locked();
@@ -160,7 +260,10 @@ fn the_requests_of_a_run_are_few_and_can_be_seen() {
     // The file; what the server of the repository can do, and the commits.
     assert_eq!(shown(&["branch"]), 3);
     let calls = fs::read_to_string(calls).unwrap();
-    assert!(!calls.contains("--get-url") && !calls.contains("credential"), "only where something went wrong: {calls}");
+    assert!(
+        !calls.contains("--get-url") && !calls.contains("credential fill"),
+        "only where something went wrong: {calls}"
+    );
     assert_eq!(shown(&["lock"]), 0);
     // The file; what the server can do, and its refs.
     assert_eq!(shown(&["verify", "--upstream"]), 3);

@@ -154,6 +154,7 @@ fn only_hosts_that_the_user_names_get_a_login() {
     for helper in [false, true] {
         if helper {
             sandbox.configure("credential.helper", "any");
+            hosts.iter().for_each(|host| sandbox.configure(&format!("credential.{host}.helper"), "any"));
         }
         for (netrc, sent) in [("default login u password p\n", false), (&each, true)] {
             fs::write(sandbox.path("home/.netrc"), netrc).unwrap();
