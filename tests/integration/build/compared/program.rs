@@ -112,6 +112,26 @@ fn arguments_reach_both_builds() {
 }
 
 #[test]
+fn a_kustomize_that_is_too_old_for_helm_4_is_named_as_such() {
+    let Some(project) = project() else { return };
+    let refused = "Error: unknown shorthand flag: 'c' in -c";
+    project.sandbox.script("helm", &format!("[ \"$2\" != -c ] || {{ echo \"{refused}\" >&2; exit 1; }}; echo v4.2.1"));
+    for (version, asks, is_too_old) in [("v5.8.0", "-c --short", true), ("v5.8.1", "--short", false)] {
+        // As kustomize runs it for a chart.
+        let helm = format!(
+            "out=$(helm version {asks} 2>&1) || {{ echo \"Error: unable to run: 'helm version {asks}': $out\" >&2; exit 1; }}"
+        );
+        stand_in(
+            &project.sandbox,
+            &format!("[ $1 != version ] || {{ echo {version}; exit; }}; {helm}; exec REAL \"$@\""),
+        );
+        let output = project.overlay(&[&format!("--branch=with-{version}")]);
+        let said = output.success().stdout.contains("helm is version 4, which kustomize before 5.8.1 cannot run");
+        assert_eq!(said, is_too_old, "{output:?}");
+    }
+}
+
+#[test]
 fn arguments_that_leave_nothing_to_compare_are_refused() {
     let Some(project) = project() else { return };
     for argument in ["-o", "-oout", "--output=out", "--output", "--help", "-h", "--"] {
