@@ -124,6 +124,53 @@ fn gitlab_checks_and_follows() {
 }
 
 #[test]
+fn a_cache_is_kept_between_jobs() {
+    let project = Project::new();
+    let (sandbox, work) = (&project.sandbox, &project.work);
+    sandbox.offer_itself();
+    work.lock();
+    let blocks = pages::blocks(&source("src/manual/ci.md"), "yaml").into_iter();
+    let mut blocks = blocks.filter(|text| text.contains("/git-kustomize-localize") && text.contains("key: "));
+    let mut next = || serde_yaml::from_str::<Value>(&blocks.next().unwrap()).unwrap();
+    let [github, gitlab] = [next(), next()];
+    let key = github[0]["with"]["key"].as_str().unwrap();
+    assert_eq!(
+        key,
+        format!("upstream-${{{{ hashFiles('{}') }}}}", gitlab["cache"]["key"]["files"][0].as_str().unwrap())
+    );
+
+    let job = |name: &str| {
+        let job = sandbox.clone_of(work, name);
+        assert!(job.path().join("kustomize-localize.lock").exists());
+        sandbox.set("CI_PROJECT_DIR", job.path());
+        let cache = gitlab["variables"]["XDG_CACHE_HOME"].as_str().unwrap();
+        sandbox.set("XDG_CACHE_HOME", cache.replace("$CI_PROJECT_DIR", job.path().to_str().unwrap()));
+        job
+    };
+    let one = job("one");
+    one.run(&["branch"]).success();
+    let two = job("two");
+    two.run(&["branch", "--offline"]).fails(2);
+    // As a runner keeps and unpacks it.
+    let kept = gitlab["cache"]["paths"][0].as_str().unwrap();
+    let script = format!("rm -rf {kept} && mkdir -p .cache && cp -R ../one/{kept} {kept} && chmod -R a+rwX .cache");
+    run(&project, &two, &script).success();
+    two.run(&["branch", "--offline"]).fails(2);
+    run(&project, &two, gitlab["before_script"][0].as_str().unwrap()).success();
+    two.run(&["branch", "--offline"]).success();
+    assert_eq!(one.id("localized/main^{tree}"), two.id("localized/main^{tree}"));
+
+    // GitHub's runners do not name a directory.
+    let path = github[0]["with"]["path"].as_str().unwrap().strip_prefix("~/").unwrap();
+    sandbox.unset("XDG_CACHE_HOME");
+    sandbox.clone_of(work, "three").run(&["branch"]).success();
+    let kept = sandbox.path("home").join(path);
+    assert!(kept.exists());
+    std::fs::remove_dir_all(kept).unwrap();
+    sandbox.clone_of(work, "four").run(&["branch", "--offline"]).fails(2);
+}
+
+#[test]
 fn gitlab_has_one_note_for_a_merge_request() {
     let Some(project) = runner() else { return };
     let (sandbox, work, api) = (&project.sandbox, &project.work, Server::start());
