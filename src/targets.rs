@@ -22,6 +22,7 @@
 //! | `settle` | which objects a build may change before they are deployed |
 //! | `field_specs` | what a kustomization may write into objects |
 //! | [`built`] | what builds make of these objects |
+//! | `installed` | which versions of the engines run |
 //! | `ignore` | what Flux leaves out of an artifact |
 //! | `undeployed` | which objects nothing deploys |
 //! | `unread` | what could not be read |
@@ -39,6 +40,7 @@ pub(crate) mod generated;
 mod git_repo;
 mod identity;
 mod ignore;
+mod installed;
 mod place;
 pub(crate) mod plain;
 pub(crate) mod policy;
@@ -71,6 +73,7 @@ pub(crate) use argo::{exclusion, override_files};
 pub use identity::Identity;
 use ignore::Ignores;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
+pub(crate) use installed::{Installed, installed};
 pub(crate) use read_paths::{GENERATE_PATHS, generate_paths, inputs, unwatched};
 pub(crate) use scan::{candidates, is_searched};
 pub(crate) use settle::readers;
@@ -374,6 +377,8 @@ pub(crate) struct Targets {
     pub sets: Vec<DirectorySet>,
     /// What could not be read, and was passed over.
     pub unread: Vec<Unread>,
+    /// The engines that the tree installs: known where that is [asked for](installed()).
+    pub engines: Vec<Installed>,
     /// Whether all are elsewhere, and one of their paths is here.
     #[serde(skip)]
     pub points_here: bool,

@@ -16,7 +16,7 @@ use crate::git::{LocalRepo, branch_of};
 use crate::message::failure::{Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
-use crate::targets::Target;
+use crate::targets::{Installed, Target};
 use crate::tree::SharedTree;
 use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
@@ -47,6 +47,8 @@ pub(super) struct Status {
     /// How many things could not be looked at.
     failures: usize,
     targets: Vec<TargetStatus>,
+    /// The engines that the tree installs.
+    engines: Vec<Installed>,
     branch: Branch,
     /// The next command.
     pub next: String,
@@ -93,6 +95,7 @@ fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
     if status.kustomizations > 0 && status.failures == 0 {
         let found = surveyed(here, &check::open(here, &status.source)?.tree)?;
         status.targets = found.targets.iter().map(TargetStatus::of).collect();
+        status.engines = found.engines;
     }
     Ok(status)
 }
@@ -130,6 +133,7 @@ impl Status {
             warnings,
             failures: checked.failures.len(),
             targets: Vec::new(),
+            engines: Vec::new(),
             branch,
             next,
         }
@@ -276,6 +280,10 @@ impl Outcome for Status {
             // What one object generates is named once.
             texts.dedup();
             out.extend(first(texts.into_iter(), most));
+        }
+        let engines: BTreeSet<String> = self.engines.iter().map(Installed::name).collect();
+        if !engines.is_empty() {
+            out.push(format!("engines: {}", listed(engines, NAMED)));
         }
         out.push(self.branch.text());
         out.push(format!("next: {}", self.next));

@@ -61,7 +61,9 @@ pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Target
     let (explored, mut found) = find(here, tree)?;
     found.reach(&explored, |_| true)?;
     // What is deployed from a localized branch is what that holds, where it is here.
-    let identity = Identity::of(here, &Config::of(&**tree, "")?)?;
+    let config = Config::of(&**tree, "")?;
+    found.engines = targets::installed(&**tree, &config)?;
+    let identity = Identity::of(here, &config)?;
     let places = found.targets.iter().filter_map(|target| match &target.place {
         Place::Here(there) => Some(there.revision.clone()),
         Place::External(_) | Place::Templated(_) => None,
@@ -106,6 +108,9 @@ impl Outcome for Targets {
         }
         for unread in &self.unread {
             out += &format!("{}\n  not read: {}\n", unread.place(), unread.message);
+        }
+        for one in &self.engines {
+            out += &format!("{}:{}: {}\n", one.file, one.line, one.name());
         }
         if !out.is_empty() {
             out.push('\n');

@@ -57,6 +57,69 @@ fn targets_are_shown_for_people_and_machines() {
     repo.run(&["targets"]).success().stdout_has("external: it is in https://github.com/acme/fleet");
 }
 
+/// Returns a workload as those who install an engine have it.
+fn workload(name: &str, labels: &str, image: &str) -> String {
+    format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {name}\n  labels: {{{labels}}}\nspec: {{template: {{spec: {{containers: [{{name: side, image: 'other:v9'}}, {{name: main, image: {image}}}]}}}}}}\n"
+    )
+}
+
+#[test]
+fn the_engines_that_the_tree_installs_are_named() {
+    let sandbox = Sandbox::new();
+    let repo = fleet(&sandbox);
+    let none = repo.run(&["targets"]).success().stdout.clone();
+    assert!(!repo.run_as_is(&["status"]).success().stdout.contains("engines:"));
+    let flux =
+        |labels, tag| workload("kustomize-controller", labels, &format!("'ghcr.io/fluxcd/kustomize-controller{tag}'"));
+    let argo = |name, tag| {
+        workload(name, "app.kubernetes.io/component: repo-server", &format!("'example.com:5000/argoproj/argocd{tag}'"))
+    };
+    let other =
+        workload("source-controller", "app.kubernetes.io/version: v9.9.9", "'ghcr.io/fluxcd/source-controller:v9'");
+    let instance = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux}\nspec: {distribution: {version: 2.6.x}}\n";
+    let label = "app.kubernetes.io/part-of: flux, app.kubernetes.io/version: v2.6.4";
+    repo.write(
+        "a/gotk-components.yaml",
+        format!("---\n# Flux Version: v0.0.1\n{other}---\n{}", flux(label, ":v1.6.1")),
+    );
+    repo.write("b/gotk-components.yaml", flux(label, ":v1.6.1"));
+    repo.write("c/flux.yaml", flux("", ":v1.6.1@sha256:0000"));
+    repo.write("d/flux.yaml", instance);
+    repo.write("e/install.yaml", argo("argocd-repo-server", ":v3.1.0"));
+    repo.write("f/install.yaml", argo("cd-argocd-repo-server", ":v3.1.0"));
+    // What says no version, or is none.
+    repo.write("n/digest.yaml", argo("argocd-repo-server", "@sha256:0000"));
+    repo.write("n/server.yaml", argo("argocd-server", ":v1"));
+    repo.write("n/named.yaml", workload("argocd-repo-server", "", "'example.com/not-argocd:v1'"));
+    repo.write("n/template.yaml", argo("argocd-repo-server", ":{{ .Values.tag }}"));
+    repo.write("n/substituted.yaml", flux("app.kubernetes.io/version: '${VERSION}'", ":v1"));
+    repo.write("n/broken.yaml", format!("{}}}", flux(label, ":v1")));
+    repo.write("n/odd.yaml", "kind: Deployment\nmetadata: [kustomize-controller]\nspec: {template: x}\n");
+    repo.write("n/other.yaml", flux(label, ":v1").replace("Deployment", "Widget"));
+    repo.write("excluded/flux.yaml", flux(label, ":v1"));
+    repo.write(".kustomize-localize", format!("{OURS}exclude: [excluded]\n"));
+    let expected = [
+        ("a/gotk-components.yaml", 10, "flux", "Flux", "v2.6.4"),
+        ("b/gotk-components.yaml", 1, "flux", "Flux", "v2.6.4"),
+        ("c/flux.yaml", 1, "flux", "Flux", "kustomize-controller v1.6.1"),
+        ("d/flux.yaml", 1, "flux", "Flux", "2.6.x"),
+        ("e/install.yaml", 1, "argo-cd", "Argo CD", "v3.1.0"),
+        ("f/install.yaml", 1, "argo-cd", "Argo CD", "v3.1.0"),
+    ];
+    let lines = expected.map(|(file, line, _, name, version)| format!("{file}:{line}: {name} {version}\n")).concat();
+    let (before, after) = none.split_at(none.find("\n1 target").unwrap());
+    assert_eq!(repo.run(&["targets"]).success().stdout, format!("{before}{lines}{after}"));
+    let found = expected.map(|(file, line, engine, _, version)| serde_json::json!({"engine": engine, "version": version, "file": file, "line": line}));
+    assert_eq!(json(&repo)["engines"], Value::from(found.to_vec()));
+    repo.commit("engines");
+    let listed = "engines: Argo CD v3.1.0, Flux 2.6.x, Flux kustomize-controller v1.6.1, Flux v2.6.4\n";
+    repo.run_as_is(&["status"]).success().stdout_has(listed);
+    let status = repo.run_as_is(&["status", "--format", "json"]);
+    let status: Value = serde_json::from_str(&status.success().stdout).unwrap();
+    assert_eq!(status["engines"], json(&repo)["engines"]);
+}
+
 #[test]
 fn the_gate_looks_at_what_is_deployed() {
     let sandbox = Sandbox::new();

@@ -1,0 +1,81 @@
+//! Which versions of the engines run, as the manifests that install them say.
+
+use serde::Serialize;
+
+use super::Engine;
+use super::scan::SEARCHED;
+use crate::config::Config;
+use crate::kustomization::{Value, documents, read_object};
+use crate::message::failure::Result;
+use crate::os::limits::FILE;
+use crate::tree::{Tree, path};
+
+/// What builds for Flux.
+const FLUX: &str = "kustomize-controller";
+/// What builds for Argo CD; a Helm release puts its name before it.
+const ARGO: &str = "argocd-repo-server";
+/// The object of which the operator of Flux makes all others.
+const INSTANCE: &str = "FluxInstance";
+const MARKS: [&str; 3] = [FLUX, ARGO, INSTANCE];
+
+/// An engine that a manifest installs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Installed {
+    pub engine: Engine,
+    /// Its version as written, or that of the part of it that builds.
+    pub version: String,
+    pub file: String,
+    /// The line on which the manifest begins.
+    pub line: usize,
+}
+
+impl Installed {
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", self.engine.name(), self.version)
+    }
+}
+
+/// Finds the engines that manifests of a tree install. One that cannot be read says no version.
+pub(crate) fn installed(tree: &dyn Tree, config: &Config) -> Result<Vec<Installed>> {
+    let mut files = tree.files_with(SEARCHED, &MARKS.map(str::as_bytes))?()?;
+    files.retain(|file| !config.leaves_out(path::parent(file)));
+    let mut all = Vec::new();
+    for file in files {
+        let bytes = tree.read(&file).unwrap_or_default();
+        let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
+        for (before, document) in documents(text) {
+            if !MARKS.iter().any(|mark| document.contains(mark)) {
+                continue;
+            }
+            let Ok(Some(object)) = read_object(document, before) else { continue };
+            let found = version(&object).filter(|(_, version)| !version.contains(['{', '$']));
+            all.extend(found.map(|(engine, version)| Installed {
+                engine,
+                version,
+                file: file.clone(),
+                line: object.line,
+            }));
+        }
+    }
+    Ok(all)
+}
+
+/// Returns which engine an object installs, and its version.
+fn version(object: &Value) -> Option<(Engine, String)> {
+    let text = |keys: &[&str]| object.at(keys)?.scalar().filter(|text| !text.is_empty());
+    let (kind, name) = (text(&["kind"])?, text(&["metadata", "name"])?);
+    let label = text(&["metadata", "labels", "app.kubernetes.io/version"]);
+    let containers = object.at(&["spec", "template", "spec", "containers"]).and_then(Value::list).unwrap_or_default();
+    let tag = |name: &str| {
+        containers.iter().find_map(|container| {
+            let image = container.get("image")?.text()?.split('@').next()?.rsplit('/').next()?;
+            Some(image.strip_prefix(name)?.strip_prefix(':')?.to_owned())
+        })
+    };
+    match &*kind {
+        INSTANCE => Some((Engine::Flux, text(&["spec", "distribution", "version"])?)),
+        "Deployment" if name == FLUX => Some((Engine::Flux, label.or_else(|| Some(format!("{FLUX} {}", tag(FLUX)?)))?)),
+        "Deployment" if name.ends_with(ARGO) => Some((Engine::ArgoCd, label.or_else(|| tag("argocd"))?)),
+        _ => None,
+    }
+}
