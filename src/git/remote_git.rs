@@ -70,7 +70,10 @@ impl RemoteGit {
     /// Returns the same that sends a header with every request to `url`.
     pub(crate) fn with_header(&self, url: &str, header: String) -> Self {
         let mut git = self.clone();
-        git.settings.push((format!("http.{}.extraHeader", spoken::split_login(url).0), header));
+        let bare = spoken::split_login(url).0;
+        git.settings.push((format!("http.{bare}.extraHeader"), header));
+        // A helper would be told to erase a login that is refused.
+        git.settings.push((format!("credential.{bare}.helper"), String::new()));
         git
     }
 

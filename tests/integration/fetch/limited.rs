@@ -124,7 +124,10 @@ fn a_helper_for_a_host_is_asked_before_the_first_request() {
     let (sandbox, server, _up, work) = locked();
     let calls = super::git::count_git(&sandbox);
     let asked = sandbox.path("asked");
-    let script = format!("cat >>'{}'\ntest \"$1\" = get && printf 'username=me\\npassword=s3cr3t\\n'", asked.display());
+    let script = format!(
+        "(cat; git config credential.interactive) >>'{}'\ntest \"$1\" = get && printf 'username=me\\npassword=s3cr3t\\n'",
+        asked.display()
+    );
     sandbox.script("git-credential-any", &script);
     let unconfigured = fs::read(sandbox.path("gitconfig")).unwrap();
     let [host, other] = [server.url(), server.url().replace("127.0.0.1", "localhost")];
@@ -154,6 +157,7 @@ fn a_helper_for_a_host_is_asked_before_the_first_request() {
         assert_eq!([&sent(&server, true), &sent(&server, false)], [git, file], "{settings:?}");
         assert!(server.requests().iter().all(|it| it.headers("authorization") < 2), "{settings:?}");
         let told = fs::read_to_string(&asked).unwrap_or_default();
+        assert!(told.is_empty() || told.contains("\nfalse\n"), "it may ask nobody: {told}");
         let has_path = told.contains("path=git/acme/base.git\n") && told.contains("path=files/cm.yaml\n");
         assert_eq!(has_path, git == &own && settings[1..].iter().any(|it| it.1 == "true"), "{settings:?} {told}");
         fs::write(sandbox.path("gitconfig"), &unconfigured).unwrap();
@@ -198,13 +202,18 @@ fn a_header_of_the_user_goes_before_a_helper() {
 fn what_is_public_is_fetched_although_a_login_has_expired() {
     let (sandbox, server, up, work) = locked();
     server.refuse_other_logins("me", "s3cr3t");
-    log_in(&sandbox, "wr0ng");
+    let asked = sandbox.path("asked");
+    let script = format!("echo $1 >>'{}'; test $1 = get && printf 'username=me\\npassword=wr0ng\\n'", asked.display());
+    sandbox.script("git-credential-any", &script);
     sandbox.configure(&format!("credential.{}.helper", server.url()), "any");
     up.write("base/cm.yaml", config_map("two"));
     up.commit("two");
     limit(&sandbox, &server, "/", Limit::Sentence, |_| false);
     work.run(&["update"]).success().lacks("wr0ng").lacks("credentials");
     assert!(work.read("kustomize-localize.lock").contains(&up.id("HEAD")));
+    assert!(server.requests().iter().any(|it| it.header("authorization").is_some()));
+    let asked = fs::read_to_string(asked).unwrap();
+    assert!(asked.lines().all(|line| line == "get"), "the login may be good for something else: {asked}");
     // It is refused once more where nothing is public.
     server.require_password("/", "me", "s3cr3t");
     let output = work.run(&["update"]);
