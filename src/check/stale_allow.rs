@@ -11,7 +11,7 @@ use crate::graph::Target;
 use crate::message::failure::shown;
 use crate::message::finding::{Finding, Rule, Span};
 use crate::targets;
-use crate::tree::path;
+use crate::tree::{LOCK_COMMAND, path};
 
 /// The form that the help for a malformed comment shows.
 pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, and say why behind it";
@@ -96,11 +96,12 @@ fn unreasoned_with(reason: &str) -> (String, String) {
     (message, "say why this stays, for those who review it".to_owned())
 }
 
-/// Returns what is stale about a comment.
+/// Returns what is stale about a comment, perhaps beside something that the lock holds.
 pub(super) fn stale_comment(
     path: &str,
     comment: &Comment,
     complete: bool,
+    is_locked: bool,
     is_used: impl Fn(Rule) -> bool,
 ) -> Option<Finding> {
     let (message, help) = match &comment.said {
@@ -108,12 +109,16 @@ pub(super) fn stale_comment(
         Ok(said) if is_placeholder(&said.reason) => unreasoned_with(&said.reason),
         Ok(_) if !complete => return None,
         Ok(said) => {
-            let unused = said.rules.iter().filter(|rule| !is_used(**rule));
-            let unused: Vec<String> = unused.map(|rule| format!("`{rule}`")).collect();
+            let unused: Vec<&Rule> = said.rules.iter().filter(|rule| !is_used(**rule)).collect();
             if unused.is_empty() {
                 return None;
             }
-            let unused = unused.join(", ");
+            if is_locked && unused.iter().all(|rule| matches!(rule, Rule::RemoteReference | Rule::RemoteChart)) {
+                let message = "the lock holds this, so the comment changes nothing until `lock` runs".to_owned();
+                let help = format!("leave it remote: {LOCK_COMMAND}; or remove the comment");
+                return Some(stale(path, comment.span, message, help));
+            }
+            let unused = unused.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
             (format!("{unused} has nothing here that could be allowed"), format!("take {unused} out of the comment"))
         }
     };

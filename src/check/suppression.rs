@@ -41,10 +41,16 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
     let said = own.unwrap_or(config);
     let files = comments(context, findings);
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
+    let mut locked: BTreeSet<(&str, usize)> = BTreeSet::new();
     let mut used_entries = behind::entries(context, said);
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut comment = None;
         if let Some((path, comments)) = files.get_key_value(finding.path.as_str()) {
+            if finding.rule == Rule::LockedReference {
+                let remote = [Rule::RemoteReference, Rule::RemoteChart].into_iter();
+                let waiting = remote.flat_map(|rule| comments.allowing(rule, finding.span));
+                locked.extend(waiting.map(|(index, _)| (path.as_str(), index)));
+            }
             for (index, said) in comments.allowing(finding.rule, finding.span) {
                 used.entry(path.as_str()).or_default().insert((index, finding.rule));
                 comment.get_or_insert_with(|| Allowed {
@@ -65,7 +71,8 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
     for (path, comments) in &files {
         let used = used.remove(path.as_str()).unwrap_or_default();
         for (index, comment) in comments.comments.iter().enumerate() {
-            findings.extend(stale_comment(path, comment, complete, |rule| {
+            let is_locked = locked.contains(&(path.as_str(), index));
+            findings.extend(stale_comment(path, comment, complete, is_locked, |rule| {
                 rule == Rule::YoungSource || used.contains(&(index, rule))
             }));
         }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::Args;
 use serde::Serialize;
 
+use super::localize::NowRemote;
 use super::messages::{self, changes, counted, lines};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::status;
@@ -172,7 +173,8 @@ impl Setup {
     fn allow_what_is_gone(&mut self) -> Result<(), Failures> {
         let (text, mut entries) = (self.texts[1].clone(), BTreeSet::new());
         loop {
-            let gone: Vec<_> = self.relocked.unresolved.iter().filter_map(|one| one.exception.as_deref()).collect();
+            let gone = self.relocked.unresolved.iter().filter(|one| one.kind.is_gone());
+            let gone: Vec<_> = gone.filter_map(|one| one.exception.as_deref()).collect();
             let known = entries.len();
             entries.extend(Config::entries(&gone));
             if entries.len() == known {
@@ -215,6 +217,7 @@ impl Setup {
             files: changes.into_keys().collect(),
             remote_references: self.checked.remote,
             changes: Lock::changes(&self.before, &self.relocked.lock),
+            now_remote: NowRemote::between(&self.before, &self.relocked.lock, &self.workspace.config),
             configuration: self.added,
             kept: self.workspace.merged.clone().unwrap_or_default(),
             status: self.checked.status(),
@@ -229,8 +232,10 @@ impl Setup {
         // Why it is not locked is known.
         let is_said = |finding: &Finding| {
             let line = finding.span.map_or(0, |span| span.line);
-            matches!(finding.rule, Rule::RemoteReference | Rule::UnlistedSource | Rule::UnsignedSource)
-                && unresolved.contains(&(finding.path.clone(), line))
+            matches!(
+                finding.rule,
+                Rule::RemoteReference | Rule::RemoteChart | Rule::UnlistedSource | Rule::UnsignedSource
+            ) && unresolved.contains(&(finding.path.clone(), line))
         };
         edits.extend(failing(&self.checked).filter(|finding| !is_said(finding)).map(Edit::of_finding));
         let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
@@ -339,7 +344,7 @@ impl Edit {
             cause: message.clone(),
             message,
             help: failure.hints.clone(),
-            exception: None,
+            exception: failure.exception.as_deref().and_then(|one| Config::entries(&[one]).pop()),
         }
     }
 
@@ -357,6 +362,8 @@ struct Initialized {
     remote_references: RemoteReferences,
     #[serde(skip)]
     changes: Vec<Change>,
+    #[serde(skip)]
+    now_remote: Vec<NowRemote>,
     /// What is new in the configuration, each with its key.
     configuration: Vec<String>,
     /// What people must edit.
@@ -403,6 +410,7 @@ impl Outcome for Initialized {
         };
         let mut out: Vec<String> = self.files.iter().map(|file| format!("{done} {file}")).collect();
         out.extend(changes(&self.changes, &News::new(), |_| None, shown.verbose));
+        out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
         out.extend(self.configuration.iter().map(|line| format!("  {FILE_NAME}: {line}")));
         if out.is_empty() {
             let RemoteReferences { locked, allowed, .. } = self.remote_references;

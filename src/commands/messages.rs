@@ -144,16 +144,19 @@ pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
 
 /// Returns how what failures are about is left remote.
 fn left_remote(failures: &[&Failure], verbose: bool) -> String {
-    let exceptions = failures.iter().filter_map(|one| one.exception.as_deref());
-    let leave = leave(&exceptions.collect::<Vec<_>>(), verbose);
+    let failures: Vec<&Failure> = failures.iter().filter(|one| one.exception.is_some()).copied().collect();
+    let exceptions: Vec<&Exception> = failures.iter().filter_map(|one| one.exception.as_deref()).collect();
+    let leave = leave(&exceptions, failures.iter().all(|one| one.kind.is_gone()), verbose);
     let mark = Style::new().for_stderr().cyan().bold().apply_to("hint:");
     if leave.is_empty() { String::new() } else { format!("{mark} {}", lines(leave)) }
 }
 
 /// Returns how these are left remote: a line that says what to do, then the entries; nothing where there are none.
-fn leave(exceptions: &[&Exception], verbose: bool) -> Vec<String> {
+fn leave(exceptions: &[&Exception], are_gone: bool, verbose: bool) -> Vec<String> {
     let entries = Config::entries(exceptions);
-    let hint = format!("to leave it remote, run `git kustomize-localize init`, or add to `allow` in `{FILE_NAME}`:");
+    // What only this machine cannot have `init` allows nowhere.
+    let init = if are_gone { "run `git kustomize-localize init`, or " } else { "" };
+    let hint = format!("to leave it remote, {init}add to `allow` in `{FILE_NAME}`:");
     let hint = (!entries.is_empty()).then_some(hint);
     let entries = entries.into_iter().map(|entry| format!("  {entry}"));
     hint.into_iter().chain(first(entries, if verbose { usize::MAX } else { NAMED })).collect()

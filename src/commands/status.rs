@@ -226,7 +226,12 @@ impl Branch {
         match (&self.state, &self.name) {
             (State::Missing | State::Behind { .. }, _) => "git kustomize-localize branch".to_owned(),
             (State::UpToDate | State::Edited { .. }, Some(name)) => command("git kustomize-localize verify", [name]),
-            (State::Unknown { hint: Some(hint), .. }, _) if hint.starts_with("git ") => hint.clone(),
+            (State::Unknown { hint: Some(hint), .. }, _) => {
+                match hint.rsplit_once(": ").map_or(&**hint, |(_, last)| last) {
+                    command if command.starts_with("git ") => command.to_owned(),
+                    _ => "git kustomize-localize check".to_owned(),
+                }
+            }
             _ => "git kustomize-localize check".to_owned(),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::reach::{Ways, way, ways};
 use super::{At, Edge, FileId, Graph, Trouble, TroubleKind};
 use crate::config::Config;
-use crate::message::failure::{Failure, Location};
+use crate::message::failure::{Failure, FailureKind, Location};
 use crate::message::finding::Rule;
 
 /// Adds to each trouble in an upstream the references that lead to it, and to each that a reference to something remote
@@ -33,6 +33,9 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
         if let Some(wanted) = remote.filter(|_| can_stay) {
             let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
             trouble.failure.exception = exception.map(Box::new);
+            if trouble.failure.kind == FailureKind::Other {
+                trouble.failure.kind = FailureKind::Unusable;
+            }
         }
     }
 }

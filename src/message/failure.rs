@@ -114,6 +114,11 @@ impl FailureKind {
     pub fn is_outage(self) -> bool {
         matches!(self, FailureKind::NoAnswer | FailureKind::NoConnection | FailureKind::Limited)
     }
+
+    /// Returns whether upstream answered, and what it was asked for is not there, or of no use to anybody.
+    pub fn is_gone(self) -> bool {
+        matches!(self, FailureKind::NotInRepository | FailureKind::NoRepository | FailureKind::Unusable)
+    }
 }
 
 /// An entry of `allow` that leaves something as it is.

@@ -24,6 +24,8 @@ fn shallow_clones_go_on_where_the_branch_is() {
     for (name, depth) in [("branch", &["--depth=1"][..]), ("neither", &[])] {
         let clone = project.sandbox.clone_with(work, name, &SHALLOW);
         clone.git(&["fetch", "--quiet", "--unshallow", "origin", "main"]);
+        let next = format!("next: git fetch origin +{BRANCH}:refs/remotes/origin/localized/main\n");
+        clone.run_as_is(&["status"]).success().stdout_has(&next);
         fetch(&clone, depth);
         // Nothing is new, so that there is nothing to commit, however often it runs.
         clone.run(&IN_PLACE).success().stdout_has("nothing to do");

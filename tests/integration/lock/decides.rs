@@ -49,6 +49,7 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     // The change that locks again is told of: by `lock`, by the gate, by `diff` and by the branch.
     let base = world.work.id("HEAD");
     let says = format!("now remote: {LIB} (allowed by {CONFIG}:2)\n");
+    run(&world, &["init", "--dry-run"]).success().stdout_has(&format!("  {says}"));
     run(&world, &["lock"]).success().stdout_has(&format!("  {says}")).stdout_has("dropped https://github.com/acme/lib");
     let lock = world.work.read(LOCK);
     assert!(
@@ -66,6 +67,17 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     run(&world, &["check"]).fails(1);
     run(&world, &["lock"]).success();
     assert_eq!(world.work.read(LOCK), before);
+    // A comment waits, too.
+    let text = world
+        .work
+        .read("app/kustomization.yaml")
+        .replace(LIB, &format!("{LIB} # kustomize-localize: allow[remote-reference] ours"));
+    world.work.write("app/kustomization.yaml", text);
+    run(&world, &["check"])
+        .success()
+        .stdout_has("the lock holds this, so the comment changes nothing until `lock` runs");
+    run(&world, &["lock"]).success().stdout_has(&format!("  now remote: {LIB} (allowed by a comment)\n"));
+    run(&world, &["check"]).success().lacks("stale-allow");
 }
 
 #[test]

@@ -104,10 +104,13 @@ fn an_outage_is_named_and_allowed_by_nothing() {
     let world = world(&[(
         "app/kustomization.yaml",
         "resources:\n- https://127.0.0.1:1/acme/lib//web?ref=v1\n- https://files.example.com/away.yaml\n\
-         - https://github.com/acme/none//x?ref=v1\n- https://files.example.com/gone.yaml\n",
+         - https://github.com/acme/none//x?ref=v1\n- https://files.example.com/gone.yaml\n\
+         - https://files.example.com/private.yaml\n- https://files.example.com/forbidden.yaml\n",
     )]);
     world.server.route("https://files.example.com/away.yaml", Reply::status(503));
     world.server.route("https://files.example.com/gone.yaml", Reply::status(404));
+    world.server.route("https://files.example.com/private.yaml", Reply::status(401));
+    world.server.route("https://files.example.com/forbidden.yaml", Reply::status(403));
     let first = init(&world, &[]);
     first
         .fails(1)
@@ -119,6 +122,10 @@ fn an_outage_is_named_and_allowed_by_nothing() {
     assert_eq!(config.matches("reason: TODO").count(), 2, "{config}");
     assert!(config.contains("acme/none") && config.contains("gone.yaml"), "{config}");
     assert!(!config.contains("127.0.0.1") && !config.contains("away"), "{config}");
+    // What needs a login is not gone. Whoever wants it remote all the same writes that.
+    assert!(!config.contains("private") && !config.contains("forbidden"), "{config}");
+    first.stdout_has("- {url: 'https://files.example.com/private.yaml', reason: TODO}\n");
+    world.work.run_as_is(&["lock"]).fails(1).stderr_has("to leave it remote, add to `allow` in");
     again(&world, &first);
 }
 
