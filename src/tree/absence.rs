@@ -1,6 +1,7 @@
 //! Why a path is not in a tree of this repository.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::git::GitTree;
@@ -30,15 +31,17 @@ pub struct Absences {
     here: Rc<LocalRepo>,
     tree: SharedTree,
     on_disk: bool,
-    /// What knows the ignore files of the tree, once it was needed; none where they cannot be read.
-    ignores: OnceCell<Option<Checkout>>,
+    /// What a path holds of which one of the ignore files of the tree may say something, and what knows these, once it was
+    /// needed; none where they cannot be read.
+    ignores: OnceCell<Option<(HashSet<String>, Checkout)>>,
+    head: OnceCell<Option<GitTree>>,
 }
 
 impl Absences {
     /// `tree` is the tree to look at; its ignore files count. `on_disk` is whether files on disk may end up in it: not
     /// in that of a commit.
     pub fn new(here: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
-        Absences { here, tree, on_disk, ignores: OnceCell::new() }
+        Absences { here, tree, on_disk, ignores: OnceCell::new(), head: OnceCell::new() }
     }
 
     /// Returns whether there is something on disk at `path` (from the top) that may end up in the tree.
@@ -54,11 +57,9 @@ impl Absences {
 
     /// Returns whether `git restore` can bring back `path` (from the top): whether HEAD holds it.
     fn is_in_head(&self, path: &str) -> bool {
-        let entry = || {
-            let commit = self.here.commit("HEAD").ok()??;
-            GitTree::of_commit(&self.here, &commit).ok()?.entry(path).ok()?
-        };
-        matches!(entry(), Some(Entry::File { .. } | Entry::Link | Entry::Directory))
+        let open = || GitTree::of_commit(&self.here, &self.here.commit("HEAD").ok()??).ok();
+        let entry = self.head.get_or_init(open).as_ref().and_then(|head| head.entry(path).ok()?);
+        matches!(entry, Some(Entry::File { .. } | Entry::Link | Entry::Directory))
     }
 
     /// Returns why `path` (from the top) is missing.
@@ -76,11 +77,48 @@ impl Absences {
             let mut files = checkout::files_named(&*self.tree, ".gitignore").ok()?;
             // git follows no link there.
             files.retain(|(path, _)| matches!(self.tree.entry(path), Ok(Some(Entry::File { .. }))));
-            Checkout::new(&files, gix::hash::Kind::Sha1).ok()
+            let literals = files.iter().flat_map(|(_, bytes)| literals(bytes)).collect();
+            Some((literals, Checkout::new(&files, gix::hash::Kind::Sha1).ok()?))
         };
-        let ignores = self.ignores.get_or_init(read).as_ref()?;
+        let (literals, ignores) = self.ignores.get_or_init(read).as_ref()?;
+        // Each question is a process.
+        let lower = path.to_lowercase();
+        if !literals.iter().any(|literal| lower.contains(literal)) {
+            return None;
+        }
         // A directory is ignored with what is in it.
         let is_directory = self.on_disk && self.here.top.as_ref().is_some_and(|top| top.join(path).is_dir());
         ignores.ignored(&if is_directory { format!("{path}/-") } else { path.to_owned() })
+    }
+}
+
+/// Returns of each pattern of an ignore file a text, in lower case, that every path holds which it matches.
+fn literals(bytes: &[u8]) -> Vec<String> {
+    let Ok(text) = std::str::from_utf8(bytes) else { return vec![String::new()] };
+    let patterns = text.trim_start_matches('\u{feff}').lines().filter(|line| !line.starts_with('#'));
+    let patterns = patterns.map(str::trim).filter(|pattern| !pattern.is_empty());
+    let literal = |pattern: &str| {
+        let texts = pattern.split(['*', '?', '\\']).map(|text| text.trim_matches(['/', '!', ' ']));
+        let longest = texts.max_by_key(|text| text.len()).filter(|_| !pattern.contains('['));
+        longest.unwrap_or_default().to_lowercase()
+    };
+    patterns.map(literal).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_that_is_ignored_holds_the_text_of_its_pattern() {
+        let found = |text: &str| literals(text.as_bytes());
+        assert_eq!(found("# a\n\n*.env\r\n!/Build/\nsecrets/**/x.yaml  \n"), [".env", "build", "secrets"]);
+        // What may match anything.
+        assert_eq!(found("*\n[ab]cde\n?\n"), ["", "", ""]);
+        assert_eq!(
+            found("\\#x\n\u{feff}\n"),
+            ["#x"].map(str::to_owned).into_iter().chain(["\u{feff}".to_owned()]).collect::<Vec<_>>()
+        );
+        assert_eq!(literals(b"\xff"), [""]);
     }
 }

@@ -61,7 +61,7 @@ fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
         assert_eq!(
             counts,
             [
-                ("lock", 6),
+                ("lock", 7),
                 ("check", 5),
                 ("check --staged", 2),
                 ("check --rev HEAD", 2),
