@@ -26,7 +26,7 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
             severity,
             message: format!("`{}` was localized, and is remote now: {} allows it", one.reference, allowed.by()),
             help: vec![format!(
-                "make that exception exact, and lock it again: {LOCK_COMMAND}; or merge with `rules: {{{}: warning}}`",
+                "make that exception exact, and lock it again: {LOCK_COMMAND}; or set `rules: {{{}: warning}}` in a change of its own, which counts once it is merged",
                 Rule::NewException
             )],
             allowed: None,
