@@ -115,7 +115,7 @@ enum Command {
     Build(build::BuildArgs),
 
     /// Show what a change deploys
-    #[command(after_help = "Formats (--format): human, json, markdown")]
+    #[command(after_help = "Formats (--format): human, json, markdown, html")]
     Diff(diff::DiffArgs),
 
     /// Show the reference tree

@@ -282,7 +282,7 @@ fn hide(value: &mut Value) {
             for (key, value) in object.iter_mut() {
                 match key.as_str() {
                     Some("apiVersion" | "kind" | "type" | "immutable") => {}
-                    Some("metadata") => value.get_mut("annotations").into_iter().for_each(mask),
+                    Some("metadata") => value.get_mut("annotations").into_iter().for_each(mask_annotations),
                     _ => mask(value),
                 }
             }
@@ -290,6 +290,13 @@ fn hide(value: &mut Value) {
         Value::Mapping(object) => object.values_mut().for_each(hide),
         _ => {}
     }
+}
+
+/// Replaces the annotations of a Secret, but for those of Kubernetes itself: they say whose it is.
+fn mask_annotations(value: &mut Value) {
+    let annotations = value.as_mapping_mut().into_iter().flatten();
+    let is_own = |key: &Value| key.as_str().is_some_and(|key| key.starts_with("kubernetes.io/"));
+    annotations.filter(|(key, _)| !is_own(key)).for_each(|(_, value)| mask(value));
 }
 
 /// Replaces scalars by their sizes and the beginnings of their digests: enough to see that they change.

@@ -1,6 +1,5 @@
 //! What can be built of a tree: a root as it is, or what an engine makes of one; with what the lock holds.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -17,7 +16,7 @@ use crate::plan;
 use crate::record::LoadRestrictor;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::plain::plain;
-use crate::targets::variables::filled_in;
+use crate::targets::variables::Variables;
 use crate::targets::{Engine, Found, Place, Target, at_other_revision};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
@@ -33,7 +32,7 @@ pub(crate) struct Subject {
     /// What comes out of it, where nothing builds it.
     plain: Option<Vec<u8>>,
     /// What is filled in afterwards.
-    variables: BTreeMap<String, String>,
+    variables: Variables,
 }
 
 impl Subject {
@@ -53,7 +52,7 @@ impl Subject {
             directory: directory.to_owned(),
             arguments,
             plain: None,
-            variables: BTreeMap::new(),
+            variables: Variables::default(),
         }
     }
 
@@ -87,7 +86,7 @@ impl Subject {
             Found::Nothing(why) => Failure::new(why),
             _ => Failure::new(format!("`{}` is not for kustomize", path::shown(&there.path))),
         })?;
-        let (directory, variables) = (there.path.clone(), BTreeMap::new());
+        let (directory, variables) = (there.path.clone(), Variables::default());
         Ok(Subject { tree: seen, directory, arguments: Vec::new(), plain: Some(plain), variables })
     }
 
@@ -104,7 +103,7 @@ impl Subject {
 /// What gives the output of a subject.
 enum Call {
     /// kustomize: among which roots it is, its directory, its arguments, and the variables in its output.
-    Kustomize(usize, String, Vec<String>, BTreeMap<String, String>),
+    Kustomize(usize, String, Vec<String>, Variables),
     /// Nothing: it is known.
     Known(Vec<u8>),
 }
@@ -222,7 +221,7 @@ impl Written {
             Some(Call::Known(output)) => Ok(output.clone()),
             Some(Call::Kustomize(at, directory, arguments, variables)) => {
                 let output = self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?;
-                Ok(if variables.is_empty() { output } else { filled_in(&output, variables) })
+                Ok(if variables.is_empty() { output } else { variables.fill_in(&output) })
             }
         }
     }

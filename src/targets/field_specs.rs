@@ -125,7 +125,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Returns what the fields come to. What is built in another way that is not known may write anything.
     fn written(self) -> Written {
-        const SAME: [&str; 3] = ["spec.buildMetadata", "spec.images", "spec.postBuild.substitute"];
+        const SAME: [&str; 3] = ["spec.buildMetadata", "spec.images", "spec.postBuild"];
         let is_how = |field: &&str| scan::OVERRIDES.contains(field);
         let writes = |kind: &str, fields: &dyn Fn(&&str) -> bool| {
             self.found.iter().any(|one| one.writes(kind, scan::deciding(kind).filter(fields)))
@@ -461,7 +461,7 @@ mod tests {
             (patch("{kind: Kustomization, spec: {interval: 1h}}"), None),
             (patch("{kind: Kustomization, spec: {images: [{name: a}]}}"), Some(vec![])),
             (patch("[{op: add, path: /spec/images, value: []}]"), Some(vec![])),
-            (patch("{kind: Kustomization, spec: {postBuild: {substituteFrom: [{name: x}]}}}"), None),
+            (patch("{kind: Kustomization, spec: {postBuild: {substituteFrom: [{name: x}]}}}"), Some(vec![])),
             (patch("{kind: Kustomization, spec: {postBuild: {substitute: {a: b}}}}"), Some(vec![])),
             (nested(""), Some(vec![])),
             (nested("{target: {kind: HelmRelease}, patch: \"{kind: HelmRelease, spec: {path: x}}\"}"), Some(vec![])),

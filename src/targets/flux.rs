@@ -80,7 +80,7 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
 fn build(found: &Document) -> Build {
     let mut build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
     if found.object.kind == "Kustomization" {
-        let spec = |keys: &str| keys.split('.').try_fold(found.value.get("spec")?, |value, key| value.get(key));
+        let spec = |key: &str| found.value.at(&["spec", key]);
         let fields = scan::OVERRIDES.iter().filter_map(|field| field.strip_prefix("spec."));
         build.overrides = fields.filter_map(|key| Some((key.to_owned(), spec(key)?.json()))).collect();
         build.components = found.texts(spec("components")).map(Component::from).collect();

@@ -3,10 +3,9 @@
 //! Flux writes it into the directory (fluxcd/pkg, `kustomize/kustomize_generator.go`), Argo CD lets `kustomize edit` do so
 //! (argo-cd, `util/kustomize/kustomize.go`).
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
+use super::variables::Variables;
 use super::{Build, Engine, Found, Here, Target};
 use crate::kustomization::{FILE_NAMES, read_object};
 use crate::message::failure::Result;
@@ -16,8 +15,8 @@ use crate::tree::{self, Tree, path};
 /// The option of `kustomize build` that lets a root load any file.
 pub(crate) const ANY_FILE: &str = "--load-restrictor=LoadRestrictionsNone";
 
-/// The field of an object of Flux that says variables and what they are.
-pub(super) const VARIABLES: &str = "postBuild.substitute";
+/// The field of an object of Flux that says what is filled in.
+pub(super) const VARIABLES: &str = "postBuild";
 
 /// What an engine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +33,8 @@ pub(crate) struct Generated {
     pub files: Vec<String>,
     /// The arguments of `kustomize build`.
     pub arguments: Vec<String>,
-    /// The variables that Flux fills in afterwards, as far as the object itself says what they are.
-    pub variables: BTreeMap<String, String>,
+    /// What Flux fills in afterwards.
+    pub variables: Variables,
 }
 
 /// Returns what an engine builds for a target; none where it does not build with kustomize.
@@ -51,7 +50,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
         is_changed: !is_root,
         files: Vec::new(),
         arguments: arguments(target),
-        variables: variables(&target.build),
+        variables: target.build.overrides.get(VARIABLES).map_or_else(Variables::default, Variables::of),
         directory,
     };
     let mut kustomization = if is_root {
@@ -100,12 +99,6 @@ fn arguments(target: &Target) -> Vec<String> {
         arguments.push("--reorder=none".to_owned());
     }
     arguments
-}
-
-/// Returns the variables that the object of Flux says what they are; they come before those of `substituteFrom`.
-fn variables(build: &Build) -> BTreeMap<String, String> {
-    let all = build.overrides.get(VARIABLES).and_then(Value::as_object).into_iter().flatten();
-    all.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.replace('\n', "")))).collect()
 }
 
 /// Reads the first document, as kustomize does.

@@ -70,7 +70,7 @@ pub(super) const OVERRIDES: [&str; 9] = [
     "spec.patches",
     "spec.patchesJson6902",
     "spec.patchesStrategicMerge",
-    "spec.postBuild.substitute",
+    "spec.postBuild",
     "spec.targetNamespace",
 ];
 

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::field_specs::{self, KUSTOMIZATION, Read, Written};
 use super::generated::VARIABLES;
+use super::variables::Variables;
 use super::{Changer, Found, Here, Object, Place, Target, Targets, scan, unfilled};
 use crate::graph::{Edge, Graph, Root, RootId, Target as Leads};
 use crate::kustomization::{Accepts, Kind, read_object};
@@ -214,7 +215,7 @@ impl<'a> Changes<'a> {
             return Written::all();
         }
         let mut written = self.written_in(&Json::Object(target.build.overrides.clone()), &here.path);
-        written.variables = target.build.overrides.contains_key(VARIABLES);
+        written.variables = target.build.overrides.get(VARIABLES).is_some_and(|said| !Variables::of(said).is_empty());
         let roots = components.filter_map(|found| match found {
             Some(Found::Kustomization(root)) => self.known.get(root.as_str()).copied(),
             _ => None,

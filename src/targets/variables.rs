@@ -3,34 +3,71 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value as Json;
+
 /// How far a variable is looked at, in bytes.
 const LONGEST: usize = 1000;
 
 /// What an object says of which Flux fills in nothing.
 const DISABLED: &str = "kustomize.toolkit.fluxcd.io/substitute: disabled";
 
-/// Returns the output of a build with these variables filled in.
-pub(crate) fn filled_in(output: &[u8], variables: &BTreeMap<String, String>) -> Vec<u8> {
-    let Ok(text) = std::str::from_utf8(output) else { return output.to_vec() };
-    let objects = text.split("\n---\n").map(|object| match object.contains(DISABLED) {
-        true => object.to_owned(),
-        false => object_filled_in(object, variables),
-    });
-    objects.collect::<Vec<_>>().join("\n---\n").into_bytes()
+/// The variables of an object of Flux.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Variables {
+    /// What the object itself says; that comes before what others say.
+    own: BTreeMap<String, String>,
+    /// Whether nothing else says more.
+    are_all: bool,
 }
 
-fn object_filled_in(object: &str, variables: &BTreeMap<String, String>) -> String {
-    let (mut filled, mut rest) = (String::with_capacity(object.len()), object);
-    while let Some(start) = rest.find("${") {
-        let (before, from) = rest.split_at(start);
-        filled.push_str(before);
-        // `$${` is `${` in the end.
-        let end = if before.ends_with('$') { 2 } else { end(from) };
-        let inner = from[2..end].strip_suffix('}');
-        filled.push_str(inner.and_then(|inner| value(inner, variables)).unwrap_or(&from[..end]));
-        rest = &from[end..];
+impl Variables {
+    /// Reads `postBuild`.
+    pub(super) fn of(said: &Json) -> Variables {
+        let own = said["substitute"].as_object().into_iter().flatten();
+        let own = own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.replace('\n', ""))));
+        let more = said["substituteFrom"].as_array();
+        Variables { own: own.collect(), are_all: more.is_none_or(Vec::is_empty) }
     }
-    filled + rest
+
+    /// Returns whether nothing is sure to be filled in. Flux looks for no variable where it knows none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.own.is_empty()
+    }
+
+    /// Returns the output of a build with the variables filled in.
+    pub(crate) fn fill_in(&self, output: &[u8]) -> Vec<u8> {
+        let Ok(text) = std::str::from_utf8(output) else { return output.to_vec() };
+        let object = |object: &str| if object.contains(DISABLED) { object.to_owned() } else { self.in_object(object) };
+        text.split("\n---\n").map(object).collect::<Vec<_>>().join("\n---\n").into_bytes()
+    }
+
+    fn in_object(&self, object: &str) -> String {
+        let (mut filled, mut rest) = (String::with_capacity(object.len()), object);
+        while let Some(start) = rest.find("${") {
+            let (before, from) = rest.split_at(start);
+            filled.push_str(before);
+            // `$${` is `${` in the end.
+            let end = if before.ends_with('$') { 2 } else { end(from) };
+            let inner = from[2..end].strip_suffix('}');
+            filled.push_str(inner.and_then(|inner| self.value(inner)).unwrap_or(&from[..end]));
+            rest = &from[end..];
+        }
+        filled + rest
+    }
+
+    /// Returns what stands in the place of `NAME`, or of `NAME:=DEFAULT`; none where that is not sure.
+    fn value<'a>(&'a self, inner: &'a str) -> Option<&'a str> {
+        let is_of_name = |one: char| one.is_ascii_alphanumeric() || one == '_';
+        let (name, rest) = inner.split_at(inner.find(|one| !is_of_name(one)).unwrap_or(inner.len()));
+        let own = self.own.get(name).map(String::as_str);
+        let default = [":=", ":-", "="].iter().find_map(|operator| rest.strip_prefix(operator));
+        match (own, default) {
+            (Some(own), _) if rest.is_empty() => Some(own),
+            (Some(own), Some(_)) if !own.is_empty() => Some(own),
+            (None, _) if !self.are_all || name.is_empty() => None,
+            (_, default) => default.filter(|default| !default.contains(['$', '"', '\'', '\\'])),
+        }
+    }
 }
 
 /// Returns where a variable that begins with `${` ends, with those inside it.
@@ -47,28 +84,15 @@ fn end(text: &str) -> usize {
     2
 }
 
-/// Returns what stands in the place of `NAME`, or of `NAME:=DEFAULT`; none where that is not sure.
-fn value<'a>(inner: &'a str, variables: &'a BTreeMap<String, String>) -> Option<&'a str> {
-    let is_of_name = |one: char| one.is_ascii_alphanumeric() || one == '_';
-    let end = inner.find(|one| !is_of_name(one)).unwrap_or(inner.len());
-    let (name, rest) = inner.split_at(end);
-    let value = variables.get(name)?.as_str();
-    let default = [":=", ":-", "="].iter().find_map(|operator| rest.strip_prefix(operator));
-    match default {
-        _ if rest.is_empty() => Some(value),
-        Some(default) if value.is_empty() => Some(default).filter(|default| !default.contains(['$', '"', '\'', '\\'])),
-        default => default.map(|_| value),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_sure_is_filled_in() {
-        let variables = [("APP", "web"), ("EMPTY", ""), ("N", "3")];
-        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let own = serde_json::json!({"APP": "we\nb", "EMPTY": "", "N": "3", "odd": 1});
+        let all = Variables::of(&serde_json::json!({"substitute": own}));
+        let variables = Variables::of(&serde_json::json!({"substitute": own, "substituteFrom": [{"name": "x"}]}));
         for (text, expected) in [
             ("name: ${APP}-x\n", "name: web-x\n"),
             ("a: ${APP}${N}", "a: web3"),
@@ -94,8 +118,21 @@ mod tests {
                 "a: web\n---\nmetadata:\n  labels:\n    kustomize.toolkit.fluxcd.io/substitute: disabled\na: ${APP}\n",
             ),
         ] {
-            assert_eq!(String::from_utf8(filled_in(text.as_bytes(), &variables)).unwrap(), expected);
+            assert_eq!(String::from_utf8(variables.fill_in(text.as_bytes())).unwrap(), expected);
         }
-        assert_eq!(filled_in(b"\xff${APP}", &variables), b"\xff${APP}");
+        assert_eq!(variables.fill_in(b"\xff${APP}"), b"\xff${APP}");
+        // A default is sure where nobody else says more.
+        for (text, expected) in [
+            ("a: ${OTHER:=x} ${OTHER:-y} ${EMPTY:=z}", "a: x y z"),
+            (
+                "a: ${OTHER} ${OTHER:=\"x\"} ${OTHER^:=x} ${:=x} ${APP}",
+                "a: ${OTHER} ${OTHER:=\"x\"} ${OTHER^:=x} ${:=x} web",
+            ),
+        ] {
+            assert_eq!(String::from_utf8(all.fill_in(text.as_bytes())).unwrap(), expected);
+        }
+        for said in [serde_json::json!(null), serde_json::json!({"substitute": [], "substituteFrom": 1})] {
+            assert!(Variables::of(&said).is_empty());
+        }
     }
 }

@@ -133,6 +133,18 @@ fn values_of_secrets_are_not_shown() {
 }
 
 #[test]
+fn whose_a_secret_is_is_shown() {
+    let secret = |name: &str, value: &str| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata:\n  annotations:\n    kubernetes.io/service-account.name: {name}\n    example.com/token: {value}\n  name: s\n"
+        )
+    };
+    let found = difference(&[&secret("one", "aHVudGVyMg")], &[&secret("two", "b3RoZXI")]);
+    assert!(found.diff.contains("-    kubernetes.io/service-account.name: one\n"), "{}", found.diff);
+    assert!(!found.diff.contains("aHVudGVyMg") && !found.diff.contains("b3RoZXI"), "{}", found.diff);
+}
+
+#[test]
 fn secrets_hide_nowhere() {
     let secret = |password: &str| {
         format!(

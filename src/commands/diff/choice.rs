@@ -93,6 +93,21 @@ impl Choice {
                 all.push(Choice { what: What::Root(directory), status, cause, moved });
             }
         }
+        // A base that is named is built, too.
+        for directory in asked.iter().filter_map(|asked| asked.place.as_deref()) {
+            let is_root = [&was.0.graph, &is.0.graph].map(|graph| graph.own_roots().contains_key(directory));
+            let is_built = all.iter().any(|one: &Choice| matches!(&one.what, What::Root(root) if root == directory));
+            let status = match is_root {
+                [true, true] => Status::Changed,
+                [false, true] => Status::Added,
+                [true, false] => Status::Removed,
+                [false, false] => continue,
+            };
+            if affected.directories.contains(directory) && !built.contains(directory) && !is_built {
+                let (cause, moved) = (Cause::Path(directory.to_owned()), moved(&[directory])?);
+                all.push(Choice { what: What::Root(directory.to_owned()), status, cause, moved });
+            }
+        }
         Ok(Choices { builds: all, unbuilt: affected.unbuilt, unread: affected.unread, needs: needed })
     }
 

@@ -71,6 +71,7 @@ impl Diff {
         let mut text = match self.builds.iter().filter(differs).count() {
             0 if unknown.is_empty() && self.affected == 0 => "no build is affected".to_owned(),
             0 if unknown.is_empty() => format!("nothing differs in {affected}"),
+            0 if self.is_all_unknown() => format!("{affected} could not be compared"),
             0 => format!("0 objects differ in {affected}"),
             builds if counts.is_empty() => format!("{objects} in {builds} of {affected}"),
             builds => format!("{objects} ({counts}) in {builds} of {affected}"),
@@ -85,6 +86,11 @@ impl Diff {
             "" => text,
             since => text + " since " + short(since),
         }
+    }
+
+    fn is_all_unknown(&self) -> bool {
+        let unknown = self.builds.iter().filter(|build| build.is_unknown()).count();
+        self.affected > 0 && unknown + self.uncompared.len() == self.affected
     }
 
     /// Returns how much is not known: what was not built on both sides, and what could not be read.

@@ -89,14 +89,6 @@ impl Causes<'_> {
         let is_same = old.is_some_and(|old| old.digest == target.digest);
         let both = || [target].into_iter().chain(old);
         let mut inputs = Vec::new();
-        if target.changed_by.is_some() || (object.built_by.is_some() && !is_same) {
-            // Who reads the object may change it.
-            let files: Vec<&str> = target.object_files().collect();
-            let mut readers = targets::readers(self.graph, &|file| files.contains(&file)).into_iter();
-            if let Some(cause) = readers.find_map(|root| self.of_roots[root].clone()) {
-                return Ok(Some(cause));
-            }
-        }
         if !is_same {
             let builders = object.built_by.iter().flat_map(|by| all.targets.iter().filter(move |one| one.by() == *by));
             let files = both().chain(builders).flat_map(Target::object_files);
@@ -122,6 +114,14 @@ impl Causes<'_> {
         }
         for directory in here.iter().flat_map(|(target, here)| target.roots(here)) {
             if let Some(cause) = self.of_directory(directory)? {
+                return Ok(Some(cause));
+            }
+        }
+        if target.changed_by.is_some() || (object.built_by.is_some() && !is_same) {
+            // Who reads the object may change it.
+            let files: Vec<&str> = target.object_files().collect();
+            let mut readers = targets::readers(self.graph, &|file| files.contains(&file)).into_iter();
+            if let Some(cause) = readers.find_map(|root| self.of_roots[root].clone()) {
                 return Ok(Some(cause));
             }
         }

@@ -505,7 +505,7 @@ fn how_it_is_built_is_kept() {
     let build = &found.targets[0].build;
     assert_eq!(
         Json::Object(build.overrides.clone()),
-        serde_json::json!({"targetNamespace": "x", "namePrefix": "p-", "images": [{"name": "a", "newTag": "1"}], "patches": [{"patch": "{}"}]})
+        serde_json::json!({"targetNamespace": "x", "namePrefix": "p-", "images": [{"name": "a", "newTag": "1"}], "patches": [{"patch": "{}"}], "postBuild": {}})
     );
     let components: Vec<&str> = build.components.iter().map(|one| one.text.text.as_str()).collect();
     assert_eq!(components, ["../c", "d"]);
