@@ -87,6 +87,8 @@ struct Seen<'a> {
     new: Option<&'a Value>,
     /// What deploys it says; none where that is not known.
     by: Option<&'a Policy>,
+    /// Whether a target deploys it.
+    is_deployed: bool,
     /// Whether what deploys it goes, too.
     is_last: bool,
     /// How many objects change that it deploys.
@@ -157,7 +159,7 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
         });
     }
     let mut comes: HashMap<String, &str> = HashMap::new();
-    for build in all.iter().filter(|build| build.target[1].is_some()) {
+    for build in all.iter().filter(|build| build.target[1].is_some() || build.target[0].is_none()) {
         for one in build.objects.iter().filter(|one| one.change == "added") {
             comes.entry(key(&one.id)).or_insert(build.name);
         }
@@ -201,10 +203,10 @@ impl Build<'_> {
         let mut all: Vec<Consequence> = Vec::new();
         let itself = Seen { below: *below, ..Seen::of(own, needs) };
         let objects = self.objects.iter().map(|one| {
-            let comes_in = was.and_then(|_| comes.get(&key(&one.id)).copied());
+            let comes_in = comes.get(&key(&one.id)).copied();
             let is_last = was.is_some() && is.is_none();
             let seen = Seen::of(&one.values, needs);
-            (one.id.as_str(), Seen { by: by.as_ref(), comes_in, is_last, ..seen })
+            (one.id.as_str(), Seen { by: by.as_ref(), comes_in, is_last, is_deployed: was.is_some(), ..seen })
         });
         for (object, seen) in std::iter::once((self.name, itself)).chain(objects) {
             for row in TABLE {
@@ -255,7 +257,8 @@ impl<'a> Seen<'a> {
             }
             (Some(true), None) => "deleted: the target prunes",
             (Some(false), _) => "orphaned: the target does not prune",
-            (None, _) => "deleted or orphaned: it is not known whether it is pruned",
+            (None, None) => "deleted if the target prunes, which is not known",
+            (None, Some(other)) => &format!("deleted if the target prunes, which is not known; {other} has it now"),
             (Some(true), Some(other)) => &format!("the target prunes, so it is deleted, unless {other} takes it over"),
         };
         Some(what.to_owned())
@@ -286,7 +289,7 @@ impl<'a> Seen<'a> {
     }
 
     fn moved(&self) -> Option<String> {
-        let is_gone = self.old.is_some() && self.new.is_none();
+        let is_gone = self.old.is_some() && self.new.is_none() && self.is_deployed;
         self.comes_in.filter(|_| is_gone).map(|other| format!("{other} has it now"))
     }
 }

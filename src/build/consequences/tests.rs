@@ -42,7 +42,7 @@ const DEPLOYMENT: &str = "apps/v1 Deployment";
 const JOB: &str = "batch/v1 Job";
 const ROLE: &str = "rbac.authorization.k8s.io/v1 ClusterRole";
 const BINDING: &str = "rbac.authorization.k8s.io/v1 ClusterRoleBinding";
-const UNKNOWN: &str = "deleted or orphaned: it is not known whether it is pruned";
+const UNKNOWN: &str = "deleted if the target prunes, which is not known";
 const REFUSED: &str = "the API server refuses it";
 
 /// The kind of an object, what it was and what it is below its name (`-`: it is not there), and the consequences.
@@ -403,6 +403,11 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
         "infra a StatefulSet is removed (the target prunes, so it is deleted, unless apps takes it over)",
         "infra an object moves to another target (apps has it now)",
     ];
+    assert_eq!(found(&mut [leaves, comes]), expected);
+    // Of directories that no target deploys, it is not known whether that is the same cluster.
+    let leaves = Build { name: "old", target: [None, None], objects: objects(&set, "") };
+    let comes = Build { name: "new", target: [None, None], objects: objects("", &set) };
+    let expected = ["old a StatefulSet is removed (deleted if the target prunes, which is not known; new has it now)"];
     assert_eq!(found(&mut [leaves, comes]), expected);
 }
 

@@ -380,7 +380,7 @@ fn a_claim_that_goes_is_deleted_or_orphaned_and_is_named_first() {
     for (target, expected) in [
         (Some("  prune: true\n"), "deleted: the target prunes"),
         (Some("  prune: false\n"), "orphaned: the target does not prune"),
-        (None, "deleted or orphaned: it is not known whether it is pruned"),
+        (None, "deleted if the target prunes, which is not known"),
     ] {
         work.write("clusters/web.yaml", target.map_or(String::new(), |more| flux("web", "./prod", more)));
         work.commit("Begin");
