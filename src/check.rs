@@ -88,7 +88,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let kustomizations = input.tree.kustomizations()?;
     let lock_places = input.tree.locks()?;
     let locks = locks(&input, &lock_places, &mut failures);
-    let top = locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| lock);
+    let top = locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| &**lock);
     let options = graph::Options {
         load_restrictor: input.config.load_restrictor,
         leave: Some(input.config),
@@ -144,11 +144,10 @@ pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) 
 }
 
 /// Reads the locks; those that cannot be read are failures.
-fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> Vec<(String, Lock)> {
+fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> Vec<(String, Rc<Lock>)> {
     let mut locks = Vec::new();
     for place in places {
-        let bytes = input.tree.read(place);
-        match bytes.and_then(|bytes| Lock::parse(&bytes, &input.tree.label(place))) {
+        match Lock::read(&*input.tree, place) {
             Ok(lock) => locks.push((path::parent(place).to_owned(), lock)),
             Err(failure) => failures.push(failure),
         }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use super::Input;
 use super::deployed::Deployed;
@@ -32,7 +33,7 @@ pub(super) struct Context<'a> {
     /// What the team decided.
     pub(super) config: &'a Config,
     /// Every lock of the tree that can be read, with its directory.
-    pub(super) locks: &'a [(String, Lock)],
+    pub(super) locks: &'a [(String, Rc<Lock>)],
     /// Whether there is a lock at the top that cannot be read, so that what is locked is unknown.
     pub(super) broken_lock: bool,
     /// Every reference that leads out of the tree.
@@ -49,7 +50,7 @@ impl<'a> Context<'a> {
         explored: &'a Explored,
         input: &'a Input<'a>,
         targets: &'a Targets,
-        locks: &'a [(String, Lock)],
+        locks: &'a [(String, Rc<Lock>)],
         broken_lock: bool,
     ) -> Self {
         let homes = locks.iter().flat_map(|(directory, lock)| {
@@ -57,7 +58,7 @@ impl<'a> Context<'a> {
             homes.into_iter().map(move |home| path::join(directory, home))
         });
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
-        let remotes = remotes::all(&explored.graph, top.map(|(_, lock)| lock));
+        let remotes = remotes::all(&explored.graph, top.map(|(_, lock)| &**lock));
         Context {
             input,
             graph: &explored.graph,
@@ -75,7 +76,7 @@ impl<'a> Context<'a> {
 
     /// Returns the lock at the top of the tree.
     pub(super) fn lock(&self) -> Option<&'a Lock> {
-        self.locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| lock)
+        self.locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| &**lock)
     }
 
     /// Returns whether the file lies below a `localized-files` directory and is listed in a lock: such files are not

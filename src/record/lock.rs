@@ -53,7 +53,8 @@ mod merge;
 mod text;
 mod validate;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
@@ -175,12 +176,21 @@ impl Lock {
     /// Returns the lock that `tree` holds at `place`, if there is one.
     pub fn at(tree: &dyn Tree, place: &str) -> Result<Option<Rc<Lock>>> {
         match tree.entry(place)? {
-            Some(Entry::File { .. }) => {
-                let lock = Lock::parse(&tree.read(place)?, &tree.label(place))?;
-                Ok(Some(Rc::new(lock)))
-            }
+            Some(Entry::File { .. }) => Lock::read(tree, place).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// Reads a lock of a tree. The same bytes are parsed once in a run.
+    pub fn read(tree: &dyn Tree, place: &str) -> Result<Rc<Lock>> {
+        thread_local!(static PARSED: RefCell<HashMap<Vec<u8>, Rc<Lock>>> = RefCell::default());
+        let bytes = tree.read(place)?;
+        if let Some(lock) = PARSED.with_borrow(|parsed| parsed.get(&bytes).cloned()) {
+            return Ok(lock);
+        }
+        let lock = Rc::new(Lock::parse(&bytes, &tree.label(place))?);
+        PARSED.with_borrow_mut(|parsed| parsed.insert(bytes, lock.clone()));
+        Ok(lock)
     }
 
     /// Notes that no commit message holds its record, unless it equals `held`: the commit that writes it is not ours.
