@@ -206,7 +206,8 @@ pub(super) fn check(
         checked.unseen = opened.unseen(&paths);
     }
     checked.untracked = opened.tree.untracked()?;
-    checked.untracked.retain(|place| [LOCK_NAME, FILE_NAME].contains(&&**place) || checked.read.contains(place));
+    let is_used = |place: &String| place == FILE_NAME || path::name(place) == LOCK_NAME || checked.read.contains(place);
+    checked.untracked.retain(is_used);
     match (base, &since) {
         (Base::Of(rev), Some(since)) => judge(&opened, &mut checked, rev, &since.commit, config)?,
         (Base::Nothing, _) => checked.judge(&[], "", config, &Lock::default(), &*opened.tree),

@@ -8,7 +8,7 @@ use super::News;
 use crate::config::{Config, FILE_NAME};
 use crate::message::failure::{Exception, Failure, command, pathspec, short};
 use crate::message::redact::visible;
-use crate::record::Change;
+use crate::record::{Change, stored};
 use crate::reference::Upstream;
 use crate::tree::path;
 
@@ -59,17 +59,20 @@ pub(super) fn warning(text: &str, hint: Option<&str>) -> String {
     format!("{mark} {}\n{}", visible(text), hint.unwrap_or_default())
 }
 
-/// Returns the command that adds files that git does not have: below the top the directories that they lie in, since what
-/// is new there mostly belongs to them.
-pub(super) fn add(paths: &[String]) -> String {
-    let directory = |place| Some(path::parent(place)).filter(|above| !above.is_empty()).unwrap_or(place);
+/// Returns the command that commits files that git does not have: below the top the directories that they lie in, since
+/// what is new there mostly belongs to them. Localized files come with what was changed with them: the kustomization and
+/// the lock.
+pub(super) fn commit(paths: &[String]) -> String {
+    let above = |place| Some(path::parent(place)).filter(|above| !above.is_empty()).unwrap_or(place);
+    let directory = |place| stored::home(place).unwrap_or_else(|| above(place));
     let mut all: Vec<&str> = paths.iter().map(|place| directory(place)).collect();
     all.sort_unstable();
     all.dedup_by(|later, kept| path::is_in(later, kept));
     if all.len() > NAMED {
         all = vec![""];
     }
-    command("git add --", all.into_iter().map(pathspec))
+    let changed = if paths.iter().any(|place| stored::home(place).is_some()) { " -a" } else { "" };
+    format!("{} && git commit{changed}", command("git add --", all.into_iter().map(pathspec)))
 }
 
 /// Returns a text that fits on a line of at most 200 characters, behind what stands before it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::{Builds, Checked, Checking};
 use crate::commands::findings::{each, explain, painted};
-use crate::commands::messages::{add, counted, named};
+use crate::commands::messages::{commit, counted, named};
 use crate::commands::output::Shown;
 use crate::message::failure::short;
 use crate::message::finding::{Finding, Rule, Severity, Subject};
@@ -43,9 +43,8 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     if !checked.untracked.is_empty() {
         let count = counted(checked.untracked.len(), "file");
         let names = named(&checked.untracked, shown.verbose);
-        let add = add(&checked.untracked);
         notes.push(("not tracked by git:", format!("{count} that `branch` does not see: {names}")));
-        notes.push(("hint:", format!("{add} && git commit")));
+        notes.push(("hint:", commit(&checked.untracked)));
     }
     let locked = checked.new_locked.iter();
     let locked = locked.map(|new| format!("{}:{}: {} {}", new.lock, new.line, new.remote, new.digest));

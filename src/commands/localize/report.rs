@@ -134,7 +134,7 @@ impl Localized {
         let (verb, names) = (if self.uncommitted.len() == 1 { "is" } else { "are" }, &self.uncommitted);
         let count = counted(names.len(), "kustomization");
         let text = format!("{count} {verb} not committed (HEAD is localized): {}", messages::named(names, verbose));
-        messages::warning(&text, Some(&format!("{} && git commit", messages::add(names))))
+        messages::warning(&text, Some(&messages::commit(names)))
     }
 
     /// Returns which edits by hand `--overwrite` discards.

@@ -48,9 +48,43 @@ fn build(world: &World, target: &str, closed: bool) -> Option<String> {
 fn follow(world: &World, output: &Output) {
     let mut lines = output.success().stdout.lines();
     let stage = lines.find_map(|line| line.strip_prefix("  to stage it: ")).unwrap();
-    let mut shell = world.sandbox.command("sh", world.work.path());
-    Running::start(shell.args(["-c", stage])).wait().success();
+    shell(world, stage);
     world.work.git(&["commit", "-q", "-m", "mended"]);
+}
+
+#[track_caller]
+fn shell(world: &World, command: &str) {
+    let mut shell = world.sandbox.command("sh", world.work.path());
+    Running::start(shell.args(["-c", command])).wait().success();
+}
+
+#[test]
+fn the_hint_of_check_commits_all_that_was_vendored() {
+    let world = world();
+    world.work.lock();
+    world.work.commit("locked");
+    let staged = in_place(&world.work, &[]);
+    staged.success();
+    let check = world.work.run_unchanged(&["check"]);
+    let hint = check.success().stdout.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    assert!(hint.ends_with(" && git commit -a"), "{hint}");
+    shell(&world, &format!("{hint} -q -m vendored"));
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+    world.work.run_unchanged(&["check", "--rev", "HEAD"]).success().lacks("https:");
+    world.work.run_unchanged(&["verify", "HEAD"]).success();
+}
+
+/// A copy has a lock of its own.
+#[test]
+fn the_hint_of_check_commits_a_copy_with_its_lock() {
+    let world = world();
+    world.work.lock();
+    world.work.commit("locked");
+    world.work.run(&["overlays/dev", "copy", "--scope", ".", "--no-commit"]).success();
+    let check = world.work.run_unchanged(&["check"]);
+    let hint = check.success().stdout.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    shell(&world, &format!("{hint} -q -m copied"));
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
