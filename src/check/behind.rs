@@ -59,8 +59,7 @@ pub(super) fn behind<'a>(
 /// Returns the entries of `allow` in `config` that are about what is behind locked references, or may be young: that the
 /// lock does not tell.
 pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
-    let locks = context.locks.iter().map(|(_, lock)| lock);
-    let named = locks.flat_map(|lock| lock.named().chain(lock.left.keys()));
+    let named = context.locks.iter().flat_map(|(_, lock)| lock.named());
     let behind = named.filter_map(|upstream| covered(config, upstream));
     let locked = context.locks.iter().flat_map(|(_, lock)| lock.upstreams()).map(|one| graph::subject(&one));
     let named = context.remotes.iter().filter_map(|one| Some(one.edge.remote.as_ref()?.subject()));
