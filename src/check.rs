@@ -122,6 +122,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
         remote,
+        is_made_by_branch: top.is_some_and(merged_back::is_made_by_branch),
         read: explored.graph.own_paths().map(str::to_owned).collect(),
         findings,
         ..Checked::failed(input.checking, failures)
@@ -350,6 +351,9 @@ pub struct Checked {
     /// All files that were read.
     #[serde(skip)]
     pub read: BTreeSet<String>,
+    /// Whether its localized files are those of a localized branch.
+    #[serde(skip)]
+    pub is_made_by_branch: bool,
     /// What was found, by path and place; what is allowed too.
     pub findings: Vec<Finding>,
     /// What came of builds; none where nothing was to be built.

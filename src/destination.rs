@@ -3,7 +3,6 @@
 mod branch;
 mod directory;
 mod earlier;
-mod merged;
 pub(crate) mod message;
 pub(crate) mod objects;
 mod on_branch;

@@ -4,61 +4,58 @@ use std::rc::Rc;
 
 use gix::Repository;
 
-use crate::config::Config;
+use super::Checking;
 use crate::git::LocalRepo;
 use crate::git::object_id;
 use crate::message::failure::{Failure, Result, short};
 use crate::message::finding::{Finding, Rule, Severity};
+use crate::record::history;
 use crate::record::history::records::{self, Found};
 use crate::record::{LOCK_NAME, Lock};
-use crate::tree::Tree;
 use crate::tree::git::GitTree;
-
-/// Makes a finding about the lock, with the command that takes the merge back.
-pub(crate) fn finding(undo: Option<String>) -> Finding {
-    let message = "the localized branch was merged into its source, which has local paths now where it had URLs";
-    let help = undo.map(|undo| format!("take that back: {undo}")).into_iter().collect();
-    Finding::new(Rule::MergedBack, LOCK_NAME, message.to_owned(), help)
-}
 
 /// Returns whether a lock lists localized files that `branch` made: only what we commit says that its message holds the
 /// record, too. Files that were localized in the working tree were committed on purpose.
-pub(crate) fn is_made_by_branch(lock: &Lock) -> bool {
+pub(super) fn is_made_by_branch(lock: &Lock) -> bool {
     !lock.files.is_empty() && lock.trailers && lock.target.is_none()
 }
 
-/// Finds a change that brings such files where there were none. `rev` is the last commit of it, which may lack what is on
-/// disk or staged.
-pub(crate) fn find(
-    here: &Rc<LocalRepo>,
-    (before, after): (&dyn Tree, &dyn Tree),
-    config: &Config,
-    rev: &str,
-) -> Result<Option<Finding>> {
-    // One that cannot be read is a failure of the check already.
-    let lock = |tree: &dyn Tree| Lock::parse(&tree.read(LOCK_NAME).ok()?, LOCK_NAME).ok();
-    let has_files = |tree: &dyn Tree| lock(tree).is_some_and(|lock| is_made_by_branch(&lock));
-    let is_new = has_files(after) && lock(before).is_none_or(|lock| lock.files.is_empty());
-    let severity = config.level(Rule::MergedBack, Severity::Error);
-    let Some(severity) = severity.filter(|_| is_new) else {
-        return Ok(None);
+/// Finds that a tree with such files is a source. `before` is the lock of a base, where a change to that is judged: only
+/// what brings them there is found, and an error by default.
+pub(crate) fn find(here: &Rc<LocalRepo>, checking: &Checking, before: Option<&Lock>) -> Result<Option<Finding>> {
+    let (rev, last) = match checking {
+        Checking::Commit { rev, commit } => (rev.as_str(), commit.as_str()),
+        Checking::Index | Checking::WorkingTree => ("HEAD", "HEAD"),
     };
-    let head = here.commit(rev)?;
+    let is_meant = match before {
+        Some(before) => !before.files.is_empty(),
+        None => history::is_localized(here, rev)?,
+    };
+    if is_meant {
+        return Ok(None);
+    }
+    let head = here.commit(last)?;
     let head = head.map(|head| Ok((GitTree::of_commit(here, &head)?, head.commit))).transpose()?;
+    let has_files =
+        |tree: &GitTree| Lock::at(tree, LOCK_NAME).is_ok_and(|lock| lock.is_some_and(|lock| is_made_by_branch(&lock)));
     let undo = match head {
         // What a server receives is not in its repository yet.
         Some((tree, commit)) if has_files(&tree) => undo(here, tree.repository(), &commit).ok().flatten(),
         _ => Some("git reset --merge".to_owned()),
     };
-    let help = "if this is the localized branch itself: deploy from it, and do not merge it".to_owned();
-    let mut found = finding(undo);
-    found.help.push(help);
-    Ok(Some(Finding { severity, ..found }))
+    let message = "the localized branch was merged into its source, which has local paths now where it had URLs";
+    let mut help: Vec<String> = undo.map(|undo| format!("take that back: {undo}")).into_iter().collect();
+    let mut found = Finding::new(Rule::MergedBack, LOCK_NAME, message.to_owned(), Vec::new());
+    if before.is_some() {
+        found.severity = Severity::Error;
+        help.push("if this is the localized branch itself: deploy from it, and do not merge it".to_owned());
+    }
+    Ok(Some(Finding { help, ..found }))
 }
 
 /// Returns the command that takes back what brought the localized files that a commit has; none where its history does not
 /// show that.
-pub(crate) fn undo(here: &LocalRepo, repository: &Repository, head: &str) -> Result<Option<String>> {
+fn undo(here: &LocalRepo, repository: &Repository, head: &str) -> Result<Option<String>> {
     let locks = [LOCK_NAME.to_owned()];
     let commit = match records::newest(repository, head, &locks, |record| record.target.in_place)? {
         Found::Record(record) => Some(record.commit),

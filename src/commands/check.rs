@@ -33,7 +33,8 @@ use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Tree, path};
 use crate::workspace::{self, Files, Workspace, from_top, merge_base, repository_offline};
-use build::{Building, How};
+use build::Building;
+pub(super) use build::How;
 
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
@@ -225,23 +226,31 @@ pub(super) fn check(
 }
 
 /// Checks what is going to be localized where it stands, by paths from the top; everything without any.
-pub(super) fn before(workspace: &Workspace, paths: &[String]) -> Result<Vec<Finding>, Failures> {
-    let (here, tree, lacks_some): (_, Rc<dyn Tree>, _) = match &workspace.files {
+pub(super) fn before(workspace: &Workspace, paths: &[String], how: Option<&How<'_>>) -> Result<Vec<Finding>, Failures> {
+    let (here, tree, checking): (_, Rc<dyn Tree>, _) = match &workspace.files {
         // Links that the check follows are none that the result depends on.
         Files::Commit { repo, id, tree, is_head, .. } => {
-            (repo, Rc::new(tree.beside(object_id(&id.tree)?).checked_out()), *is_head)
+            let rev = if *is_head { "HEAD" } else { &id.commit };
+            let tree = tree.beside(object_id(&id.tree)?).checked_out();
+            (repo, Rc::new(tree), Checking::Commit { rev: rev.to_owned(), commit: id.commit.clone() })
         }
-        Files::WorkingTree { repo, tree, .. } => (repo, tree.clone(), true),
+        Files::WorkingTree { repo, tree, .. } => (repo, tree.clone(), Checking::WorkingTree),
         Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
     };
-    let opened = Opened { here: here.clone(), checking: Checking::WorkingTree, tree, lacks_some };
+    let lacks_some = !matches!(workspace.files, Files::Commit { is_head: false, .. });
+    let opened = Opened { here: here.clone(), checking, tree, lacks_some };
     let mut config = workspace.config.clone();
     if !paths.is_empty() {
         // What is named is meant.
         config.include.clear();
         config.exclude.clear();
     }
-    let mut checked = opened.check(paths, &config, None, None)?;
+    let built = (&opened.checking, &opened.tree);
+    let building = how.map(|how| Building::open(here, built, (paths, &config), None, how)).transpose()?;
+    let mut checked = opened.check(paths, &config, None, building.as_ref())?;
+    if let Some(building) = building {
+        building.add_to(&mut checked);
+    }
     if !checked.failures.is_empty() {
         return Err(Failures(checked.failures));
     }
@@ -264,10 +273,10 @@ pub(super) fn once_written(workspace: &Workspace, changes: &Changes, config: &Co
 /// configuration and its locks.
 fn judge(opened: &Opened, checked: &mut Checked, base: &str, since: &str, config: &Config) -> Result<(), Failures> {
     let here = &opened.here;
-    let (side, of) = match &opened.checking {
-        Checking::Commit { commit, .. } => (Side::Commit(commit), Some(commit.as_str())),
-        Checking::Index => (Side::Index, None),
-        Checking::WorkingTree => (Side::WorkingTree, None),
+    let side = match &opened.checking {
+        Checking::Commit { commit, .. } => Side::Commit(commit),
+        Checking::Index => Side::Index,
+        Checking::WorkingTree => Side::WorkingTree,
     };
     let before = open(here, &Checking::of(Some(since)))?;
     checked.new_config = here.changed_lines(since, side, FILE_NAME)?;
@@ -277,8 +286,6 @@ fn judge(opened: &Opened, checked: &mut Checked, base: &str, since: &str, config
         checked.new_locked.extend(new.unwrap_or_default());
     }
     let mut old = Vec::new();
-    let (trees, rev) = ((&*before.tree, &*opened.tree), of.unwrap_or("HEAD"));
-    let merged = merged_back::find(here, trees, config, rev)?;
     if !checked.findings.is_empty() {
         // Whatever allows it there, it is not new.
         let found = before.check(&[], config, Some(config), None)?;
@@ -288,9 +295,9 @@ fn judge(opened: &Opened, checked: &mut Checked, base: &str, since: &str, config
         }
         old = renamed(found.findings, &here.renames(since, side)?);
     }
-    checked.findings.extend(merged);
     // One that cannot be read holds nothing.
     let locked = Lock::at(&*before.tree, LOCK_NAME).ok().flatten().unwrap_or_default();
+    opened.merged_back(checked, Some(&locked), config)?;
     checked.judge(&old, base, config, &locked, &*opened.tree);
     Ok(())
 }
@@ -317,7 +324,7 @@ impl Opened {
         let build = building.map(|building| |targets| building.targets(targets));
         let identity = || Identity::of_any_clone(&self.here, config);
         let absences = Absences::new(self.here.clone(), self.tree.clone(), self.lacks_some);
-        check::check(Input {
+        let mut checked = check::check(Input {
             checking: self.checking.clone(),
             tree: self.tree.clone(),
             paths,
@@ -326,7 +333,20 @@ impl Opened {
             absences: Some(&absences),
             identity: Some(&identity),
             build: build.as_ref().map(|build| check::Build(build)),
-        })
+        })?;
+        if own.is_none() {
+            self.merged_back(&mut checked, None, config)?;
+        }
+        Ok(checked)
+    }
+
+    /// Adds that the localized branch was merged; `before` is the lock of a base.
+    fn merged_back(&self, checked: &mut Checked, before: Option<&Lock>, config: &Config) -> Result<()> {
+        if checked.is_made_by_branch {
+            let found = merged_back::find(&self.here, &self.checking, before)?;
+            checked.add(found.into_iter().collect(), config, &*self.tree);
+        }
+        Ok(())
     }
 
     /// Returns how many kustomizations in or below `paths` are on disk and not looked at: those that git ignores, or that

@@ -24,7 +24,7 @@ use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::git::LocalRepo;
 use crate::graph;
 use crate::message::failure::{Failure, Failures, Result};
-use crate::message::finding::{self, Finding, Rule};
+use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::os::interrupt;
 use crate::plan::{self, Changes, Options, Plan, Rewritten};
 use crate::record::{Change, LoadRestrictor, Lock, Remotes, serialize_left, serialize_remotes, sha256_hex, stored};
@@ -322,9 +322,6 @@ impl<'a> Run<'a> {
             plan.findings.push(Finding::new(Rule::NotBuilt, "", message, Vec::new()));
         }
         plan.findings.extend(builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect::<Vec<_>>());
-        if let Some(branch) = self.destination.branch() {
-            plan.findings.extend(branch.merged_back(self.workspace.lock.as_deref())?);
-        }
         self.workspace.config.judge(&mut plan.findings);
         // The report mentions it anyway.
         plan.findings.retain(|one| one.rule != Rule::NotBuilt || one.fails());
@@ -369,8 +366,8 @@ impl<'a> Run<'a> {
         let is_left = |repo: &Rc<LocalRepo>| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY);
         let brings_back = resolves && (self.request.how.overwrite || self.workspace.repo().is_some_and(is_left));
         let is_mended = |finding: &Finding| match (finding.rule, &finding.subject) {
-            (Rule::LockedReference | Rule::StaleLock | Rule::DeployedRemote, _) => true,
-            (Rule::RemoteReference, _) => resolves,
+            (Rule::DeployedRemote, _) => true,
+            (Rule::LockedReference | Rule::StaleLock | Rule::MergedBack | Rule::RemoteReference, _) => resolves,
             (Rule::RemoteChart, _) => resolves && self.workspace.config.helm,
             (Rule::EditedCopy, _) => brings_back,
             // What was brought in, and is brought in again.
@@ -379,7 +376,12 @@ impl<'a> Run<'a> {
             (Rule::OutOfScope, _) => path::is_absolute(&finding.reference),
             _ => false,
         };
-        let found = check::before(&self.workspace, targets)?.into_iter();
+        // Roots that localizing does not change are built then, too.
+        let HowArgs { no_verify, with, offline, .. } = self.request.how;
+        let is_error = self.workspace.config.level(Rule::NotBuilt, Severity::Warning) == Some(Severity::Error);
+        let how = check::How { with, offline: *offline, quiet: self.request.quiet };
+        let how = Some(&how).filter(|_| is_error && !resolves && !no_verify);
+        let found = check::before(&self.workspace, targets, how)?.into_iter();
         Ok(found.filter(|finding| !is_mended(finding)).collect())
     }
 

@@ -141,7 +141,7 @@ fn with<'a>(starts: Vec<String>, more: impl IntoIterator<Item = &'a String>) -> 
 fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Option<&mut dyn Remotes>) -> Explored {
     // What is not locked is no error where the configuration says so, and a commit resolves nothing.
     let level = workspace.config.level(Rule::RemoteReference, Severity::Error);
-    let keeps = matches!(workspace.files, Files::Commit { .. }) && level != Some(Severity::Error);
+    let keeps = matches!(workspace.files, Files::Commit { .. } | Files::Tree(_)) && level != Some(Severity::Error);
     let more = graph::Options { lock: workspace.lock.as_deref(), keeps, ..graph::Options::default() };
     lock::explore(workspace, tree, starts, remotes, more)
 }

@@ -34,13 +34,26 @@ pub(crate) fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
 
 /// Refuses a commit that no branch names but localized ones. `shown` is how messages name it.
 pub(crate) fn refuse_tip(here: &LocalRepo, commit: &str, shown: &str) -> Result<()> {
-    let mut refs = here.refs(&["refs/heads/", "refs/remotes/"])?;
-    // One that was merged by moving a branch is a source again.
-    refs.retain(|_, found| found.id == commit && found.other_name.is_none());
-    if refs.is_empty() || refs.keys().any(|name| !is_ours(name)) {
+    if !is_tip(here, commit)? {
         return Ok(());
     }
     Err(instead(Failure::new(format!("{shown} is a commit of a localized branch, not a source"))))
+}
+
+fn is_tip(here: &LocalRepo, commit: &str) -> Result<bool> {
+    let mut refs = here.refs(&["refs/heads/", "refs/remotes/"])?;
+    // One that was merged by moving a branch is a source again.
+    refs.retain(|_, found| found.id == commit && found.other_name.is_none());
+    Ok(!refs.is_empty() && refs.keys().all(|name| is_ours(name)))
+}
+
+/// Returns whether a revision is a localized branch, or a commit that no other branch names.
+pub(crate) fn is_localized(here: &LocalRepo, rev: &str) -> Result<bool> {
+    match here.named(rev)? {
+        Some((_, Some(name))) => Ok(is_ours(&name)),
+        Some((id, None)) => is_tip(here, &id.commit),
+        None => Ok(false),
+    }
 }
 
 fn instead(failure: Failure) -> Failure {

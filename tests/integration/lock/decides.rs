@@ -1,7 +1,7 @@
 //! The lock decides: what it holds is localized, whatever an exception says, and an entry changes for no other reason
 //! than what it names.
 
-use crate::support::{Output, Random, World, config_map};
+use crate::support::{Kustomize, Output, Random, World, config_map};
 
 const LOCK: &str = "kustomize-localize.lock";
 const CONFIG: &str = ".kustomize-localize";
@@ -115,6 +115,56 @@ fn what_a_merge_lost_is_found_and_mended() {
     branch(&world).fails(1);
     run(&world, &["lock"]).success().stdout_has("added https://github.com/acme/deep?ref=v1 ");
     assert_eq!(world.work.read(LOCK), before);
+}
+
+#[test]
+fn what_is_an_error_stops_the_branch_and_vendor_mends_it() {
+    for (rule, names) in [("stale-lock", "[map.yaml]"), ("locked-reference", &format!("[map.yaml, '{LIB}']"))] {
+        let world = locked();
+        world.work.write("app/kustomization.yaml", format!("resources: {names}\n"));
+        world.work.write("app/map.yaml", config_map("own"));
+        for (severity, status) in [("warning", 0), ("error", 1)] {
+            world.work.write(CONFIG, format!("rules: {{{rule}: {severity}}}\n"));
+            world.work.commit(severity);
+            assert_eq!(run(&world, &["check", "--rev", "HEAD"]).status, status, "{rule}: {severity}");
+            let made = branch(&world);
+            assert_eq!(made.status, status, "{rule}: {severity}: {made:?}");
+            made.stderr_has(&format!("{severity}[{rule}]"));
+        }
+        run(&world, &["vendor", "--no-verify"]).success();
+        world.work.commit("vendored");
+        run(&world, &["check", "--rev", "HEAD"]).success().lacks(&format!("[{rule}]"));
+        branch(&world).success();
+    }
+}
+
+/// Roots that do not build: one that localizing changes, and one that it does not.
+#[test]
+fn what_does_not_build_is_judged_as_the_gate_does() {
+    if Kustomize::find().is_none() {
+        return;
+    }
+    for name in [LIB, "map.yaml"] {
+        let world = World::acme();
+        world.work.write("app/map.yaml", config_map("own"));
+        world.work.write("app/kustomization.yaml", format!("resources: ['{name}']\npatches: [{{path: gone.yaml}}]\n"));
+        world.work.write("app/gone.yaml", config_map("gone"));
+        world.work.write("other/kustomization.yaml", format!("resources: ['{DEEP}']\n"));
+        run(&world, &["lock"]).success();
+        // What the record says of it does not lower it.
+        for (severity, status) in [("warning", 0), ("error", 1), ("off", 0)] {
+            world.work.write(CONFIG, format!("rules: {{not-built: {severity}}}\n"));
+            world.work.commit(severity);
+            let gate = run(&world, &["check", "--build", "--rev", "HEAD"]);
+            let tip = || world.work.git(&["for-each-ref", "refs/heads/localized"]);
+            let before = tip();
+            let made = world.work.run_as_is(&["branch"]);
+            assert_eq!((gate.status, made.status), (status, status), "{name} {severity}: {gate:?} {made:?}");
+            assert_eq!(gate.stdout.contains("not-built]"), severity != "off", "{gate:?}");
+            assert_eq!(made.stderr.contains("error[not-built]: not built: "), status == 1, "{made:?}");
+            assert_eq!(tip() == before, status == 1, "{name} {severity}");
+        }
+    }
 }
 
 /// Whether the lines of a text are among those of another one, in their order.

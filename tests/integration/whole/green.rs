@@ -1,5 +1,5 @@
 //! The gate and the job agree: `branch` localizes a commit if and only if `check` passes it. Only a build that changes may
-//! stand against it, and what localizing mends does not.
+//! stand against it.
 //!
 //! `KUSTOMIZE_LOCALIZE_WORLDS` says how many random worlds there are (default 60, at night 400),
 //! `KUSTOMIZE_LOCALIZE_WORLD` takes one of them.
@@ -35,7 +35,7 @@ const NAMED: [(&str, &str, &str); 17] = [
     ),
 ];
 
-const RULES: [&str; 8] = [
+const RULES: [&str; 12] = [
     "remote-reference",
     "floating-ref",
     "missing-path",
@@ -44,6 +44,10 @@ const RULES: [&str; 8] = [
     "function",
     "remote-chart",
     "stale-allow",
+    "stale-lock",
+    "locked-reference",
+    "merged-back",
+    "not-built",
 ];
 
 const FUNCTION: &str = "apiVersion: example.com/v1
@@ -95,7 +99,7 @@ fn written(world: &World, choices: &mut Random) -> String {
     work.write(".gitignore", "ignored.yaml\n");
     work.write("base/kustomization.yaml", "resources: [map.yaml]\n");
     work.write("base/map.yaml", config_map("base"));
-    let rules: Vec<String> = (0..choices.below(4))
+    let rules: Vec<String> = (0..choices.below(7))
         .map(|index| {
             let severity = choices.one_of(&["error", "warning", "off"]);
             format!("{}: {severity}", RULES[index * 2 + choices.below(2)])
@@ -114,6 +118,23 @@ fn written(world: &World, choices: &mut Random) -> String {
         world.work.run_as_is(&["lock"]);
         work.commit("lock");
     }
+    // What is named no more, a root that does not build, and the branch merged back.
+    match choices.below(6) {
+        0 => {
+            work.write("apps/app0/kustomization.yaml", "resources: [map.yaml]\n");
+            work.commit("stale");
+        }
+        1 => {
+            work.write("apps/broken/kustomization.yaml", "resources: [../../base, map.yaml]\n");
+            work.write("apps/broken/map.yaml", config_map("base"));
+            work.commit("broken");
+        }
+        2 if work.run_as_is(&["branch", "--no-verify"]).status == 0 => {
+            work.git(&["merge", "--quiet", "--squash", "localized/main"]);
+            work.git(&["commit", "--quiet", "--allow-empty", "-m", "merged back"]);
+        }
+        _ => {}
+    }
     let shown = work.git(&["grep", "", "--", "*kustomization.yaml", ".kustomize-localize"]);
     format!("{shown}\n")
 }
@@ -125,13 +146,14 @@ fn held(index: usize) -> Result<bool, String> {
     world.file("https://files.example.com/v1/app.yaml", config_map("app"));
     let source = written(&world, &mut choices);
     let run = |command: &[&str]| world.work.run_as_is(command);
-    let gate = run(&["check", "--rev", "HEAD"]);
+    let builds = choices.below(2) == 0 && Kustomize::find().is_some();
+    let gate = run(&[&["check", "--rev", "HEAD"][..], if builds { &["--build"][..] } else { &[] }].concat());
     let job = run(&["branch"]);
-    let is_changed_build = job.status == 1 && job.stdout.contains("differ");
-    // What localizing mends does not stand against it.
-    let mended = ["error[stale-lock]", "error[locked-reference]", "error[deployed-remote]"];
+    let is_found_by_build = !builds && job.stderr.contains("error[not-built]");
+    let is_changed_build = is_found_by_build || job.status == 1 && job.stdout.contains("differ");
+    // What is deployed now is no reason not to make what is to be deployed.
     let mut errors = gate.stdout.lines().filter(|line| line.starts_with("error["));
-    let is_mended = errors.all(|line| mended.iter().any(|one| line.starts_with(one)));
+    let is_mended = errors.all(|line| line.starts_with("error[deployed-remote]"));
     let is_agreed = if gate.status == 0 { job.status == 0 } else { job.status != 0 || is_mended };
     if !is_agreed && !is_changed_build {
         return Err(format!("world {index}\n{source}\n{}\n{}{}", gate.stdout, job.stdout, job.stderr));

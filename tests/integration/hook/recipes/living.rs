@@ -30,8 +30,17 @@ fn told_and_taken_back(project: &Project, base: &str, before: &str) {
     let gate = work.run(&["check", "--base", base]);
     gate.fails(1).stdout_has("error[merged-back]").lacks("git reset");
     work.run(&["check", "--base", base, "--rev", "main"]).fails(1).stdout_has("error[merged-back]");
-    // On `main` alone nothing is wrong.
-    work.run(&["check"]).success();
+    // On `main` alone, too: the next run would refuse it.
+    for what in [&[][..], &["--staged"], &["--rev", "HEAD"], &["--rev", "main"], &["--build"]] {
+        let found = work.run(&[&["check"], what].concat());
+        found.fails(1).stdout_has("error[merged-back]");
+        assert_eq!(taking_back(&found), taking_back(&gate), "{what:?}");
+    }
+    // The branch itself is meant to hold them.
+    if work.id("localized/main") != work.id("main") {
+        work.run(&["check", "--rev", "localized/main"]).success().lacks("merged-back");
+        work.run(&["check", "--rev", &work.id("localized/main")]).success().lacks("merged-back");
+    }
     let tip = work.id("localized/main");
     let refused = work.run(&["branch"]);
     refused.fails(1).stderr_has("error[merged-back]: the localized branch was merged into its source").lacks("added");
@@ -39,6 +48,7 @@ fn told_and_taken_back(project: &Project, base: &str, before: &str) {
     assert_eq!(taking_back(&gate), taking_back(&refused));
     run(project, work, &taking_back(&refused)).success();
     assert_eq!(content(work, "main"), before);
+    work.run(&["check"]).success().lacks("merged-back");
     work.run(&["check", "--base", base]).success().lacks("merged-back");
     // The branch goes on, and its history with it.
     work.run(&["branch"]).success().lacks("merged-back");
