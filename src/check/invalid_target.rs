@@ -41,7 +41,7 @@ fn too_much(unread: &Unread) -> Failure {
 fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
     let Unread { file, line, message, why } = unread;
     let message = match why {
-        Why::Template => "a kustomization deploys this template as it is".to_owned(),
+        Why::Template => "something here deploys this template as it is".to_owned(),
         _ => format!("cannot read what is deployed: {message}"),
     };
     let help = vec![
@@ -179,6 +179,20 @@ mod tests {
             assert_eq!(found(&[(place, text)]).len(), 1);
             assert_eq!(found(&[("charts/a/x.yaml", text), chart]).len(), 1);
         }
+        // An engine may apply the directory as it is: then there is no chart.
+        for (source, count) in [
+            ("path: charts/a/templates", 1),
+            ("path: charts/a/templates/x", 0),
+            ("path: charts", 0),
+            ("path: charts/b, directory: {recurse: true}", 0),
+            ("path: ., directory: {recurse: true}", 1),
+            ("path: .", 0),
+        ] {
+            let files = [("charts/a/templates/y.yaml", &*broken), chart, ("charts/b/x.yaml", "kind: X\n")];
+            let app = argo(source);
+            let files = [&files[..], &[("app.yaml", &*app)]].concat();
+            assert_eq!(found(&files).len(), count, "{source}");
+        }
         let text = template("{{ path }}");
         let scene = |kustomization| found(&[("a/x.yaml", &text), ("a/kustomization.yaml", kustomization)]);
         assert_eq!(
@@ -187,7 +201,7 @@ mod tests {
         );
         let text_of = "charts/a/templates/x.yaml";
         let listing = [(text_of, &*text), chart, ("charts/a/templates/kustomization.yaml", "resources: [x.yaml]\n")];
-        assert_eq!(found(&listing), [format!("{text_of}:5: a kustomization deploys this template as it is")]);
+        assert_eq!(found(&listing), [format!("{text_of}:5: something here deploys this template as it is")]);
         assert_eq!(scene("configMapGenerator: [{name: a, files: [x.yaml]}]\n").len(), 0);
         let patch = |kustomization| found(&[("a/x.yaml", &broken), ("a/kustomization.yaml", kustomization)]);
         assert_eq!(patch("patches: [{path: x.yaml}]\n").len(), 0);

@@ -1,10 +1,10 @@
 //! What could not be read, and whether that keeps something from being deployed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{Found, Targets};
+use super::{Engine, Found, Here, Target, Targets};
 use crate::graph::Graph;
 use crate::kustomization::Accepts;
 use crate::message::failure::Result;
@@ -69,6 +69,20 @@ pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
     Ok(false)
 }
 
+impl Target {
+    /// Returns whether its engine renders a file as part of a chart, or applies it as it is.
+    fn takes(&self, here: &Here, file: &str) -> bool {
+        match (&here.found, self.engine) {
+            (Found::Chart(directory), _) | (Found::Directory(directory), Engine::Fleet) => path::is_in(file, directory),
+            (Found::Directory(directory), Engine::ArgoCd) => {
+                path::is_in(file, directory) && (self.build.directory.recurse || path::parent(file) == directory)
+            }
+            (Found::Directory(_), Engine::Flux) => here.scanned.iter().any(|one| one.path == file),
+            _ => false,
+        }
+    }
+}
+
 impl Targets {
     /// Returns what could not be read, but is deployed as it is, for all that `graph` tells: what a root reads as a
     /// resource, and what no root reads but for templates of charts that nothing deploys. A root may read a file for something
@@ -82,12 +96,7 @@ impl Targets {
                 }
             }
         }
-        let charts = self.here().filter_map(|(_, here)| match &here.found {
-            Found::Chart(directory) => Some(directory.as_str()),
-            _ => None,
-        });
-        let charts: HashSet<&str> = charts.collect();
-        let is_deployed = move |file: &str| path::and_above(file).chain([""]).any(|above| charts.contains(above));
+        let is_deployed = |file: &str| self.here().any(|(target, here)| target.takes(here, file));
         self.unread.iter().filter(move |unread| {
             let read = read.get(unread.file.as_str());
             read.copied().unwrap_or_else(|| unread.why != Why::Template || is_deployed(&unread.file))
