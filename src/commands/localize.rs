@@ -373,7 +373,7 @@ impl<'a> Run<'a> {
             // What was brought in, and is brought in again.
             (Rule::MissingPath, finding::Subject::Path { path }) => brings_back && stored::home(path).is_some(),
             // It becomes a relative one, or is refused.
-            (Rule::OutOfScope, _) => path::is_absolute(&finding.reference),
+            (Rule::OutOfScope, _) => resolves && path::is_absolute(&finding.reference),
             _ => false,
         };
         // Roots that localizing does not change are built then, too.

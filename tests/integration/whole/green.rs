@@ -133,6 +133,11 @@ fn written(world: &World, choices: &mut Random) -> String {
             work.git(&["merge", "--quiet", "--squash", "localized/main"]);
             work.git(&["commit", "--quiet", "--allow-empty", "-m", "merged back"]);
         }
+        3 => {
+            let own = work.path().join("apps/app0/map.yaml");
+            work.write("apps/app0/kustomization.yaml", format!("resources: ['{}']\n", own.display()));
+            work.commit("absolute");
+        }
         _ => {}
     }
     let shown = work.git(&["grep", "", "--", "*kustomization.yaml", ".kustomize-localize"]);
