@@ -62,7 +62,7 @@ pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Target
     found.reach(&explored, |_| true)?;
     // What is deployed from a localized branch is what that holds, where it is here.
     let config = Config::of(&**tree, "")?;
-    found.engines = targets::installed(&**tree, &config)?;
+    found.engines = targets::installed(&**tree, &config, &found)?;
     let identity = Identity::of(here, &config)?;
     let places = found.targets.iter().filter_map(|target| match &target.place {
         Place::Here(there) => Some(there.revision.clone()),

@@ -1,9 +1,10 @@
 //! Which versions of the engines run, as the manifests that install them say.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use super::Engine;
-use super::scan::SEARCHED;
+use super::{Engine, Targets};
 use crate::config::Config;
 use crate::kustomization::{Value, documents, read_object};
 use crate::message::failure::Result;
@@ -16,6 +17,8 @@ const FLUX: &str = "kustomize-controller";
 const ARGO: &str = "argocd-repo-server";
 /// The object of which the operator of Flux makes all others.
 const INSTANCE: &str = "FluxInstance";
+/// How the names of the files end that bootstrapping and installing write.
+const NAMES: &[&str] = &["gotk-components.yaml", "install.yaml"];
 const MARKS: [&str; 3] = [FLUX, ARGO, INSTANCE];
 
 /// An engine that a manifest installs.
@@ -35,10 +38,12 @@ impl Installed {
     }
 }
 
-/// Finds the engines that manifests of a tree install. One that cannot be read says no version.
-pub(crate) fn installed(tree: &dyn Tree, config: &Config) -> Result<Vec<Installed>> {
-    let mut files = tree.files_with(SEARCHED, &MARKS.map(str::as_bytes))?()?;
-    files.retain(|file| !config.leaves_out(path::parent(file)));
+/// Finds the engines that manifests of a tree install, in files of the usual names and in those with objects of engines.
+/// One that cannot be read says no version.
+pub(crate) fn installed(tree: &dyn Tree, config: &Config, found: &Targets) -> Result<Vec<Installed>> {
+    let named = tree.files_with(NAMES, &MARKS.map(str::as_bytes))?()?;
+    let named = named.into_iter().filter(|file| !config.leaves_out(path::parent(file)));
+    let files: BTreeSet<String> = named.chain(found.files.keys().cloned()).collect();
     let mut all = Vec::new();
     for file in files {
         let bytes = tree.read(&file).unwrap_or_default();

@@ -78,7 +78,7 @@ pub(super) const OVERRIDES: [&str; 9] = [
 const NAMES: &str = "apiVersion kind metadata.name metadata.namespace";
 
 /// How the names of the files end that are searched.
-pub(super) const SEARCHED: &[&str] = &[".yaml", ".yml", ".json"];
+const SEARCHED: &[&str] = &[".yaml", ".yml", ".json"];
 
 /// The ConfigMap that gives Argo CD its options.
 const OPTIONS: &str = "argocd-cm";

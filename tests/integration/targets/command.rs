@@ -84,25 +84,25 @@ fn the_engines_that_the_tree_installs_are_named() {
         format!("---\n# Flux Version: v0.0.1\n{other}---\n{}", flux(label, ":v1.6.1")),
     );
     repo.write("b/gotk-components.yaml", flux(label, ":v1.6.1"));
-    repo.write("c/flux.yaml", flux("", ":v1.6.1@sha256:0000"));
+    repo.write("c/gotk-components.yaml", flux("", ":v1.6.1@sha256:0000"));
     repo.write("d/flux.yaml", instance);
     repo.write("e/install.yaml", argo("argocd-repo-server", ":v3.1.0"));
     repo.write("f/install.yaml", argo("cd-argocd-repo-server", ":v3.1.0"));
     // What says no version, or is none.
-    repo.write("n/digest.yaml", argo("argocd-repo-server", "@sha256:0000"));
-    repo.write("n/server.yaml", argo("argocd-server", ":v1"));
-    repo.write("n/named.yaml", workload("argocd-repo-server", "", "'example.com/not-argocd:v1'"));
-    repo.write("n/template.yaml", argo("argocd-repo-server", ":{{ .Values.tag }}"));
-    repo.write("n/substituted.yaml", flux("app.kubernetes.io/version: '${VERSION}'", ":v1"));
-    repo.write("n/broken.yaml", format!("{}}}", flux(label, ":v1")));
-    repo.write("n/odd.yaml", "kind: Deployment\nmetadata: [kustomize-controller]\nspec: {template: x}\n");
-    repo.write("n/other.yaml", flux(label, ":v1").replace("Deployment", "Widget"));
-    repo.write("excluded/flux.yaml", flux(label, ":v1"));
+    repo.write("n/digest-install.yaml", argo("argocd-repo-server", "@sha256:0000"));
+    repo.write("n/server-install.yaml", argo("argocd-server", ":v1"));
+    repo.write("n/named-install.yaml", workload("argocd-repo-server", "", "'example.com/not-argocd:v1'"));
+    repo.write("n/template-install.yaml", argo("argocd-repo-server", ":{{ .Values.tag }}"));
+    repo.write("n/substituted-install.yaml", flux("app.kubernetes.io/version: '${VERSION}'", ":v1"));
+    repo.write("n/broken-install.yaml", format!("{}}}", flux(label, ":v1")));
+    repo.write("n/odd-install.yaml", "kind: Deployment\nmetadata: [kustomize-controller]\nspec: {template: x}\n");
+    repo.write("n/other-install.yaml", flux(label, ":v1").replace("Deployment", "Widget"));
+    repo.write("excluded/install.yaml", flux(label, ":v1"));
     repo.write(".kustomize-localize", format!("{OURS}exclude: [excluded]\n"));
     let expected = [
         ("a/gotk-components.yaml", 10, "flux", "Flux", "v2.6.4"),
         ("b/gotk-components.yaml", 1, "flux", "Flux", "v2.6.4"),
-        ("c/flux.yaml", 1, "flux", "Flux", "kustomize-controller v1.6.1"),
+        ("c/gotk-components.yaml", 1, "flux", "Flux", "kustomize-controller v1.6.1"),
         ("d/flux.yaml", 1, "flux", "Flux", "2.6.x"),
         ("e/install.yaml", 1, "argo-cd", "Argo CD", "v3.1.0"),
         ("f/install.yaml", 1, "argo-cd", "Argo CD", "v3.1.0"),
