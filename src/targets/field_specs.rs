@@ -52,6 +52,7 @@ impl Written {
         if let Some(below) = other.below {
             self.below.get_or_insert_default().extend(below);
         }
+        self.variables |= other.variables;
     }
 }
 

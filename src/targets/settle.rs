@@ -48,7 +48,7 @@ impl Targets {
 
     /// Returns what may write into the objects that say what a target is, each with the kind of the object: roots that read
     /// them, and targets that deploy them.
-    fn writers<'c>(&self, target: &Target, [roots, parents]: [&'c OfFiles<'_>; 2]) -> Vec<(&'c Change, String)> {
+    fn writers<'c>(&self, target: &'c Target, [roots, parents]: [&'c OfFiles<'_>; 2]) -> Vec<(&'c Change, &'c str)> {
         let is_built = target.object.built_by.is_some();
         let own = target.builder();
         let counts = |by: &str| by != own && !(is_built && self.builds.done.contains(by));
@@ -59,14 +59,13 @@ impl Targets {
     fn changer(&self, target: &Target, all: [&OfFiles<'_>; 2]) -> Option<Changer> {
         let writers = self.writers(target, all);
         let is_open = target.said.contains("${");
-        let moves = |((_, written), kind): &&(&Change, String)| {
-            written.kinds.contains(kind.as_str()) || written.variables && is_open
-        };
+        let moves =
+            |((_, written), kind): &&(&Change, &str)| written.kinds.contains(kind) || written.variables && is_open;
         let moves = writers.iter().find(moves);
         let (((name, _), _), moves) = match moves {
             Some(found) => (found, true),
             None => {
-                (writers.iter().find(|((_, written), kind)| kind == KUSTOMIZATION && written.below.is_some())?, false)
+                (writers.iter().find(|((_, written), kind)| *kind == KUSTOMIZATION && written.below.is_some())?, false)
             }
         };
         let not_built = target.object_files().find_map(|file| self.builds.failed.get(file));
@@ -77,7 +76,7 @@ impl Targets {
     fn in_turn(&self, target: &Target, all: [&OfFiles<'_>; 2]) -> Option<Written> {
         let writers = self.writers(target, all).into_iter();
         let below =
-            writers.filter(|(_, kind)| kind == KUSTOMIZATION).filter_map(|((_, written), _)| written.below.as_ref());
+            writers.filter(|(_, kind)| *kind == KUSTOMIZATION).filter_map(|((_, written), _)| written.below.as_ref());
         let kinds: BTreeSet<&str> = below.flatten().copied().collect();
         (!kinds.is_empty()).then_some(Written { kinds, ..Written::default() })
     }
@@ -151,10 +150,10 @@ struct Changes<'a> {
 type OfFiles<'a> = HashMap<&'a str, Vec<Change>>;
 
 /// Returns what of this may write into the objects of a target, each with the kind of the object.
-fn writing<'c>(changes: &'c OfFiles<'_>, target: &Target) -> impl Iterator<Item = (&'c Change, String)> {
-    let of_object = |object: &Object| {
-        let kind = object.written_kind().to_owned();
-        changes.get(object.file.as_str()).into_iter().flatten().map(move |change| (change, kind.clone()))
+fn writing<'c>(changes: &'c OfFiles<'_>, target: &'c Target) -> impl Iterator<Item = (&'c Change, &'c str)> {
+    let of_object = |object: &'c Object| {
+        let found = changes.get(object.file.as_str()).into_iter().flatten();
+        found.map(|change| (change, object.written_kind()))
     };
     target.objects().flat_map(of_object)
 }
