@@ -1,6 +1,7 @@
 //! Starting other programs: a deadline, a process group that ends as one, and no surprises on the
 //! terminal.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -290,11 +291,16 @@ fn wait(
     }
 }
 
-/// Returns how much of a process is resident, in bytes, where the system tells.
+/// Returns how much of a process, with all that it has started, is resident, in bytes, where the system tells.
 fn resident(process: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let place = Path::new("/proc").join(process.to_string());
+    let status = fs::read_to_string(place.join("status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
+    let own = line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? << 10;
+    let threads = fs::read_dir(place.join("task")).into_iter().flatten().flatten();
+    let started = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let started: Vec<u32> = started.flat_map(|all| all.split(' ').flat_map(str::parse).collect::<Vec<u32>>()).collect();
+    Some(own + started.into_iter().filter_map(resident).sum::<u64>())
 }
 
 /// Ends the child, and with it its whole group if it has one of its own.
@@ -394,6 +400,7 @@ mod tests {
             ("yes", "1 MiB of output"),
             ("yes >&2", "1 MiB of output"),
             ("x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 20", "100 MiB of memory"),
+            ("(x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 20); true", "100 MiB of memory"),
         ] {
             let error = run(&mut sh(script), None, bounds, Terminal::Detached).unwrap_err();
             assert_eq!(error.to_string(), format!("`sh` took more than {what}"), "{script}");
