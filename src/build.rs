@@ -123,6 +123,15 @@ pub(crate) fn unread_reference(request: &str) -> String {
     format!("kustomize asks for `{request}`, which no reference names")
 }
 
+/// Says how to pass the flag without which a build failed, if that is why it did.
+pub(crate) fn missing_flag(reason: &str) -> Option<&'static str> {
+    const FLAGS: [(&str, &str); 2] = [
+        ("--enable-helm", "to pass the flag to all builds: --build-arg=--enable-helm"),
+        ("plugins disabled", "to pass the flag to all builds: --build-arg=--enable-alpha-plugins"),
+    ];
+    FLAGS.into_iter().find(|(said, _)| reason.contains(said)).map(|(_, help)| help)
+}
+
 fn program_of<S: Serializer>(by: &Option<Builder>, serializer: S) -> Result<S::Ok, S::Error> {
     by.as_ref().map(|by| &by.program).serialize(serializer)
 }
@@ -130,18 +139,13 @@ fn program_of<S: Serializer>(by: &Option<Builder>, serializer: S) -> Result<S::O
 impl TargetCheck {
     fn new(target: &str, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
-            Verdict::Identical | Verdict::VerifiedBefore | Verdict::Skipped { .. } | Verdict::ReachesOut { .. } => None,
+            Verdict::Identical | Verdict::Unchanged | Verdict::VerifiedBefore => None,
+            Verdict::Skipped { .. } | Verdict::ReachesOut { .. } => None,
             Verdict::Differs(_) | Verdict::Broken { .. } => Some("to accept the difference: --no-verify"),
             Verdict::Unsteady(_) => Some(
                 "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",
             ),
-            Verdict::NotBuilt { reason } if reason.contains("--enable-helm") => {
-                Some("to pass the flag to both builds: --build-arg=--enable-helm")
-            }
-            Verdict::NotBuilt { reason } if reason.contains("plugins disabled") => {
-                Some("to pass the flag to both builds: --build-arg=--enable-alpha-plugins")
-            }
-            Verdict::NotBuilt { .. } => None,
+            Verdict::NotBuilt { reason } => missing_flag(reason),
         };
         TargetCheck { target: target.to_owned(), verdict, next_step, size: 0, outputs: None }
     }

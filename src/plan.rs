@@ -63,11 +63,11 @@ pub(crate) struct Plan {
     pub before: Graph,
     /// What a walk is going to find afterwards: in the tree, or in NEW_DIR.
     pub after: Graph,
-    /// The roots that build to something else if anything went wrong.
+    /// The roots to build: those that build to something else if anything went wrong, and for a branch all others.
     pub affected: Vec<Affected>,
 }
 
-/// A root whose builds before and after are compared.
+/// A root whose builds before and after are compared; of one that stays as it is the build is watched.
 #[derive(Debug, Clone)]
 pub(crate) struct Affected {
     /// How records name it.
@@ -78,6 +78,8 @@ pub(crate) struct Affected {
     pub original: String,
     /// The directory to build for the result, from where it begins.
     pub localized: String,
+    /// Whether it is built from something else than before.
+    pub is_changed: bool,
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ use crate::record::sha256_hex;
 pub(crate) enum Verdict {
     /// The same bytes, but for the annotations of `buildMetadata`: they name the paths of what was built.
     Identical,
+    /// It is built from the same files as before, and asks for nothing.
+    Unchanged,
     /// It was the same when an earlier run built it from the same inputs.
     VerifiedBefore,
     /// Not the same.
@@ -47,7 +49,7 @@ pub(crate) enum Verdict {
 impl Verdict {
     /// Returns whether the result is as good as the original.
     pub(crate) fn is_same(&self) -> bool {
-        matches!(self, Verdict::Identical | Verdict::VerifiedBefore)
+        matches!(self, Verdict::Identical | Verdict::Unchanged | Verdict::VerifiedBefore)
     }
 
     /// Returns whether the result must not be used.

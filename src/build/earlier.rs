@@ -32,19 +32,14 @@ impl Earlier {
         // Attributes above a copy decide how it is checked out.
         let is_moved = |into: &String| is_changed(&Input::At(into.clone()), &self.source);
         let holds = self.verified.holds_for(by) && !job.plan.new_dir.as_ref().is_some_and(is_moved);
+        // Of what did not build nobody knows what it reads.
         let is_covered = |one: &Affected| {
             holds
+                && !self.verified.has_not_built(&one.name)
                 && !self.named.contains(&graph.roots[one.root].directory)
                 && graph.reach([one.root], |_, _, _| true).is_disjoint(&is_stale)
         };
-        let verdict = |one: &Affected| {
-            if self.verified.has_not_built(&one.name) {
-                let reason = "as recorded: nothing that it is built from has changed";
-                return Verdict::NotBuilt { reason: reason.to_owned() };
-            }
-            Verdict::VerifiedBefore
-        };
-        Ok(affected.iter().map(|one| is_covered(one).then(|| verdict(one))).collect())
+        Ok(affected.iter().map(|one| is_covered(one).then_some(Verdict::VerifiedBefore)).collect())
     }
 
     /// Returns the roots that themselves would be built from something else, among those that some lead to.

@@ -60,13 +60,6 @@ impl Answers {
         let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
         Ok(Answers { manifest, files: Files::Served { served: Arc::new(served), is_closed } })
     }
-
-    /// Returns what answers nothing.
-    pub(super) fn none(top: &Path) -> Result<Answers> {
-        let served = Arc::new(Served::new([], [], top)?);
-        let manifest = Manifest::default().write(top)?;
-        Ok(Answers { manifest, files: Files::Served { served, is_closed: true } })
-    }
 }
 
 /// Returns where a tree of a graph lies below `top`.

@@ -103,7 +103,10 @@ impl Runner<'_> {
         let (private, tops) = (scratch.path().join("builds"), tops(job.plan, &input));
         write(job, roots, &input)?;
         let [original, localized] = ["original", "localized"].map(|name| input.join(name));
-        let answers = [Answers::of(&job.plan.before, options.offline, &original)?, Answers::none(&localized)?];
+        let answers = [
+            Answers::of(&job.plan.before, options.offline, &original)?,
+            Answers::of(&job.plan.after, true, &localized)?,
+        ];
         let runner = Runner { program, input: &input, tops, answers, private, arguments, kept };
         let most = processors().div_ceil(2);
         let name = |root: &&Affected| root.name.clone();
@@ -150,6 +153,9 @@ impl Runner<'_> {
 
     /// Builds one root.
     fn one(&self, private: &Path, root: &Affected) -> Result<TargetCheck> {
+        if !root.is_changed {
+            return self.watched(private, root);
+        }
         let source = self.tops[0].join(&root.original);
         let result = self.tops[1].join(&root.localized);
         let build = |what: &str, side: usize, arguments: &[String]| {
@@ -198,6 +204,17 @@ impl Runner<'_> {
         Ok(checked)
     }
 
+    /// Builds a root that stays as it is: what it asks for counts.
+    fn watched(&self, private: &Path, root: &Affected) -> Result<TargetCheck> {
+        let built = self.build(private, &root.name, 1, &self.tops[1].join(&root.localized), &self.arguments)?;
+        let verdict = match built.success {
+            _ if !built.refused.is_empty() => Verdict::ReachesOut { requests: built.refused },
+            true => Verdict::Unchanged,
+            false => Verdict::NotBuilt { reason: built.reason(&self.tops[1]) },
+        };
+        Ok(TargetCheck::new(&root.name, verdict))
+    }
+
     /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
     fn keep(&self, root: &Affected, builds: [(&str, &Build); 2]) -> std::io::Result<PathBuf> {
         let directory = self.kept.path().join(&root.localized);
@@ -220,7 +237,7 @@ fn tops(plan: &Plan, input: &Path) -> [PathBuf; 2] {
 fn write(job: &Job<'_>, roots: &[&Affected], input: &Path) -> Result<()> {
     let (plan, checks_out) = (job.plan, job.checkout.is_some());
     let [original, localized] = ["original", "localized"].map(|name| input.join(name));
-    let ids = roots.iter().map(|one| one.root);
+    let ids = roots.iter().filter(|one| one.is_changed).map(|one| one.root);
     inputs::of_graph(&plan.before, ids, &plan.trusted, checks_out, &original)?;
     if let Some(into) = &plan.new_dir {
         return inputs::of_copy(plan, into, job.checkout.as_ref(), &localized.join("tree"));

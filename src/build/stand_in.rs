@@ -79,7 +79,7 @@ impl Manifest {
         let place = directory.join("fetched.json");
         let text = serde_json::to_vec(self)
             .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))?;
-        fs::write(&place, text).map_err(|error| unusable(&error))?;
+        fs::create_dir_all(directory).and_then(|()| fs::write(&place, text)).map_err(|error| unusable(&error))?;
         // Before any build begins: a program cannot be run while some process still holds it for writing.
         #[cfg(unix)]
         if !is_noexec(directory) {

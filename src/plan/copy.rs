@@ -77,6 +77,7 @@ pub(crate) fn plan(
         root: 0,
         original: graph.in_scope(0, &graph.roots[0].directory).to_owned(),
         localized: localized.target,
+        is_changed: true,
     };
     Ok(Plan {
         changes: files.map(|(path, file)| (path::join(&into, &path), Some(file))).collect(),

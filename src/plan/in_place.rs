@@ -120,7 +120,7 @@ fn planned(
         |one: &Rewritten| turned.said.contains(&(one.path.clone(), one.location.field.clone(), one.to.clone()));
     localized.rewritten.retain(|one| changes.contains_key(&one.path) && !is_said(one));
     Ok(Plan {
-        affected: affected(graph, &changes),
+        affected: affected(graph, &changes, options.trailers),
         stage: to_stage(workspace, &changes, &localized, &lock)?,
         new_dir: None,
         changes,
@@ -223,9 +223,9 @@ fn relocked(
     Ok(lock)
 }
 
-/// Returns the user's roots that reach a changed file and that no other one names: what is built to see that nothing
-/// changed.
-fn affected(graph: &Graph, changes: &Changes) -> Vec<Affected> {
+/// Returns the user's roots that reach a changed file and that no other one names, or all that no other one names: what is
+/// built to see that nothing changed, and that nothing reaches out.
+fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<Affected> {
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| home(path)).map(path::parent).collect();
     let is_touched = |file: FileId| graph.own_path(file).is_some_and(|path| changes.contains_key(path));
     let is_hit = |id: &RootId| {
@@ -236,14 +236,16 @@ fn affected(graph: &Graph, changes: &Changes) -> Vec<Affected> {
                 || graph.charts_of(*id).iter().any(|chart| chart.archive.is_some()))
     };
     let users = graph.users();
-    let reached = graph.leading_to((0..graph.roots.len()).filter(is_hit));
-    let roots = reached.into_iter().filter(|root| users[*root].is_empty());
-    let affected: BTreeMap<&str, RootId> = roots.map(|root| (graph.roots[root].directory.as_str(), root)).collect();
+    let changed = graph.leading_to((0..graph.roots.len()).filter(is_hit));
+    let is_built = |root: &RootId| users[*root].is_empty() && (changed.contains(root) || all);
+    let roots = graph.own_roots().into_iter().filter(|(_, root)| is_built(root));
+    let affected: BTreeMap<&str, RootId> = roots.collect();
     let affected = affected.into_iter().map(|(directory, root)| Affected {
         name: path::shown(directory).to_owned(),
         root,
         original: directory.to_owned(),
         localized: directory.to_owned(),
+        is_changed: changed.contains(&root),
     });
     affected.collect()
 }

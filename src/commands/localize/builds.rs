@@ -52,6 +52,7 @@ fn counts(checked: &BuildCheck) -> String {
     let count = |is: fn(&Verdict) -> bool| checked.targets.iter().filter(|target| is(&target.verdict)).count();
     let counts = [
         (count(|one| *one == Verdict::Identical), "build", "identical"),
+        (count(|one| *one == Verdict::Unchanged), "build", "not changed"),
         (count(|one| *one == Verdict::VerifiedBefore), "build", "verified before, from the same inputs"),
         (count(|one| matches!(one, Verdict::NotBuilt { .. })), "root", "did not build before either"),
         (count(|one| matches!(one, Verdict::Skipped { .. })), "root", "skipped"),

@@ -51,6 +51,36 @@ fn every_command_that_builds_sees_what_the_reader_does_not() {
     }
 }
 
+/// A branch is not made where a root that stays as it is asks for something, whatever else is localized.
+#[test]
+fn what_localizing_does_not_change_is_built_too() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    let function = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    \
+                    config.kubernetes.io/function: '{exec: {path: ./fn.sh}}'\n";
+    world.commit(&[
+        ("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [fn.yaml]\n"),
+        ("app/cm.yaml", &config_map("cm")),
+        ("app/fn.yaml", function),
+        ("plain/kustomization.yaml", "resources: [../app/cm.yaml]\nnamePrefix: plain-\n"),
+    ]);
+    work.write_executable("app/fn.sh", "#!/bin/sh\n[ ! -e asks ] || git ls-remote https://example.com/o/r\ncat\n");
+    work.decide("rules: {function: warning}\nload-restrictor: none\n");
+    work.commit("asks for nothing");
+    let branch = ["branch", "--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec"];
+    work.run(&branch).success().stdout_has("verified: 2 builds not changed (");
+    work.write("app/asks", "");
+    work.commit("asks");
+    let before = work.state();
+    for args in [&branch[..], &[&branch[..], &["--dry-run"]].concat()] {
+        work.run(args).fails(1).stderr_has(RULE).stderr_has("`git ls-remote https://example.com/o/r`");
+        before.assert_same(&work.state());
+    }
+}
+
 #[test]
 fn neither_an_exception_nor_a_severity_changes_it() {
     let Some(world) = hidden(COMPONENTS[0]) else { return };
@@ -113,7 +143,8 @@ fn a_build_that_is_as_it_was_read_asks_for_nothing_more() {
     work.run(&["lock"]).success();
     work.commit("locked");
     let output = work.run(&["check", "--build", "-v"]);
-    output.success().stdout_has("1 build, 1 skipped (a reference stays remote): 1 warning, 1 allowed\n").lacks(RULE);
+    output.success().stdout_has("1 build (kustomize/").lacks(RULE);
+    output.stdout_has("network closed), 1 skipped (a reference stays remote): 1 allowed; 1 build failed\n");
     output.stdout_has("warning[not-built]: not built: ").stdout_has(" --> bad/kustomization.yaml\n");
     // The policy is that of the base: a change cannot turn it off for itself.
     let gate = ["check", "--build", "--base", "HEAD"];

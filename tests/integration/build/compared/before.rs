@@ -33,20 +33,20 @@ impl Logged {
         Some(Logged { project, log })
     }
 
-    /// Runs the program, which must succeed, and returns the roots that were built, sorted. Of each the result was
-    /// built as well, but `twice` is a root whose original does not build.
+    /// Runs the program, which must succeed, and returns the roots that were built, sorted. Of each the original was
+    /// built as well, but of `other`, which names nothing remote.
     #[track_caller]
     fn built(&self, args: &[&str]) -> Vec<String> {
         fs::write(&self.log, "").unwrap();
         self.project.work.run(args).success();
         let log = fs::read_to_string(&self.log).unwrap();
-        let roots = log.lines().filter(|line| line.contains("/original/"));
-        let roots = roots.filter_map(|line| line.rsplit_once("example/"));
-        let mut built: Vec<String> = roots.map(|(_, root)| root.to_owned()).collect();
-        built.sort();
-        let of_both = log.lines().count() == 2 * built.len();
-        assert!(of_both || built.contains(&"twice".to_owned()), "{log}");
-        built
+        let [originals, results] = ["/original/", "/localized/"].map(|side| {
+            let roots = log.lines().filter(|line| line.contains(side)).filter_map(|line| line.rsplit('/').next());
+            roots.map(str::to_owned).collect::<BTreeSet<String>>()
+        });
+        let changed = results.iter().filter(|root| *root != "other").cloned();
+        assert_eq!(originals, changed.collect(), "{log}");
+        results.into_iter().collect()
     }
 
     /// Returns the directories and files beside the roots that were built since the last call.
@@ -68,7 +68,7 @@ impl Logged {
     }
 }
 
-const ALL: [&str; 3] = ["overlay", "production", "staging"];
+const ALL: [&str; 4] = ["other", "overlay", "production", "staging"];
 const IN_PLACE: [&str; 1] = ["branch"];
 
 #[test]
@@ -76,7 +76,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     let Some(logged) = Logged::new() else { return };
     let work = &logged.project.work;
     assert_eq!(logged.built(&IN_PLACE), ALL);
-    assert!(logged.verified().starts_with("identical 3/3 kustomize/"));
+    assert!(logged.verified().starts_with("identical 4/4 kustomize/"));
 
     // Nothing changed.
     assert_eq!(logged.built(&IN_PLACE), [""; 0]);
@@ -86,33 +86,33 @@ fn in_place_only_what_reaches_a_change_is_built() {
     logged.commit("README.md", "Changed.\n");
     work.run(&["branch", "--dry-run", "--format=json"]).success().stdout_has("\"verdict\": \"verified-before\"");
     assert_eq!(logged.built(&IN_PLACE), [""; 0]);
-    assert!(logged.verified().starts_with("identical 3/3 kustomize/"));
+    assert!(logged.verified().starts_with("identical 4/4 kustomize/"));
     // What one of them reaches, and then all of them.
     logged.commit("example/staging/own.yaml", config("another"));
     logged.seen();
     assert_eq!(logged.built(&IN_PLACE), ["staging"]);
     // What it does not reach was not even written.
     assert_eq!(logged.seen(), ["base", "staging"].map(str::to_owned).into());
-    assert!(logged.verified().starts_with("identical 3/3 kustomize/"));
+    assert!(logged.verified().starts_with("identical 4/4 kustomize/"));
     logged.commit("example/base/config.yaml", config("another-base"));
-    assert_eq!(logged.built(&IN_PLACE), ALL);
+    assert_eq!(logged.built(&IN_PLACE), ALL[1..]);
     // A root that is new.
     let root = "resources: [../base]\n";
     logged.commit("example/fourth/kustomization.yaml", root);
     assert_eq!(logged.built(&IN_PLACE), ["fourth"]);
-    assert!(logged.verified().starts_with("identical 4/4 kustomize/"));
+    assert!(logged.verified().starts_with("identical 5/5 kustomize/"));
     // What decides how files are read.
     logged.commit("example/staging/.gitattributes", "*.yaml text\n");
     assert_eq!(logged.built(&IN_PLACE), ["staging"]);
     // What decides which roots there are.
     logged.commit(".kustomize-localize", "allow-private: true\n");
-    let four = ["fourth", "overlay", "production", "staging"];
-    assert_eq!(logged.built(&IN_PLACE), four);
-    // Another upstream, which all of them reach.
+    let five = ["fourth", "other", "overlay", "production", "staging"];
+    assert_eq!(logged.built(&IN_PLACE), five);
+    // Another upstream, which all of them but one reach.
     logged.project.second_version();
     let v2 = crate::support::base_of("v2");
     logged.commit("example/base/kustomization.yaml", v2);
-    assert_eq!(logged.built(&IN_PLACE), four);
+    assert_eq!(logged.built(&IN_PLACE), ["fourth", "overlay", "production", "staging"]);
     assert_eq!(logged.built(&IN_PLACE), [""; 0]);
 }
 
@@ -124,46 +124,44 @@ fn unverified_roots_are_built() {
     let twice = "resources: [../base, own.yaml]\n";
     work.write("example/twice/kustomization.yaml", twice);
     logged.commit("example/twice/own.yaml", config("base"));
-    // What fails is built once more, among all files.
-    let four = ["overlay", "production", "staging", "twice", "twice"];
+    let all = ["other", "overlay", "production", "staging", "twice"];
     let built = |args: &[&str]| logged.built(args);
     work.run(&["branch", "--no-verify"]).success();
     assert_eq!(logged.verified(), "not built");
-    assert_eq!(built(&IN_PLACE), four);
+    assert_eq!(built(&IN_PLACE), all);
     logged.commit("README.md", "one\n");
-    assert_eq!(built(&IN_PLACE), four);
+    assert_eq!(built(&IN_PLACE), all);
     let verified = logged.verified();
-    assert!(verified.starts_with("identical 3/4 kustomize/"), "{verified}");
+    assert!(verified.starts_with("identical 4/5 kustomize/"), "{verified}");
     let format = "--format=%(trailers:key=Kustomize-Localize-Not-Built,valueonly)";
     assert_eq!(work.git(&["log", "-1", format, "localized/main"]), "example/twice");
-    // What did not build does not build now.
     assert_eq!(built(&IN_PLACE), [""; 0]);
     work.run(&IN_PLACE).success().stdout_has("nothing to do");
     logged.commit("README.md", "and one\n");
     work.run(&["branch", "--dry-run"])
         .success()
-        .stdout_has("3 builds verified before, from the same inputs, 1 root did not build before either")
-        .stdout_has("example/twice: as recorded: nothing that it is built from has changed");
-    assert_eq!(built(&IN_PLACE), [""; 0]);
-    assert!(logged.verified().starts_with("identical 3/4 kustomize/"));
+        .stdout_has("4 builds verified before, from the same inputs, 1 root did not build before either");
+    // Of what did not build nobody knows what it reads.
+    assert_eq!(built(&IN_PLACE), ["twice"]);
+    assert!(logged.verified().starts_with("identical 4/5 kustomize/"));
     assert_eq!(work.git(&["log", "-1", format, "localized/main"]), "example/twice");
     logged.commit("example/twice/kustomization.yaml", "resources: [../base, ../base]\nnamePrefix: x-\n");
-    assert_eq!(built(&IN_PLACE), ["twice", "twice"]);
+    assert_eq!(built(&IN_PLACE), ["twice"]);
 
     // With other arguments, or another kustomize, it is another build.
     let helm = ["branch", "--build-arg=--enable-helm"];
-    assert_eq!(built(&helm), four);
+    assert_eq!(built(&helm), all);
     logged.commit("README.md", "two\n");
-    assert_eq!(built(&helm), four);
+    assert_eq!(built(&helm), all);
     assert!(logged.verified().ends_with(" --enable-helm"), "{}", logged.verified());
-    assert_eq!(built(&helm), [""; 0]);
-    assert_eq!(built(&IN_PLACE), four);
+    assert_eq!(built(&helm), ["twice"]);
+    assert_eq!(built(&IN_PLACE), all);
     let script = logged.project.sandbox.path("bin/kustomize");
     let text = fs::read_to_string(&script).unwrap();
     let newer = text.replace("\nexec", "\n[ $1 = version ] && echo v99.0.0 && exit\nexec");
     assert_ne!(text, newer);
     fs::write(&script, newer).unwrap();
-    assert_eq!(built(&helm), four);
+    assert_eq!(built(&helm), all);
 }
 
 #[test]

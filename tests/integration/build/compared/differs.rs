@@ -46,7 +46,7 @@ fn missing_build_inputs_are_explained() {
             .success()
             .stdout_has("1 root did not build before either")
             .stdout_has("did not build: ")
-            .stdout_has(&format!("  to pass the flag to both builds: --build-arg={flag}\n"));
+            .stdout_has(&format!("  to pass the flag to all builds: --build-arg={flag}\n"));
     }
 }
 

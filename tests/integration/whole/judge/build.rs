@@ -100,7 +100,7 @@ pub(super) struct Judge {
     pub(super) refused: usize,
     pub(super) ways: &'static [Way],
     pub(super) together: usize,
-    /// How the check builds, if it does.
+    /// How `check` builds, and `branch` as well; empty where nothing is built.
     pub(super) builds: &'static [&'static str],
     /// Whether all files lie where a lock lists them that says nothing else, and `verify` judges them, too.
     pub(super) listed: bool,
@@ -166,7 +166,9 @@ impl Judge {
             repo.list_localized();
         }
         repo.commit("variants");
-        let judged = commands.iter().map(|command| [command, self.builds].concat());
+        let branch = ["branch", "--dry-run"];
+        let builds = if self.builds.is_empty() { None } else { Some([&branch, &self.builds[1..]].concat()) };
+        let judged = commands.iter().map(|command| [command, self.builds].concat()).chain(builds);
         let mut judged: Vec<_> = judged.map(|command| judged_by(&self.sandbox, &repo, &command)).collect();
         // As everybody gets it, with what `.gitattributes` does to it.
         let checkout = format!("checkout-{number}");
@@ -310,7 +312,16 @@ fn judged_by(sandbox: &Sandbox, repo: &Repo, arguments: &[&str]) -> BTreeMap<Str
         let what = format!("{} {}: {}", text("severity"), text("rule"), text("message"));
         add(text("path"), fails, what);
     }
-    for failure in report["failures"].as_array().unwrap() {
+    // Of `branch`, which judges one variant alone.
+    for error in report["errors"].as_array().into_iter().flatten() {
+        status = 2;
+        add(&directory(0), true, format!("error: {error}"));
+    }
+    if report["outcome"] == "differs" {
+        status = 1;
+        add(&directory(0), true, "differs".to_owned());
+    }
+    for failure in report["failures"].as_array().into_iter().flatten() {
         status = 2;
         let message = failure["message"].as_str().unwrap();
         let path = failure["file"].as_str().unwrap_or(message);
