@@ -326,6 +326,8 @@ pub struct Builds {
     pub left: usize,
     /// Whether nothing was built because of what the check found.
     pub stopped: bool,
+    /// What built, and how the network was closed; empty where nothing was built.
+    pub by: String,
 }
 
 /// The result of a check.

@@ -137,10 +137,15 @@ impl Written {
                 None => Ok(graph),
             }
         };
-        Written::by(kustomize, &workspace.config, more)?.with(&workspace.tree, checks_out, subjects, reach)
+        Written::with_program(kustomize, &workspace.config, more)?.with(&workspace.tree, checks_out, subjects, reach)
     }
 
-    fn by(kustomize: Option<&Path>, config: &Config, more: &[String]) -> Result<Written> {
+    /// Returns what builds, and how the network is closed.
+    pub(crate) fn by(&self) -> String {
+        format!("{}, {}", self.program.name(), self.program.network)
+    }
+
+    fn with_program(kustomize: Option<&Path>, config: &Config, more: &[String]) -> Result<Written> {
         let program = super::alone::program(kustomize, config)?;
         Ok(Written { program, more: more.to_vec(), roots: Vec::new(), calls: Vec::new() })
     }
@@ -204,7 +209,7 @@ impl Written {
             let graph = explore(tree.clone(), directories).graph;
             unrunnable(&graph, more, program).map_or(Ok(graph), |reason| Err(Failure::new(reason).into()))
         };
-        Written::by(kustomize, config, more)?.with(tree, false, subjects, reach)
+        Written::with_program(kustomize, config, more)?.with(tree, false, subjects, reach)
     }
 
     /// Writes everything else that is in the tree.

@@ -9,10 +9,10 @@ pub(crate) fn unread_reference(path: &str, message: String, by: &str) -> Finding
     of_build(Rule::UnreadReference, path, message, by, help)
 }
 
-/// Makes one about a root that is not built.
-pub(crate) fn not_built(path: &str, reason: &str, by: &str) -> Finding {
-    let help = "mend it; if nobody builds it by itself, write its directory into `exclude` in .kustomize-localize";
-    of_build(Rule::NotBuilt, path, format!("not built: {reason}"), by, help)
+/// Makes one about a root that is not built; with `help` where it is known what was missing.
+pub(crate) fn not_built(path: &str, reason: &str, by: &str, help: Option<&str>) -> Finding {
+    let mend = "mend it; if nobody builds it by itself, write its directory into `exclude` in .kustomize-localize";
+    of_build(Rule::NotBuilt, path, format!("not built: {reason}"), by, help.unwrap_or(mend))
 }
 
 fn of_build(rule: Rule, path: &str, message: String, by: &str, help: &str) -> Finding {

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use crate::build::missing_flag;
 use crate::build::subject::{Subject, Written};
 use crate::check::{Builds, Checked, Checking, not_built, unread_reference};
 use crate::commands::affected::{of_commits, since};
@@ -133,7 +134,8 @@ impl<'a> Building<'a> {
     }
 
     fn not_built(&self, builder: &Builder, failures: &Failures) {
-        let finding = not_built(&file(builder), &reason(failures), &builder.by);
+        let reason = reason(failures);
+        let finding = not_built(&file(builder), &reason, &builder.by, missing_flag(&reason));
         self.came.borrow_mut().findings.push(finding);
     }
 
@@ -215,6 +217,7 @@ impl<'a> Building<'a> {
         if whole {
             written.complete(tree)?;
         }
+        self.came.borrow_mut().builds.by = written.by();
         Ok(side_by_side(&numbers, processors(), |_, number| written.build(*number)))
     }
 

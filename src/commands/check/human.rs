@@ -75,9 +75,10 @@ fn summary(checked: &Checked) -> String {
     let line = match &checked.builds {
         None => line,
         Some(builds) if builds.stopped => format!("{line}, and built nothing"),
-        Some(Builds { built, left, .. }) => {
+        Some(Builds { built, left, by, .. }) => {
+            let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
             let left = if *left > 0 { format!(", {left} skipped (a reference stays remote)") } else { String::new() };
-            format!("{line}, {}{left}", counted(*built, "build"))
+            format!("{line}, {}{by}{left}", counted(*built, "build"))
         }
     };
     let differing = match checked.differing {
@@ -86,9 +87,10 @@ fn summary(checked: &Checked) -> String {
     };
     let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
     let allowed = checked.findings.len() - errors - warnings;
-    let is_unknown = |one: &&Finding| one.rule == Rule::UnknownTarget && one.severity == Severity::Warning;
-    let unknown = checked.findings.iter().filter(|one| is_unknown(one) && one.allowed.is_none()).count();
-    let warnings = warnings - unknown;
+    let is_warned = |one: &&Finding| one.severity == Severity::Warning && one.allowed.is_none();
+    let warned = |rule: Rule| checked.findings.iter().filter(is_warned).filter(|one| one.rule == rule).count();
+    let [unknown, not_built] = [Rule::UnknownTarget, Rule::NotBuilt].map(warned);
+    let warnings = warnings - unknown - not_built;
     let (left_out, base) = checked.known.as_ref().map_or((0, ""), |known| (known.left_out, &known.rev));
     let failed = checked.failures.len();
     let parts = [
@@ -100,11 +102,10 @@ fn summary(checked: &Checked) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
     let found = if parts.is_empty() { "nothing found".to_owned() } else { parts.join(", ") };
-    let unknown = match unknown {
-        0 => String::new(),
-        count => format!("; {} unknown", counted(count, "target")),
-    };
-    format!("{line}{differing}: {found}{unknown}")
+    let unknown = [(unknown, "target", "unknown"), (not_built, "build", "failed")].into_iter();
+    let unknown = unknown.filter(|(count, ..)| *count > 0);
+    let unknown = unknown.map(|(count, what, how)| format!("; {} {how}", counted(count, what)));
+    format!("{line}{differing}: {found}{}", unknown.collect::<String>())
 }
 
 /// Returns how many findings there are by rule and by upstream, and how to begin.
