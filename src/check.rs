@@ -123,7 +123,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         references: references(&explored.graph),
         remote,
         is_made_by_branch: top.is_some_and(merged_back::is_made_by_branch),
-        read: explored.graph.own_paths().map(str::to_owned).collect(),
+        read: explored.graph.own_paths().chain(explored.graph.own_charts()).map(str::to_owned).collect(),
         findings,
         ..Checked::failed(input.checking, failures)
     };
@@ -350,7 +350,7 @@ pub struct Checked {
     pub unseen: usize,
     /// The files that were read and that git does not track, so that no commit has them. Only for the working tree.
     pub untracked: Vec<String>,
-    /// All files that were read.
+    /// All files that were read, and the directories of charts.
     #[serde(skip)]
     pub read: BTreeSet<String>,
     /// Whether its localized files are those of a localized branch.

@@ -207,7 +207,8 @@ pub(super) fn check(
         checked.unseen = opened.unseen(&paths);
     }
     checked.untracked = opened.tree.untracked()?;
-    let is_used = |place: &String| place == FILE_NAME || path::name(place) == LOCK_NAME || checked.read.contains(place);
+    let is_read = |place: &String| path::and_above(place).any(|above| checked.read.contains(above));
+    let is_used = |place: &String| place == FILE_NAME || path::name(place) == LOCK_NAME || is_read(place);
     checked.untracked.retain(is_used);
     match (base, &since) {
         (Base::Of(rev), Some(since)) => judge(&opened, &mut checked, rev, &since.commit, config)?,

@@ -95,6 +95,9 @@ impl Outcome for Targets {
                     }
                 }
             }
+            if let (Place::Here(_), None, Some(why)) = (place, target.moved_by(), target.unknown()) {
+                out += &format!("\n  not known: {why}");
+            }
             if let Some(by) = &object.built_by {
                 out += &format!("\n  built by {by}");
             }

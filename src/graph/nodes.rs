@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::chart::{Archive, Chart};
+use super::chart::{Archive, Chart, Place as ChartPlace};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
 use crate::kustomization::{self, Kind, Note, ProblemKind, Reference};
@@ -331,6 +331,14 @@ impl Graph {
     /// Returns the paths of all files of the tree where the walk starts.
     pub(crate) fn own_paths(&self) -> impl Iterator<Item = &str> {
         (0..self.files.len()).filter_map(|file| self.own_path(file))
+    }
+
+    /// Returns the directories of the charts that lie in the tree where the walk starts.
+    pub(crate) fn own_charts(&self) -> impl Iterator<Item = &str> {
+        self.charts.iter().filter(|chart| self.roots[chart.root].source == 0).filter_map(|chart| match &chart.place {
+            ChartPlace::There(path) => Some(path.as_str()),
+            ChartPlace::Missing(_) | ChartPlace::Submodule(_) | ChartPlace::Outside => None,
+        })
     }
 
     /// Returns the path of the file of the tree where the walk starts to which a reference leads.

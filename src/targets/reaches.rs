@@ -9,7 +9,7 @@ use crate::reference::is_url;
 
 impl Targets {
     /// Notes for each target that is deployed from such a revision, and that the tree of a walk holds, what its build
-    /// reaches that the tree does not hold.
+    /// reaches that the tree does not hold. That it is nothing is said of nothing that is not known.
     pub(crate) fn reach(&mut self, explored: &Explored, is_it: impl Fn(&Revision) -> bool) -> Result<()> {
         let known = explored.graph.own_roots();
         let namer = Namer::of(explored)?;
@@ -39,7 +39,7 @@ impl Targets {
                     state: format!("component of the object, {state}"),
                 });
             }
-            target.reaches = Some(reached);
+            target.reaches = Some(reached).filter(|reached| !reached.is_empty() || target.unknown().is_none());
         }
         Ok(())
     }

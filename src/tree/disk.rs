@@ -57,8 +57,12 @@ impl DiskTree {
             entries.map(|entry| entry.path.clone()).collect()
         };
         let has_modes = here.config("core.filemode")?.as_deref() != Some("false");
+        // A repository of its own within this one, which git only ever adds as a submodule.
+        let (within, untracked): (Vec<String>, Vec<String>) = untracked.into_iter().partition(|path| path.ends_with('/'));
+        let mut submodules = of_mode("160000");
+        submodules.extend(within.iter().map(|path| path.trim_end_matches('/').to_owned()));
         let git = Tracked {
-            submodules: of_mode("160000"),
+            submodules,
             programs: (!has_modes).then(|| of_mode("100755")),
             left_out: staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.clone()).collect(),
             files: staged

@@ -88,6 +88,21 @@ fn a_file_that_only_the_working_tree_has_is_named() {
 }
 
 #[test]
+fn a_chart_that_only_the_working_tree_has_is_named() {
+    let (_sandbox, work) = example();
+    work.write("app/kustomization.yaml", "helmCharts: [{name: web}]\n");
+    work.commit("a chart");
+    work.write("app/charts/web/Chart.yaml", "name: web\nversion: 1.2.3\n");
+    work.write("app/charts/web/values.yaml", "");
+    let named = "not tracked by git: 2 files that `branch` does not see: app/charts/web/Chart.yaml, app/charts/web/values.yaml\n";
+    work.run_unchanged(&["check"]).success().stdout_has(named);
+    // git adds a repository within another one as a submodule, and never its files.
+    work.git(&["init", "--quiet", "app/charts/web"]);
+    let submodule = "`web` lies in the submodule `app/charts/web`, whose files this repository does not hold";
+    work.run_unchanged(&["check"]).success().stdout_has("warning[untracked-path]: ").stdout_has(submodule);
+}
+
+#[test]
 fn a_lock_that_is_not_committed_is_named() {
     let project = Project::new();
     let work = &project.work;
