@@ -9,7 +9,7 @@ use super::licenses::identify;
 use crate::message::failure::Result;
 use crate::record::{Digest, Lock, Pinned};
 use crate::reference::localized_path::root_place;
-use crate::reference::{RepoSpec, Upstream};
+use crate::reference::{RepoSpec, Upstream, file_pin};
 use crate::tree::{Tree, license, path};
 
 /// Something from elsewhere that builds use.
@@ -187,7 +187,10 @@ fn of_left(upstream: &Upstream, reason: &str) -> Component {
             let paths = BTreeSet::from([path::shown(path).to_owned()]);
             Component { reference: reference.clone(), paths, ..all.of_repository(url, reference.as_deref(), path) }
         }
-        Upstream::File { url } => all.of_file(url, None),
+        Upstream::File { url } => {
+            let version = file_pin(url).map(|(_, version)| version).filter(|version| !version.is_empty());
+            Component { version, ..all.of_file(url, None) }
+        }
         Upstream::Chart { url, chart, version } => all.of_chart(url, chart, version.as_deref()),
         Upstream::Image { image } => Component { left: all.left, ..of_image(image, BTreeSet::new()) },
     }

@@ -216,3 +216,15 @@ fn what_has_no_lock_has_none() {
     world.work.run_unchanged(&["sbom", "nowhere"]).fails(2).stderr_has("unknown revision `nowhere`");
     world.work.run_unchanged(&["lock", "--format", "spdx"]).fails(2).stderr_has("this command has no format `");
 }
+
+#[test]
+fn a_file_that_stays_remote_has_the_version_of_its_release() {
+    let world = World::new();
+    let url = "https://github.com/acme/app/releases/download/v1.16.1/app.yaml";
+    world.work.decide(&format!("allow: [{{url: '{url}', reason: generated}}]\n"));
+    world.commit(&[("app/kustomization.yaml", &format!("resources: [{url}]\n"))]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("locked");
+    let output = world.work.run(&["sbom", "--format=cyclonedx"]);
+    output.success().stdout_has("\"version\": \"v1.16.1\"").stdout_has(&format!("?download_url={url}\""));
+}
