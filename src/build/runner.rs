@@ -151,17 +151,18 @@ impl Runner<'_> {
         built.map_err(|failure| failure.context(name).hint("to do without the proof: --no-verify"))
     }
 
-    /// Builds one root.
+    /// Builds one root: one that stays as it is once.
     fn one(&self, private: &Path, root: &Affected) -> Result<TargetCheck> {
-        if !root.is_changed {
-            return self.watched(private, root);
-        }
         let source = self.tops[0].join(&root.original);
         let result = self.tops[1].join(&root.localized);
         let build = |what: &str, side: usize, arguments: &[String]| {
             self.build(&private.join(what), &root.name, side, [&source, &result][side], arguments)
         };
         let both = |what: &str, arguments: &[String]| {
+            if !root.is_changed {
+                let built = build(&format!("localized{what}"), 1, arguments)?;
+                return Ok((built.clone(), built));
+            }
             std::thread::scope(|threads| {
                 let localized = threads.spawn(|| build(&format!("localized{what}"), 1, arguments));
                 let original = build(&format!("original{what}"), 0, arguments);
@@ -184,7 +185,8 @@ impl Runner<'_> {
             return Ok(TargetCheck::new(&root.name, Verdict::ReachesOut { requests }));
         }
         let mut verdict = match (original.success, localized.success) {
-            (false, _) => Verdict::NotBuilt { reason: original.reason(&self.tops[0]) },
+            (false, _) => Verdict::NotBuilt { reason: original.reason(&self.tops[usize::from(!root.is_changed)]) },
+            (true, _) if !root.is_changed => Verdict::Unchanged,
             (true, false) => Verdict::Broken { reason: localized.reason(&self.tops[1]) },
             (true, true) => compare::compare(&original.stdout, &localized.stdout),
         };
@@ -202,17 +204,6 @@ impl Runner<'_> {
             checked.outputs = Some(kept.display().to_string());
         }
         Ok(checked)
-    }
-
-    /// Builds a root that stays as it is: what it asks for counts.
-    fn watched(&self, private: &Path, root: &Affected) -> Result<TargetCheck> {
-        let built = self.build(private, &root.name, 1, &self.tops[1].join(&root.localized), &self.arguments)?;
-        let verdict = match built.success {
-            _ if !built.refused.is_empty() => Verdict::ReachesOut { requests: built.refused },
-            true => Verdict::Unchanged,
-            false => Verdict::NotBuilt { reason: built.reason(&self.tops[1]) },
-        };
-        Ok(TargetCheck::new(&root.name, verdict))
     }
 
     /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.

@@ -58,7 +58,8 @@ impl DiskTree {
         };
         let has_modes = here.config("core.filemode")?.as_deref() != Some("false");
         // A repository of its own within this one, which git only ever adds as a submodule.
-        let (within, untracked): (Vec<String>, Vec<String>) = untracked.into_iter().partition(|path| path.ends_with('/'));
+        let (within, untracked): (Vec<String>, Vec<String>) =
+            untracked.into_iter().partition(|path| path.ends_with('/'));
         let mut submodules = of_mode("160000");
         submodules.extend(within.iter().map(|path| path.trim_end_matches('/').to_owned()));
         let git = Tracked {
