@@ -8,7 +8,6 @@ mod judge;
 #[cfg(debug_assertions)]
 mod killed;
 mod limits;
-pub(crate) mod old_against_new;
 mod parity;
 mod processes;
 mod secrets;

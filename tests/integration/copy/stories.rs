@@ -1,7 +1,6 @@
 //! The two stories of the proposal, from end to end.
 
 use crate::support::{World, config_map, deployment};
-use crate::whole::old_against_new::{Setting, Stage, script};
 
 const RAW: &str = "https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld";
 
@@ -41,40 +40,6 @@ pub(crate) fn story_1() -> World {
         ("README.md", "ours\n"),
     ]);
     world
-}
-
-/// Both, for a comparison of programs.
-pub(crate) fn settings() -> Vec<Setting> {
-    let local = || {
-        let copy: &[&str] = &["example/overlay", "--scope", "example"];
-        let scripts = vec![
-            script(&[copy, copy, &["verify"], &["check", "--format=json"]]),
-            script(&[
-                &["check", "--format=json"],
-                &["lock"],
-                &["check", "--format=json"],
-                &["branch"],
-                &["branch"],
-                &["verify"],
-            ]),
-            script(&[&["vendor"], &["check", "--format=json"], &["vendor"]]),
-            script(&[&["example/overlay"], &["example/none"], &["../elsewhere"]]),
-        ];
-        Stage::of("story 1", story_1(), scripts)
-    };
-    let remote = || {
-        let world = World::new();
-        kustomize_upstream(&world);
-        world.commit(&[("README.md", "ours\n")]);
-        let url = "https://github.com/kubernetes-sigs/kustomize//examples/multibases?ref=v1.0.6";
-        let gone = "https://github.com/kubernetes-sigs/kustomize//examples/none?ref=v1.0.6";
-        let scripts = vec![
-            script(&[&[url], &[url, "again", "--branch", "other"], &["verify"]]),
-            script(&[&[url, "--no-commit"], &[gone], &[url, "--offline"]]),
-        ];
-        Stage::of("story 2", world, scripts)
-    };
-    vec![Box::new(local), Box::new(remote)]
 }
 
 #[test]

@@ -16,7 +16,6 @@ use std::path::Path;
 use git_kustomize_localize::seams::{processors, side_by_side};
 
 use crate::support::{Kustomize, Output, Random, World, files, full};
-use crate::whole::old_against_new::{Setting, Stage, script};
 use write::{Trees, Writer, Written};
 
 /// How many trees share repositories, a server and the run in place.
@@ -125,28 +124,6 @@ fn smallest(kustomize: &Kustomize, tree: Random, mut why: String) -> String {
         size /= 2;
     }
     why
-}
-
-/// So many trees, for a comparison of programs.
-pub(crate) fn settings(count: usize) -> Vec<Setting> {
-    let setting = |first: usize| -> Setting {
-        Box::new(move || {
-            let trees = first..first + TOGETHER;
-            let mut trees: Vec<Random> = trees.map(|index| choices(1, index)).collect();
-            let (trees, written) = laid_out(&mut trees);
-            let check: &[&str] = &["check", "--format=json"];
-            let here = ["vendor", "--no-verify"];
-            let mut scripts = vec![script(&[check, &["lock"], check, &["branch"], &["branch"], &["verify"]])];
-            for one in &written {
-                let copy = [&one.target, "../copy", "--scope", &one.scope, "--no-commit"];
-                let here = [&here[..], &[&one.target]].concat();
-                scripts.push(script(&[&copy]));
-                scripts.push(script(&[&here, &here]));
-            }
-            Stage::of(&format!("trees {first}"), trees.world, scripts)
-        })
-    };
-    (0..count).step_by(TOGETHER).map(setting).collect()
 }
 
 /// Writes trees into one world.

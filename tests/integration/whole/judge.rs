@@ -15,32 +15,9 @@ mod variant;
 
 use std::collections::BTreeMap;
 
-use crate::support::{Kustomize, World, full};
-use crate::whole::old_against_new::{Setting, Stage, script};
-use build::{BUILT, Judge, TOGETHER, Verdict, WAYS};
+use crate::support::{Kustomize, full};
+use build::{BUILT, Judge, Verdict, WAYS};
 use variant::Variant;
-
-/// The whole table, for a comparison of programs.
-pub(crate) fn settings() -> Vec<Setting> {
-    let count = table::variants().len();
-    let setting = |first: usize| -> Setting {
-        Box::new(move || {
-            let world = World::new();
-            let all = table::variants();
-            let variants = all.iter().skip(first).take(TOGETHER).enumerate();
-            let mut scripts = vec![script(&[&["check", "--format=json"]])];
-            for (index, variant) in variants {
-                let place = build::directory(index);
-                variant.write(&world.work, &place, "127.0.0.1:9");
-                let copy = [&place, "../copy", "--no-commit", "--no-verify", "--offline"];
-                scripts.push(script(&[&copy]));
-            }
-            world.work.commit("variants");
-            Stage::of(&format!("variants {first}"), world, scripts)
-        })
-    };
-    (0..count).step_by(TOGETHER).map(setting).collect()
-}
 
 /// The table is worth what it holds.
 const LEAST_VARIANTS: usize = 800;

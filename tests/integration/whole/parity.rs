@@ -15,7 +15,6 @@ use std::{env, fs};
 use git_kustomize_localize::seams::{processors, side_by_side};
 
 use crate::support::{Kustomize, Sandbox};
-use crate::whole::old_against_new::{Setting, Stage, script};
 use case::{Case, Tree};
 use upstream::{Upstream, repositories};
 
@@ -39,30 +38,6 @@ fn each_case(look: impl Fn(&str, &Sandbox) + Sync) {
     });
     let failed: Vec<_> = failed.into_iter().flatten().collect();
     assert!(failed.is_empty(), "to try one alone: KUSTOMIZE_LOCALIZE_CASE={failed:?}");
-}
-
-/// Every input, for a comparison of programs.
-pub(crate) fn settings() -> Vec<Setting> {
-    let repositories = repositories();
-    let setting = |name: String| -> Setting {
-        let repositories = repositories.clone();
-        Box::new(move || {
-            let case = Case::read(&name);
-            let sandbox = Sandbox::new();
-            let upstream = Upstream::start(&sandbox, &repositories);
-            let directory = case.prepare(&sandbox);
-            let arguments = case.arguments();
-            let line = [&["--no-commit", "--no-verify"], &arguments[..]].concat();
-            Stage {
-                name: format!("parity {name}"),
-                scripts: vec![script(&[&line, &["check", "--format=json"]])],
-                sandbox,
-                directory,
-                _alive: Box::new(upstream),
-            }
-        })
-    };
-    names().into_iter().map(setting).collect()
 }
 
 /// Localizes the input of each case with our program, and compares.
