@@ -1,7 +1,7 @@
 //! The gate and the job agree: `branch` localizes a commit if and only if `check` passes it. Only a build that changes may
 //! stand against it.
 //!
-//! `KUSTOMIZE_LOCALIZE_WORLDS` says how many random worlds there are (default 60, at night 400),
+//! `KUSTOMIZE_LOCALIZE_WORLDS` says how many random worlds there are (default 30, at night 400),
 //! `KUSTOMIZE_LOCALIZE_WORLD` takes one of them.
 
 use std::env;
@@ -181,7 +181,7 @@ fn what_the_gate_passes_is_localized() {
         return;
     }
     let number = |name: &str| env::var(name).ok().map(|text| text.parse().unwrap());
-    let count = number("KUSTOMIZE_LOCALIZE_WORLDS").unwrap_or(if full() { 400 } else { 60 });
+    let count = number("KUSTOMIZE_LOCALIZE_WORLDS").unwrap_or(if full() { 400 } else { 30 });
     let worlds: Vec<usize> = match number("KUSTOMIZE_LOCALIZE_WORLD") {
         Some(index) => vec![index],
         None => (0..count).collect(),

@@ -7,7 +7,7 @@ use super::build::Judge;
 use crate::support::{Kustomize, Random, Repo, World, config_map};
 
 /// How many repositories are localized, each in place and as a copy.
-const WORLDS: usize = 16;
+const WORLDS: usize = 8;
 
 /// A kustomization in the making.
 #[derive(Default)]
