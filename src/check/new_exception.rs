@@ -167,6 +167,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn a_change_widens_nothing(
             base in side(select(&["", MORE[0], MORE[1], MORE[3]][..])),

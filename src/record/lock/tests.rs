@@ -423,6 +423,8 @@ fn enough_of_the_generated_texts_are_those_of_a_lock() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn what_is_written_is_read_back(edits in edits()) {
         let (value, _) = other(edits);

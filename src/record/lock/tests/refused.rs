@@ -206,20 +206,20 @@ fn hostile_yaml_ends_soon() {
         let aliases = vec![format!("*{before}"); 9].join(", ");
         writeln!(bomb, "{name}: &{name} [{aliases}]").unwrap();
     }
-    let megabytes = 8 << 20;
+    let megabyte = 1 << 20;
     for text in [
         bomb,
-        "[".repeat(megabytes),
-        format!("version: 1\nremotes: {}", "[".repeat(megabytes)),
-        "{".repeat(megabytes),
-        "- ".repeat(megabytes / 2),
-        "? ".repeat(megabytes / 2),
-        format!("version: 1\ntarget: {}", "&a ".repeat(megabytes / 3)),
-        format!("version: 1\ntarget: \"{}", "\\n".repeat(megabytes / 2)),
-        format!("version: 1\n{}", "x".repeat(megabytes)),
-        "!".repeat(megabytes),
-        "a: |\n".repeat(megabytes / 5),
-        with_file("").replace("path: a", &format!("path: {}b", "a/".repeat(megabytes / 2))),
+        "[".repeat(megabyte),
+        format!("version: 1\nremotes: {}", "[".repeat(megabyte)),
+        "{".repeat(megabyte),
+        "- ".repeat(megabyte / 2),
+        "? ".repeat(megabyte / 2),
+        format!("version: 1\ntarget: {}", "&a ".repeat(megabyte / 3)),
+        format!("version: 1\ntarget: \"{}", "\\n".repeat(megabyte / 2)),
+        format!("version: 1\n{}", "x".repeat(megabyte)),
+        "!".repeat(megabyte),
+        "a: |\n".repeat(megabyte / 5),
+        with_file("").replace("path: a", &format!("path: {}b", "a/".repeat(megabyte / 2))),
     ] {
         let begin = std::time::Instant::now();
         assert!(parse(&text).is_err());
