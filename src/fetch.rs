@@ -176,6 +176,20 @@ impl Fetcher {
         Fetcher { tips: OnceCell::new(), branches: here.cloned(), ..self }
     }
 
+    /// Refuses what no lock holds, or takes it as it is today.
+    pub(crate) fn locked(mut self, locked: bool) -> Self {
+        self.options.locked = locked;
+        self
+    }
+
+    /// Returns what was brought in as it is today: no lock holds it, and it may be something else tomorrow.
+    pub(crate) fn unlocked(&self) -> impl Iterator<Item = Upstream> {
+        let is_there = |known: &Result<Known>| !matches!(known, Err(_) | Ok(Known::Chart(None)));
+        let found = self.known.iter().filter(move |(_, known)| is_there(known)).map(|(key, _)| key.upstream());
+        let is_fixed = |one: &Upstream| matches!(one, Upstream::Git { .. }) && Pin::of(one.reference()) == Pin::Commit;
+        found.filter(move |one| !is_fixed(one) && self.locks.iter().all(|lock| lock.get(one).is_none()))
+    }
+
     fn tips(&self) -> Result<&[Tip]> {
         if let Some(tips) = self.tips.get() {
             return Ok(tips);

@@ -85,10 +85,10 @@ pub(super) struct Diff {
     unread: Vec<Unread>,
     /// What was localized before, and stays remote now.
     now_remote: Vec<NowRemote>,
-    /// The builds that were not compared, because they need something remote and the base has no lock.
-    uncompared: Vec<String>,
     /// Whether the base has no lock, and was built with what the lock of the change holds.
     takes_lock: bool,
+    /// What no lock holds, and was built as it is today.
+    unlocked: BTreeSet<Upstream>,
     /// What each entry of the lock that is something else brings about.
     moved: Vec<Moved>,
     /// Whether the objects are only named.
@@ -206,7 +206,11 @@ impl Diff {
         }
         let before = chosen.iter().map(|choice| choice.subject(0, old)).collect();
         let after = chosen.iter().map(|choice| choice.subject(1, new)).collect();
-        let fetcher = |of: &Workspace, lock| fetcher_of(lock, Some(here), &of.config, offline, quiet);
+        // What has no lock deploys what its references name today.
+        let fetcher = |of: &Workspace, lock| -> Result<Fetcher> {
+            let locked = of.lock.is_some();
+            Ok(fetcher_of(lock, Some(here), &of.config, offline, quiet)?.locked(locked))
+        };
         let (mut was, mut is) = (fetcher(old, old.lock.as_ref().or(lock))?, fetcher(new, lock)?);
         let written = [
             Written::of(old, before, &mut was, with.kustomize.as_deref(), &with.build_arg)?,
@@ -220,14 +224,12 @@ impl Diff {
         let all = Compared::all(&chosen, needs, &written, &moves, quiet);
         let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
         let all = all.into_iter().filter(|one| one.has_news() || one.is_unknown());
-        let all = renamed(all.collect()).into_iter();
-        let is_uncompared = |one: &Compared| old.lock.is_none() && one.is_unlocked() && one.objects.is_empty();
-        let (uncompared, builds): (Vec<_>, Vec<_>) = all.partition(is_uncompared);
-        let uncompared = uncompared.into_iter().map(|one| one.name).collect();
+        let builds = renamed(all.collect());
         let consequences = builds.iter().flat_map(|one: &Compared| one.consequences.clone()).collect();
         let takes_lock = old.lock.is_none() && lock.is_some();
         let diff = Diff { affected, builds, consequences, unbuilt, unread, now_remote, ..Diff::default() };
-        Ok(Diff { uncompared, takes_lock, moved, ..diff })
+        let unlocked = was.unlocked().chain(is.unlocked()).collect();
+        Ok(Diff { takes_lock, unlocked, moved, ..diff })
     }
 
     /// Returns the builds that differ alike, or could not be built for the same reason, together; with `verbose` also those
@@ -262,14 +264,11 @@ fn built(written: &[Written; 2], number: usize) -> (Vec<ObjectChange>, Needs, [V
         failed => {
             let mut failed = failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0));
             // Nothing adds to the lock of a commit.
-            failed[0].iter_mut().filter(|one| is_unlocked(one)).for_each(|one| one.hints.clear());
+            let is_unlocked = |one: &&mut Failure| one.kind == FailureKind::NotLocked;
+            failed[0].iter_mut().filter(is_unlocked).for_each(|one| one.hints.clear());
             (Vec::new(), Needs::new(), failed)
         }
     }
-}
-
-fn is_unlocked(failure: &Failure) -> bool {
-    failure.kind == FailureKind::NotLocked
 }
 
 fn is_left(failure: &Failure) -> bool {
@@ -345,12 +344,6 @@ impl Compared {
     /// Returns whether it asks for something now that no reference names.
     fn reaches_out(&self) -> bool {
         self.not_built[1].iter().any(|failure| failure.kind == FailureKind::UnreadReference)
-    }
-
-    /// Returns whether nothing but the lock of the base is missing.
-    fn is_unlocked(&self) -> bool {
-        let [before, after] = &self.not_built;
-        after.iter().all(is_left) && !before.is_empty() && before.iter().all(is_unlocked)
     }
 
     /// Returns whether nothing is known of it because something stays remote.
@@ -453,7 +446,8 @@ impl Outcome for Diff {
     fn said(&self, output: &OutputArgs) -> String {
         let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
         let hints = messages::hints(&failures.collect::<Vec<_>>(), output.verbose);
-        let unlocked = self.unlocked(output.verbose).map_or(String::new(), |text| messages::warning(&text, None));
+        let unlocked = self.unlocked(output.verbose).into_iter().map(|text| messages::warning(&text, None));
+        let unlocked: String = unlocked.collect();
         let left = messages::lines(self.left(output.verbose));
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
         let unknown = unknown(&self.unbuilt, &self.unread, output.verbose);
@@ -461,8 +455,7 @@ impl Outcome for Diff {
     }
 
     fn status(&self) -> u8 {
-        let differs = !(self.builds.is_empty() && self.uncompared.is_empty());
-        u8::from(self.fails && differs || self.builds.iter().any(Compared::reaches_out))
+        u8::from(self.fails && !self.builds.is_empty() || self.builds.iter().any(Compared::reaches_out))
     }
 
     fn pager(&self) -> Option<&str> {

@@ -150,6 +150,7 @@ fn runs(object: &ObjectChange) -> String {
 mod tests {
     use super::super::markdown::tests::build;
     use super::*;
+    use crate::reference::Upstream;
 
     /// Names and values that try to be more than text.
     const HOSTILE: &[&str] = &[
@@ -205,8 +206,8 @@ mod tests {
         });
         let builds: Vec<Compared> = builds.collect();
         let consequences = builds.iter().flat_map(|one| one.consequences.clone()).collect();
-        let uncompared = HOSTILE.iter().map(|name| (*name).to_owned()).collect();
-        Diff { affected: 9, builds, consequences, uncompared, ..Diff::default() }
+        let unlocked = HOSTILE.iter().map(|name| Upstream::Image { image: (*name).to_owned() }).collect();
+        Diff { affected: 9, builds, consequences, unlocked, ..Diff::default() }
     }
 
     #[test]

@@ -90,31 +90,28 @@ impl Diff {
 
     fn is_all_unknown(&self) -> bool {
         let unknown = self.builds.iter().filter(|build| build.is_unknown()).count();
-        self.affected > 0 && unknown + self.uncompared.len() == self.affected
+        self.affected > 0 && unknown == self.affected
     }
 
     /// Returns how much is not known: what was not built on both sides, and what could not be read.
     fn not_known(&self) -> String {
         let (targets, roots): (Vec<_>, Vec<_>) =
             self.builds.iter().filter(|build| build.is_unknown()).partition(|build| build.is_target);
-        let counts = [
-            (targets.len() + self.unbuilt.len(), "target"),
-            (roots.len() + self.uncompared.len(), "root"),
-            (self.unread.len(), "file"),
-        ];
+        let counts =
+            [(targets.len() + self.unbuilt.len(), "target"), (roots.len(), "root"), (self.unread.len(), "file")];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         counts.map(|(count, what)| counted(count, what)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns what comes of a base without a lock: what was not compared, and that the rest was taken from another lock.
-    pub(super) fn unlocked(&self, verbose: bool) -> Option<String> {
-        let takes_lock = self.takes_lock && self.uncompared.len() < self.affected;
-        let taken = takes_lock.then(|| "built as the change has locked it".to_owned());
-        let names = messages::named(&self.uncompared, verbose);
-        let not = (!self.uncompared.is_empty()).then(|| format!("not compared: {names}"));
-        let all: Vec<String> = taken.into_iter().chain(not).collect();
-        let text = format!("{} has no lock: what is remote there was {}", short(&self.since), all.join("; "));
-        (!all.is_empty()).then(|| fitting(&visible(&text), "warning: ".len(), verbose))
+    /// Returns what comes of a side without a lock, in lines.
+    pub(super) fn unlocked(&self, verbose: bool) -> Vec<String> {
+        let taken = || {
+            format!("{} has no lock: what is remote there was built as the change has locked it", short(&self.since))
+        };
+        let names: Vec<String> = self.unlocked.iter().map(Upstream::to_string).collect();
+        let today = || format!("in no lock, so built as it is today: {}", messages::named(&names, verbose));
+        let all = self.takes_lock.then(taken).into_iter().chain((!names.is_empty()).then(today));
+        all.map(|text| fitting(&visible(&text), "warning: ".len(), verbose)).collect()
     }
 
     /// Returns which builds were not compared because something stays remote, in lines; with `verbose` they stand among

@@ -186,24 +186,30 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
     let work = &world.work;
     work.write("own/map.yaml", config_map("own"));
     let base = work.commit("Without a lock");
+    let upstream = world.upstream("acme/lib");
+    upstream.commit_files(&[("web/map.yaml", &(config_map("lib") + "data: {v: main}\n"))]);
     work.write("web/kustomization.yaml", web("main"));
     work.write("same/kustomization.yaml", web("main") + "namePrefix: a-\n");
     work.write("own/map.yaml", config_map("another"));
     work.run(&["lock"]).success();
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    let once = format!(
-        "warning: {} has no lock: what is remote there was built as the change has locked it; not compared: web\n",
-        &base[..12]
-    );
-    output.success().stdout_has("own: own/map.yaml\n").stderr_has(&once).lacks("hint:").lacks("not built");
+    let taken = format!("{} has no lock: what is remote there was built as the change has locked it", &base[..12]);
+    let today = "in no lock, so built as it is today: https://github.com/acme/lib?ref=v1";
+    output.success().stdout_has("own: own/map.yaml\n").lacks("hint:").lacks("not built").lacks("not known");
+    output.stderr_has(&format!("warning: {taken}\nwarning: {today}\n"));
+    // The first bump is compared.
+    output.stdout_has("web: https://github.com/acme/lib?ref=main\n--- v1 ConfigMap lib\n+++ v1 ConfigMap lib\n");
     // What is named as before is built from what the change has locked.
     output.stdout_has("\n--- v1 ConfigMap deep\n").stdout_has("\n+++ v1 ConfigMap a-lib\n");
     let json = report(work, &["HEAD"]);
-    assert_eq!((&json["uncompared"], &json["takes_lock"]), (&serde_json::json!(["web"]), &Value::Bool(true)));
-    let text = "has no lock: what is remote there was built as the change has locked it; not compared: web</code>";
-    work.run_unchanged(&["diff", "HEAD", "--format=markdown"]).success().stdout_has(text);
-    // It may differ.
-    work.run_unchanged(&["diff", "HEAD", "web", "--exit-code"]).fails(1).lacks("nothing differs");
+    let source = serde_json::json!(["https://github.com/acme/lib?ref=v1"]);
+    assert_eq!((&json["unlocked"], &json["takes_lock"]), (&source, &Value::Bool(true)));
+    let markdown = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
+    markdown.success().stdout_has(&format!("{taken}</code>")).stdout_has(&format!("{today}</code>"));
+    // Nothing else asks for it: the hint does what it says.
+    let offline = work.run_unchanged(&["diff", "HEAD", "web", "--offline", "--exit-code"]);
+    offline.fails(1).stdout_has("not built as it was: ").stderr_has("hint: run once without `--offline`\n");
+    offline.stderr_has("not known: 1 root since ").lacks("nothing differs");
     // The change that adopts the lock, and nothing else.
     work.git(&["checkout", "--quiet", "--", "own", "same", "web"]);
     work.run(&["lock"]).success();
@@ -213,7 +219,15 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
     work.remove("kustomize-localize.lock");
     work.write("web/kustomization.yaml", web("main"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    output.success().stdout_has("not built as it is: ").lacks("as the change has locked it");
+    let moving = "warning: in no lock, so built as it is today: https://github.com/acme/deep?ref=v1, https://github.com/acme/lib?ref=main, ";
+    output.success().lacks("hint:").lacks("not built").lacks("as the change has locked it").stderr_has(moving);
+    output.stdout_has("web: web/kustomization.yaml\n--- v1 ConfigMap lib\n+++ v1 ConfigMap lib\n");
+    // A commit cannot be something else tomorrow.
+    work.write("web/kustomization.yaml", web(&upstream.id("main")));
+    work.commit("A commit");
+    work.write("web/kustomization.yaml", web(&upstream.id("main")) + "namePrefix: a-\n");
+    work.run_unchanged(&["diff", "HEAD"]).success().stdout_has("+++ v1 ConfigMap a-lib\n").lacks("acme/lib?ref=main");
+    work.write("web/kustomization.yaml", web("main"));
     // A lock that lacks something says what, and has no hint either: it is committed.
     work.write("kustomize-localize.lock", "version: 1\n");
     work.commit("An empty lock");
@@ -238,7 +252,7 @@ fn what_deploys_it_is_compared_where_the_base_has_no_lock() {
     work.write("web/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n");
     work.run(&["lock"]).success();
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    output.success().stdout_has("not built as it was: ").stdout_has("\n-  prune: true\n+  prune: false\n");
+    output.success().stdout_has("\n-  prune: true\n+  prune: false\n").lacks("not built");
 }
 
 #[test]
