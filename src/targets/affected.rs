@@ -18,7 +18,7 @@ use super::{Found, Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, Input, RootInputs};
 use crate::graph::{Explored, FileId, Graph, Place, RootId, TroubleKind, reach};
-use crate::kustomization::ProblemKind;
+use crate::kustomization::{ProblemKind, TEMPLATE};
 use crate::message::failure::Result;
 use crate::reference::Upstream;
 use crate::tree::path;
@@ -113,8 +113,14 @@ pub(crate) fn affected(
     let hidden = &reached[1].hidden;
     let causes = Causes::of(graph, changes, hidden)?;
     let is_shown = |root: &RootId| directories.contains(&graph.roots[*root].directory);
-    let shown = hidden.iter().filter(|(root, _)| is_shown(root)).map(|(_, unread)| unread);
     // A template that nothing deploys says nothing, unless the change is in it.
+    let deployed = targets.roots();
+    let is_template = |root: &RootId, unread: &Unread| {
+        let is_touched = causes.of_roots[*root].is_some() || deployed.contains(&graph.roots[*root].directory);
+        unread.why == Why::Template && !is_touched
+    };
+    let shown = hidden.iter().filter(|(root, unread)| is_shown(root) && !is_template(root, unread));
+    let shown = shown.map(|(_, unread)| unread);
     let mut unread: Vec<Unread> = targets.unread_objects(graph).chain(shown).cloned().collect();
     for one in &targets.unread {
         if !unread.contains(one) && changes.first_of(&[Input::At(one.file.clone())])?.is_some() {
@@ -168,7 +174,9 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
         let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;
         let message = "it may name more than is known: git kustomize-localize check";
         let path = graph.own_path(file)?.to_owned();
-        let unread = Unread { file: path, line: 0, message: message.to_owned(), why: Why::Invalid };
+        let is_template = trouble.failure.hints.iter().any(|hint| hint == TEMPLATE);
+        let why = if is_template { Why::Template } else { Why::Invalid };
+        let unread = Unread { file: path, line: 0, message: message.to_owned(), why };
         Some((root, unread))
     });
     hidden.collect()

@@ -568,6 +568,24 @@ fn what_is_not_read_whole_is_said_and_counts_with_all_of_its_directory() {
     }
 }
 
+#[test]
+fn a_kustomization_that_is_a_template_is_named_if_it_changes_or_is_deployed() {
+    let with = |map: &str, other: &str, flux: &str| {
+        world(&[
+            ("a/kustomization.yaml", "resources: [map.yaml]\n{% if x %}\n"),
+            ("a/map.yaml", map),
+            ("b/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("b/map.yaml", other),
+            ("flux.yaml", flux),
+        ])
+    };
+    let (old, other, flux) = (with(MAP, MAP, ""), MAP.replace("map", "other"), FLUX.replace("./web", "./a"));
+    assert_ne!(flux, FLUX);
+    for (is, expected) in [(with(MAP, &other, ""), 0), (with(&other, MAP, ""), 1), (with(MAP, &other, &flux), 1)] {
+        assert_eq!(compared(&old, &is).unread.len(), expected);
+    }
+}
+
 /// Returns the targets that are affected, each with its status.
 fn statuses(old: &World, new: &World) -> Vec<String> {
     let targets = compared(old, new).targets.into_iter();

@@ -57,7 +57,6 @@ impl Reader<'_> {
     pub(super) fn generate(&mut self, generator: &Value, kind: &str, body: &Value) -> Result<Given> {
         let list = |key: &str| body.get(key).and_then(Value::list);
         let given = match kind {
-            _ if generator.get("selector").is_some() => Given::unknown("its generator has a `selector`"),
             "" => Given::unknown("it has a generator of no kind"),
             "list" => {
                 let made = body.get("elementsYaml").map(|text| elements(text.text().unwrap_or_default()));
@@ -74,6 +73,11 @@ impl Reader<'_> {
             },
             "git" => self.git(body)?,
             _ => Given::unknown(format!("only the cluster knows what `{kind}` gives")),
+        };
+        // Which of them it takes is not known, but they are no others.
+        let given = match &given.more {
+            None if generator.get("selector").is_some() => Given::unknown("its generator has a `selector`"),
+            _ => given,
         };
         let all = given.all.into_iter().map(|parameters| self.with_values(body, parameters)).collect();
         Ok(Given { all, more: given.more })
@@ -133,7 +137,7 @@ impl Reader<'_> {
             return Ok(Given::unknown("its `merge` has no keys, or no two generators"));
         }
         let key = |one: &Parameters| -> Vec<Option<String>> { keys.iter().map(|key| one.get(*key).cloned()).collect() };
-        let mut merged: Option<Vec<Parameters>> = None;
+        let (mut merged, mut more): (Option<Vec<Parameters>>, _) = (None, None);
         for one in list("generators") {
             let &[(kind, body)] = &*kinds(one) else {
                 return Ok(Given::unknown("a generator of its `merge` is of two kinds"));
@@ -143,21 +147,24 @@ impl Reader<'_> {
             }
             let given = self.generate(one, kind, body)?;
             let by_key: BTreeMap<_, _> = given.all.iter().map(|one| (key(one), one)).collect();
-            if given.more.is_some() || by_key.len() < given.all.len() {
+            if given.more.is_some() && merged.is_some() || by_key.len() < given.all.len() {
                 let twice = || "a generator of its `merge` gives a key twice".to_owned();
                 return Ok(Given::unknown(given.more.unwrap_or_else(twice)));
             }
             let Some(all) = &mut merged else {
-                merged = Some(given.all);
+                (merged, more) = (Some(given.all), given.more);
                 continue;
             };
             for own in all {
-                if let Some(more) = by_key.get(&key(own)) {
-                    own.extend((*more).clone());
+                if more.is_some() {
+                    // Any of these may be for one of those that are not known.
+                    own.retain(|name, _| !given.all.iter().any(|other| other.contains_key(name)));
+                } else if let Some(other) = by_key.get(&key(own)) {
+                    own.extend((*other).clone());
                 }
             }
         }
-        Ok(Given::known(merged.unwrap_or_default()))
+        Ok(Given { all: merged.unwrap_or_default(), more })
     }
 
     fn git(&mut self, git: &Value) -> Result<Given> {

@@ -304,7 +304,17 @@ fn what_only_the_cluster_knows_may_leave_the_place_known() {
     let dirs = |path: &str| format!("{{git: {{repoURL: '{HERE}', directories: [{{path: {path}}}]}}}}");
     let both = |one: &str, two: &str| format!("matrix: {{generators: [{one}, {two}]}}");
     let why = |kind: &str| format!("only the cluster knows what `{kind}` gives");
+    // What no element of the others gives is the same for all.
+    let merge = |more: &str| {
+        format!(
+            "merge: {{mergeKeys: [name], generators: [{{clusters: {{values: {{env: dev, dir: a}}}}}}, {more}]}}, selector: {{}}"
+        )
+    };
+    let elements = "{list: {elements: [{name: one, values: {dir: b}}]}}";
     for (generator, path, expected) in [
+        (merge(elements), "x/{{.values.env}}", vec!["x/dev".to_owned()]),
+        (merge(elements), "x/{{.values.dir}}", vec![why("clusters")]),
+        (merge("{clusters: {}}"), "x/{{.values.env}}", vec![why("clusters")]),
         ("clusters: {}".to_owned(), "x", vec!["x".to_owned()]),
         ("clusters: {}".to_owned(), "x/{{.name}}", vec![why("clusters")]),
         ("clusters: {values: {env: dev, its: '{{.name}}'}}".to_owned(), "x/{{.values.env}}", vec!["x/dev".to_owned()]),
