@@ -124,6 +124,9 @@ struct Compared {
     consequences: Vec<Consequence>,
     #[serde(skip)]
     is_target: bool,
+    /// What names the set that makes the target.
+    #[serde(skip)]
+    set: Option<String>,
 }
 
 impl DiffArgs {
@@ -309,6 +312,7 @@ impl Compared {
             not_built,
             consequences,
             is_target: choice.targets() != [None, None],
+            set: choice.set(),
         };
         all.map(compared).collect()
     }
@@ -328,10 +332,12 @@ impl Compared {
         }
     }
 
-    /// Returns its name and why it differs: a line that is not too long.
+    /// Returns its name, or that of the set that makes it and others of which nothing is known, and why it differs: a line
+    /// that is not too long.
     fn title(&self) -> [String; 2] {
         const WIDTH: usize = 195;
-        let name = cut(&visible(&self.name), 3 * WIDTH / 4);
+        let set = self.set.as_ref().filter(|_| self.is_unknown() && !self.has_news());
+        let name = cut(&visible(set.unwrap_or(&self.name)), 3 * WIDTH / 4);
         let why = cut(&visible(&self.why()), WIDTH - name.chars().count());
         [name, why]
     }
@@ -372,6 +378,22 @@ impl Compared {
             None => !is_shown(one),
         })
     }
+}
+
+/// Returns what names the builds of a group and why they differ, those of one name together.
+fn titles(group: &[&Compared]) -> Vec<[String; 2]> {
+    let mut all: Vec<([String; 2], usize)> = Vec::new();
+    for title in group.iter().map(|one| one.title()) {
+        match all.iter_mut().find(|(known, _)| *known == title) {
+            Some((_, count)) => *count += 1,
+            None => all.push((title, 1)),
+        }
+    }
+    let counted = |([name, why], count): ([String; 2], usize)| match count {
+        1 => [name, why],
+        count => [format!("{count} targets of {name}"), why],
+    };
+    all.into_iter().map(counted).collect()
 }
 
 /// Returns these builds, of which one that is gone and one that is new with the same objects are one.

@@ -14,7 +14,7 @@ use crate::message::failure::{Failures, Result, command};
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, Status, affected};
-use crate::targets::{Place, Target, Unread, at_other_revision};
+use crate::targets::{Object, Place, Target, Unread, at_other_revision};
 use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, from_top};
 
@@ -122,6 +122,12 @@ impl Choice {
             What::Root(directory) => path::shown(directory).to_owned(),
             What::Target(_) => self.target().map_or(String::new(), Target::title),
         }
+    }
+
+    /// Returns what names the set that makes the target.
+    pub(super) fn set(&self) -> Option<String> {
+        let Object { file, line, set, .. } = &self.target()?.object;
+        set.as_ref().map(|set| format!("ApplicationSet {set} ({file}:{line})"))
     }
 
     /// Returns the target as it is, or was.

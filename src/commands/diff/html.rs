@@ -3,7 +3,7 @@
 //! What comes from outside stands between tags alone, never in one: [`html`] escapes all that matters there.
 
 use super::human::built_by;
-use super::{Compared, Diff};
+use super::{Compared, Diff, titles};
 use crate::build::compare::ObjectChange;
 use crate::build::consequences::Consequence;
 use crate::commands::affected::unknown;
@@ -55,9 +55,10 @@ fn entries(number: usize, group: &[&Compared]) -> String {
         0 => String::new(),
         count => counted(count, "object"),
     };
-    let entry =
-        |one: &&Compared| format!("<li><a href=\"#b{number}\">{}</a> <small>{about}</small></li>\n", text(&one.name));
-    group.iter().map(entry).collect()
+    let entry = |[name, _]: [String; 2]| {
+        format!("<li><a href=\"#b{number}\">{}</a> <small>{about}</small></li>\n", text(&name))
+    };
+    titles(group).into_iter().map(entry).collect()
 }
 
 /// Returns a box with these lines, if there are any.
@@ -88,13 +89,11 @@ fn summed(number: usize, group: &[&Compared]) -> Vec<String> {
 /// Returns a group: what names its builds, why they differ or were not built, and the objects.
 fn section(number: usize, group: &[&Compared], is_short: bool) -> String {
     let build = group[0];
-    let title = |one: &Compared| {
-        let [name, why] = one.title();
-        format!("{} <span class=\"why\">{}</span>", code(&name), text(&why))
-    };
-    let mut out = format!("<section id=\"b{number}\">\n<h2>{}</h2>\n", title(build));
-    if let alike @ 1.. = group.len() - 1 {
-        let others: String = group[1..].iter().map(|one| format!("<li>{}</li>\n", title(one))).collect();
+    let title = |[name, why]: &[String; 2]| format!("{} <span class=\"why\">{}</span>", code(name), text(why));
+    let titles: Vec<String> = titles(group).iter().map(title).collect();
+    let mut out = format!("<section id=\"b{number}\">\n<h2>{}</h2>\n", titles[0]);
+    if let alike @ 1.. = titles.len() - 1 {
+        let others: String = titles[1..].iter().map(|title| format!("<li>{title}</li>\n")).collect();
         let alike = counted(alike, "more build");
         out += &format!("<details><summary>the same in {alike}</summary><ul>\n{others}</ul></details>\n");
     }

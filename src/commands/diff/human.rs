@@ -61,10 +61,7 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
 
 /// Returns what names the builds of a group, a line each, and what built their objects.
 fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -> String {
-    let titles = group.iter().map(|one| {
-        let [name, why] = one.title();
-        format!("{}: {why}", bold(name))
-    });
+    let titles = super::titles(group).into_iter().map(|[name, why]| format!("{}: {why}", bold(name)));
     let lines = first(titles, if verbose { usize::MAX } else { NAMED });
     let by = built_by(group, verbose).map(|by| format!("  {}", fitting(&visible(&by), 2, verbose)));
     lines.into_iter().chain(by).map(|line| line + "\n").collect()

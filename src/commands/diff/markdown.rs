@@ -1,7 +1,7 @@
 //! A comment of a pull request: Markdown that says what a change deploys.
 
 use super::human::built_by;
-use super::{Compared, Diff};
+use super::{Compared, Diff, titles};
 use crate::build::compare::ObjectChange;
 use crate::build::consequences::Consequence;
 use crate::commands::messages::{NAMED, counted, first, html};
@@ -75,11 +75,8 @@ fn head(group: &[&Compared]) -> String {
     };
     let unknown = group[0].unknown(false).into_iter().chain(built_by(group, false));
     let unknown: String = unknown.map(|line| format!("<p>{}</p>\n\n", code(&line))).collect();
-    let title = |one: &&Compared| {
-        let [name, why] = one.title();
-        format!("{}: {}", code(&name), code(&why))
-    };
-    let titles = first(group.iter().map(title), NAMED).join("<br>");
+    let titles = titles(group).into_iter().map(|[name, why]| format!("{}: {}", code(&name), code(&why)));
+    let titles = first(titles, NAMED).join("<br>");
     inert(&format!("<details><summary>{titles}{counted}</summary>\n\n{unknown}"))
 }
 
@@ -125,6 +122,7 @@ pub(super) mod tests {
             was: None,
             consequences: Vec::new(),
             is_target: false,
+            set: None,
         }
     }
 

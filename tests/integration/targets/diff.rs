@@ -498,6 +498,30 @@ fn what_only_the_cluster_fills_in_is_not_known() {
         "Flux Kustomization web (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: `./apps/${env}/x` is filled in elsewhere\n",
     );
     output.stderr_has("1 affected build could not be compared; not known: 1 target since ");
+    // What a set makes is counted, with the set.
+    work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    let set = "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: all}
+spec:
+  goTemplate: true
+  generators:
+  - matrix: {generators: [{clusters: {}}, {list: {elements: [{app: dev}, {app: prod}, {app: web}]}}]}
+  template:
+    metadata: {name: '{{.app}}'}
+    spec: {source: {repoURL: 'https://github.com/acme/fleet', path: 'apps/dev/{{.name}}'}}
+";
+    work.commit_files(&[("clusters/web.yaml", set)]);
+    work.write("apps/dev/map.yaml", config_map("dev"));
+    let expected = "3 targets of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: only the cluster knows what `clusters` gives\n";
+    let output = work.run_unchanged(&["diff", "HEAD"]);
+    assert_eq!(output.success().stdout, expected);
+    output.stderr_has("3 affected builds could not be compared; not known: 3 targets since ");
+    let page = work.run_unchanged(&["diff", "HEAD", "--format=html"]);
+    page.success().stdout_has(">3 targets of ApplicationSet all (clusters/web.yaml:1)</a>").lacks("Application dev");
+    work.git(&["checkout", "--quiet", "."]);
+    work.write("base/map.yaml", config_map("other"));
+    work.run_unchanged(&["diff", "HEAD"]).success().lacks("ApplicationSet").lacks("not known");
 }
 
 #[test]
