@@ -66,6 +66,7 @@ rows! {
     "below-suspended" |seen| seen.below_suspended();
     "prune-switched" |seen| seen.old.filter(|old| !facts::prunes(old).is_empty()).and(seen.gains(facts::prunes));
     "destination-moved" |seen| seen.old.and(seen.gains(facts::destinations));
+    "removed-target" |seen| seen.gone();
     "removed-dependency" |seen| seen.needed();
     "major-version" |seen| facts::major_version(seen.old?, seen.new?);
     "moved-object" |seen| seen.moved();
@@ -251,6 +252,9 @@ impl<'a> Seen<'a> {
         let old = self.old.filter(|old| self.new.is_none() && is_such(old))?;
         let what = match (self.by.and_then(|by| by.prunes), self.comes_in) {
             _ if policy::stays(old) => "orphaned, as it says itself",
+            _ if self.is_last && self.by.is_some_and(|by| by.takes_along == Some(false)) => {
+                "orphaned: the target leaves it"
+            }
             (_, None) if self.is_last => "deleted or orphaned, as the target goes, too",
             (_, Some(other)) if self.is_last => {
                 &format!("deleted or orphaned with the target, unless {other} takes it over")
@@ -286,6 +290,18 @@ impl<'a> Seen<'a> {
         let is_gone = self.new.is_none() && self.comes_in.is_none();
         let is_it = is_gone && !self.needed_by.is_empty();
         is_it.then(|| format!("needed by {}", self.needed_by.join(", ")))
+    }
+
+    /// Returns what becomes of what such an object deploys that is removed.
+    fn gone(&self) -> Option<String> {
+        let old = self.old.filter(|_| self.new.is_none() && self.comes_in.is_none())?;
+        let what = match (Policy::of(old)?.takes_along?, text(old, "kind")) {
+            (true, "ApplicationSet") => "its applications are deleted with it, and what they deploy",
+            (false, "ApplicationSet") => "its applications are deleted with it; what they deploy stays",
+            (true, _) => "what it deploys is deleted with it",
+            (false, _) => "what it deploys stays, and nothing updates it",
+        };
+        Some(what.to_owned())
     }
 
     fn moved(&self) -> Option<String> {

@@ -7,6 +7,8 @@ use serde_yaml::Value;
 pub(crate) struct Policy {
     /// Whether what is no longer built is deleted; none where that is not known.
     pub prunes: Option<bool>,
+    /// Whether what it deploys is deleted with it; none where it deploys nothing itself.
+    pub takes_along: Option<bool>,
     /// Whether what cannot be changed is deleted, and made anew.
     pub forces: bool,
     /// Whether nothing is deployed until it is resumed.
@@ -23,6 +25,9 @@ const FLUX: &str = ".toolkit.fluxcd.io";
 /// The group under which files of Fleet are known here, which are no objects.
 pub(crate) const FLEET: &str = "fleet.cattle.io";
 pub(crate) const ARGO: &str = "argoproj.io";
+
+/// The finalizer by which Argo CD deletes what an application deploys with it: how it begins.
+pub(crate) const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
 
 /// Returns what is at these keys.
 pub(crate) fn at<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {
@@ -68,9 +73,18 @@ impl Policy {
     pub(crate) fn of(object: &Value) -> Option<Policy> {
         match (group(object), text(object, "kind")) {
             (ARGO, "Application") => Some(Policy::argo(object)),
-            (FLEET, _) => {
-                let fields = ["namespace", "defaultNamespace"].map(|field| (field, text(object, field).to_owned()));
-                Some(Policy { is_automatic: true, destination: fields.into(), ..Policy::default() })
+            (ARGO, "ApplicationSet") => {
+                let keeps = is_true(object, "spec.syncPolicy.preserveResourcesOnDeletion");
+                Some(Policy { takes_along: Some(!keeps), is_automatic: true, ..Policy::default() })
+            }
+            (FLEET, kind) => {
+                let place = |field: &str| if kind == "GitRepo" { format!("spec.{field}") } else { field.to_owned() };
+                let fields = ["namespace", "defaultNamespace", "targetNamespace"];
+                let destination = fields.map(|field| (field, text(object, &place(field)).to_owned()));
+                let takes_along = Some(!is_true(object, &place("keepResources")));
+                let is_suspended = is_true(object, &place("paused"));
+                let destination = destination.into();
+                Some(Policy { takes_along, is_suspended, is_automatic: true, destination, ..Policy::default() })
             }
             (group, kind) if group.ends_with(FLUX) => Some(Policy::flux(object, kind)),
             _ => None,
@@ -85,12 +99,22 @@ impl Policy {
             own.map_or(text(one, "name").to_owned(), |own| format!("{own}/{}", text(one, "name")))
         };
         let is_kustomization = kind == "Kustomization";
+        let is_suspended = is_true(object, "spec.suspend");
+        let prunes = is_kustomization.then(|| is_true(object, "spec.prune"));
+        let takes_along = match text(object, "spec.deletionPolicy") {
+            "Orphan" => Some(false),
+            "Delete" | "WaitForTermination" => Some(true),
+            _ => prunes,
+        };
+        let takes_along = takes_along.or((kind == "HelmRelease").then_some(true));
         let fields = ["targetNamespace", "kubeConfig.secretRef.name", "kubeConfig.configMapRef.name"];
         let destination = fields.map(|field| (field, text(object, &format!("spec.{field}")).to_owned()));
         Policy {
-            prunes: is_kustomization.then(|| is_true(object, "spec.prune")),
+            prunes,
+            // What is suspended is deleted without more.
+            takes_along: takes_along.map(|takes| takes && !is_suspended),
             forces: is_kustomization && is_true(object, "spec.force"),
-            is_suspended: is_true(object, "spec.suspend"),
+            is_suspended,
             is_automatic: true,
             destination: destination.into(),
             depends_on: depends_on.map(name).collect(),
@@ -102,6 +126,7 @@ impl Policy {
         let automated = automated.filter(|one| one.get("enabled").and_then(Value::as_bool) != Some(false));
         let mut options = items(object, "spec.syncPolicy.syncOptions").filter_map(Value::as_str);
         let of = |field: &str| text(object, &format!("spec.destination.{field}"));
+        let mut finalizers = items(object, "metadata.finalizers").filter_map(Value::as_str);
         let cluster = match (of("server"), of("name")) {
             ("", "in-cluster") => "https://kubernetes.default.svc",
             ("", name) => name,
@@ -109,6 +134,7 @@ impl Policy {
         };
         Policy {
             prunes: automated.map(|one| is_true(one, "prune")),
+            takes_along: Some(finalizers.any(|one| one.starts_with(FINALIZER))),
             forces: options.any(|one| FORCING.contains(&one)),
             is_automatic: automated.is_some(),
             destination: vec![("cluster", cluster.to_owned()), ("namespace", of("namespace").to_owned())],

@@ -202,6 +202,29 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
             "spec: {suspend: true, values: {a: 2}}",
             one("below-suspended: it changes itself"),
         ),
+        (FLUX, "spec: {prune: true}", "-", deleted()),
+        (FLUX, "spec: {}", "-", stays()),
+        (FLUX, "spec: {prune: true, suspend: true}", "-", stays()),
+        (FLUX, "spec: {prune: true, deletionPolicy: Orphan}", "-", stays()),
+        (FLUX, "spec: {deletionPolicy: WaitForTermination}", "-", deleted()),
+        (RELEASE, "spec: {}", "-", deleted()),
+        (ARGO, "spec: {syncPolicy: {automated: {prune: true}}}", "-", stays()),
+        (ARGO, "  finalizers: [resources-finalizer.argocd.argoproj.io/background]", "-", deleted()),
+        (
+            "argoproj.io/v1alpha1 ApplicationSet",
+            "spec: {}",
+            "-",
+            one("removed-target: its applications are deleted with it, and what they deploy"),
+        ),
+        (
+            "argoproj.io/v1alpha1 ApplicationSet",
+            "spec: {syncPolicy: {preserveResourcesOnDeletion: true}}",
+            "-",
+            one("removed-target: its applications are deleted with it; what they deploy stays"),
+        ),
+        ("fleet.cattle.io/v1alpha1 GitRepo", "spec: {}", "-", deleted()),
+        ("fleet.cattle.io/v1alpha1 GitRepo", "spec: {keepResources: true}", "-", stays()),
+        ("source.toolkit.fluxcd.io/v1 OCIRepository", "spec: {}", "-", none()),
         (FLUX, "spec: {prune: true}", "spec: {}", one("prune-switched: off: what is removed stays")),
         (
             ARGO,
@@ -291,6 +314,14 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
     ]
 }
 
+fn deleted() -> Vec<String> {
+    vec!["removed-target: what it deploys is deleted with it".to_owned()]
+}
+
+fn stays() -> Vec<String> {
+    vec!["removed-target: what it deploys stays, and nothing updates it".to_owned()]
+}
+
 const POD: &str = "spec: {template: {spec: {containers: [{name: c, image: 'r.io/x:v1.2'}]}}}";
 
 fn text(kind: &str, rest: &str) -> String {
@@ -345,7 +376,12 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
     let both = of(&claim, "", [Some(&keeps), Some(&prunes)]);
     let expected = ["prune-switched: on: what is removed is deleted", "removed-pvc: deleted: the target prunes"];
     assert_eq!(both, expected);
-    assert_eq!(removed(&claim, [Some(&prunes), None]), "removed-pvc: deleted or orphaned, as the target goes, too");
+    for (target, goes, expected) in [
+        (&prunes, deleted(), "removed-pvc: deleted or orphaned, as the target goes, too"),
+        (&keeps, stays(), "removed-pvc: orphaned: the target leaves it"),
+    ] {
+        assert_eq!(of(&claim, "", [Some(target), None]), [&goes[0], expected]);
+    }
     // What makes objects anew.
     let forces = target("a", "path: ., force: true");
     let (old, new) = (text(SET, "spec: {serviceName: a}"), text(SET, "spec: {serviceName: b}"));
@@ -392,7 +428,11 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
         found.map(|one| format!("{} {}", one.target, one.text)).collect::<Vec<_>>()
     };
     let gone = Build { name: "infra", target: [Some(&infra), None], objects: Vec::new() };
-    assert_eq!(found(&mut [gone]), ["infra something is removed that others depend on (needed by ns/apps)"]);
+    let expected = [
+        "infra a target is removed (what it deploys is deleted with it)",
+        "infra something is removed that others depend on (needed by ns/apps)",
+    ];
+    assert_eq!(found(&mut [gone]), expected);
     let gone = Build { name: "infra", target: [Some(&infra), None], objects: objects(&set, "") };
     let comes = Build { name: "next", target: [None, Some(&apps)], objects: objects("", &set) };
     let text = "deleted or orphaned with the target, unless next takes it over";
@@ -438,6 +478,10 @@ fn what_a_set_makes_and_what_fleet_has_says_it_too() {
     assert_eq!(moved, ["destination-moved: namespace `b`"]);
     let removed = of(&text(PVC, ""), "", [Some(&prunes), Some(&prunes)]);
     assert_eq!(removed, ["removed-pvc: deleted: the target prunes"]);
+    // One element less.
+    assert_eq!(of("", "", [Some(&prunes), None]), deleted());
+    let preserved = set("a", "}\n  syncPolicy: {preserveResourcesOnDeletion: true");
+    assert_eq!(of("", "", [Some(&preserved), None]), stays());
     let fleet = |namespace: &str| target_of("apps/web/fleet.yaml", &format!("defaultNamespace: {namespace}\n"));
     let moved = of("", "", [Some(&fleet("a")), Some(&fleet("b"))]);
     assert_eq!(moved, ["destination-moved: defaultNamespace `b`"]);

@@ -1,12 +1,13 @@
 //! The applications that an `ApplicationSet` makes, as far as the tree tells.
 
+use super::super::policy::FINALIZER;
 use super::super::scan::Document;
 use super::super::{DirectorySet, Object, Targets, Unread, Why};
 use super::generator::{MOST, Reader, kinds};
 use super::pattern;
 use super::template::{Parameters, fill};
 use super::{Application, Argo, change, merge};
-use crate::kustomization::{Data, Value};
+use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
@@ -122,7 +123,13 @@ fn unacted(text: &str) -> String {
 
 /// Returns an application. What does not matter may stay a template: only where it is built from has to be known.
 fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Document {
-    let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).0);
+    let mut filled = template.map_texts(&mut |text| fill(text, parameters, is_go).0);
+    let keeps = set.value.at(&["spec", "syncPolicy", "preserveResourcesOnDeletion"]);
+    if keeps.is_none_or(|keeps| keeps.data != Data::Flag(true)) && filled.at(&["metadata", "finalizers"]).is_none() {
+        // Argo CD adds it.
+        let more = read_object(&format!("metadata: {{finalizers: [{FINALIZER}]}}"), 0).ok().flatten();
+        filled = more.map_or(filled.clone(), |more| merge(&filled, &more, (filled.line, filled.column), &[]));
+    }
     let text = |key: &str| filled.at(&["metadata", key]).and_then(Value::scalar);
     let namespace = text("namespace").unwrap_or_else(|| set.object.namespace.clone());
     let name = text("name").unwrap_or_default();
