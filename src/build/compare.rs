@@ -1,6 +1,7 @@
 //! What two outputs have in common, and where they differ.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -83,6 +84,15 @@ pub(crate) struct ObjectChange {
     /// What it was and is, with all values.
     #[serde(skip)]
     pub values: [Option<Value>; 2],
+}
+
+impl ObjectChange {
+    /// Returns what those have in common that differ alike: wherever the lines stand, unless none is shown.
+    pub(crate) fn alike(&self) -> impl Eq + Hash {
+        let lines: Vec<&str> = self.diff.lines().filter(|line| line.starts_with(['-', '+'])).collect();
+        let values = lines.is_empty().then_some(&self.values);
+        (&self.id, &self.was, self.change, lines, values)
+    }
 }
 
 /// Compares what the original and the result build to.

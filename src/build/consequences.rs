@@ -145,16 +145,24 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
     let shown: Vec<_> = all.iter().flat_map(|build| &build.objects).filter(is_any).collect();
     let is_shown = |own: &[Option<Value>; 2]| shown.iter().any(|shown| is_of(&shown.values, own));
     let shown: Vec<bool> = own.iter().map(is_shown).collect();
+    // What is made of a set that is shown differs as that does.
+    let is_set = |one: &&Value| is_kind(one, "argoproj.io/ApplicationSet");
+    let sets = all.iter().flat_map(|build| &build.objects).filter_map(|one| one.values[1].as_ref());
+    let sets: BTreeSet<String> = sets.filter(is_set).map(full_name).collect();
+    let is_made = |target: Option<&Target>| {
+        target.is_some_and(|one| one.object.set.as_ref().is_some_and(|set| sets.contains(set)))
+    };
     let mut itself = Vec::new();
     for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
         let below = build.objects.len();
         if let [Some(was), Some(is)] = &own
             && !is_shown
+            && !is_made(build.target[1])
         {
             build.objects.splice(0..0, build.own(was, is));
         }
         itself.push(match own {
-            [Some(_), Some(is)] => (below, [Some(is.clone()), Some(is)]),
+            [Some(_), Some(is)] if !is_made(build.target[1]) => (below, [Some(is.clone()), Some(is)]),
             _ if is_shown => (0, [None, None]),
             own => (below, own),
         });

@@ -242,8 +242,9 @@ impl Diff {
         let mut known = HashMap::new();
         for build in self.builds.iter().filter(|build| verbose || !build.is_left()) {
             let consequences = build.consequences.iter().map(|one| (one.id, &one.text, one.object != build.name));
+            let objects: Vec<_> = build.objects.iter().map(ObjectChange::alike).collect();
             // One that is renamed is not like others.
-            let key = (&build.objects, &build.not_built, &build.was, consequences.collect::<Vec<_>>());
+            let key = (objects, &build.not_built, &build.was, consequences.collect::<Vec<_>>());
             let at = *known.entry(key).or_insert(groups.len());
             match groups.get_mut(at) {
                 Some(group) => group.push(build),

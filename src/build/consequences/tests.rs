@@ -478,6 +478,16 @@ fn what_a_set_makes_and_what_fleet_has_says_it_too() {
     assert_eq!(moved, ["destination-moved: namespace `b`"]);
     let removed = of(&text(PVC, ""), "", [Some(&prunes), Some(&prunes)]);
     assert_eq!(removed, ["removed-pvc: deleted: the target prunes"]);
+    // The set itself is shown, and what it makes says what that brings about.
+    let set_of = |value: &str| {
+        let text = text("argoproj.io/v1alpha1 ApplicationSet", &format!("spec: {{x: {value}}}"));
+        text.replace("name: a", "name: s").replace("namespace: n", "namespace: argocd")
+    };
+    let changed = objects(set_of("a").as_bytes(), set_of("b").as_bytes());
+    let made = Build { name: "T", target: [Some(&prunes), Some(&keeps)], objects: Vec::new() };
+    let mut all = [Build { name: "parent", target: [None, None], objects: changed }, made];
+    let found = consequences(&mut all, &Needs::new());
+    assert_eq!((found[1].len(), found[1][0].id, all[1].objects.len()), (1, "prune-switched", 0));
     // One element less.
     assert_eq!(of("", "", [Some(&prunes), None]), deleted());
     let preserved = set("a", "}\n  syncPolicy: {preserveResourcesOnDeletion: true");

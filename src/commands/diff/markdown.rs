@@ -136,6 +136,19 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_differs_alike_is_shown_once_wherever_it_stands() {
+        let [one, other, unlike] = ["1,2 @@\n a\n-x\n+y\n", "5,2 @@\n b\n-x\n+y\n", "1,2 @@\n a\n-x\n+z\n"];
+        let mut builds: Vec<Compared> =
+            [one, other, unlike, LARGE, LARGE].map(|diff| build("a", &[&format!("@@ -{diff}")])).into();
+        builds[3].objects[0].values = [None, Some("large".into())];
+        let text = Diff { affected: 5, builds, ..Diff::default() }.markdown();
+        assert_eq!(text.matches("<details>").count(), 4, "{text}");
+    }
+
+    /// What is not shown may be anything.
+    const LARGE: &str = "too large to show\n";
+
+    #[test]
     fn a_comment_holds_whole_objects_and_counts_the_others() {
         let (small, large) = ("+x\n", "+y\n".repeat(30_000));
         let builds = vec![build("a", &[small, &large, small]), build("b", &[small])];
