@@ -195,18 +195,38 @@ fn diff(before: &str, after: &str) -> String {
 fn limited(text: &str) -> String {
     /// How many lines are shown at most.
     const LINES: usize = 100;
-    /// How many characters of a line are shown at most.
-    const WIDTH: usize = 200;
-    let cut = |line: &str| match line.char_indices().nth(WIDTH) {
-        Some((end, _)) => format!("{}…\n", &line[..end]),
-        None => format!("{line}\n"),
-    };
-    let shown: String = text.lines().take(LINES).map(cut).collect();
+    let lines: Vec<&str> = text.lines().take(LINES).collect();
+    let is_one =
+        |one: &&str, next: &&str| one.get(..1) == next.get(..1) || one.starts_with('-') && next.starts_with('+');
+    let mut shown = String::new();
+    for run in lines.chunk_by(is_one) {
+        let (old, new) = run.split_at(run.partition_point(|line| line.starts_with('-')));
+        let old_too = old.iter().enumerate().map(|(number, line)| (line, new.get(number)));
+        let new_too = new.iter().enumerate().map(|(number, line)| (line, old.get(number)));
+        old_too.chain(new_too).for_each(|(line, other)| shown += &part(line, other));
+    }
     match text.lines().count().saturating_sub(LINES) {
         0 => shown,
         1 => format!("{shown}(1 more line not shown)\n"),
         more => format!("{shown}({more} more lines not shown)\n"),
     }
+}
+
+/// Returns a line, or what is around the first difference to the one in its place.
+fn part(line: &str, other: Option<&&str>) -> String {
+    /// How many characters of a line are shown at most, and how many of what both have in common.
+    const WIDTH: [usize; 2] = [200, 40];
+    let chars = || line.chars().skip(1);
+    let same =
+        other.map_or(0, |other| chars().zip(other.chars().skip(1)).take_while(|(one, other)| one == other).count());
+    let count = chars().count();
+    if count < WIDTH[0] {
+        return format!("{line}\n");
+    }
+    let start = if same < WIDTH[0] - WIDTH[1] { 0 } else { same - WIDTH[1] };
+    let [before, after] = [start > 0, count - start > WIDTH[0]].map(|is_cut| if is_cut { "…" } else { "" });
+    let shown: String = chars().skip(start).take(WIDTH[0]).collect();
+    format!("{}{before}{shown}{after}\n", &line[..line.chars().next().map_or(0, char::len_utf8)])
 }
 
 /// One document of an output.

@@ -80,9 +80,12 @@ pub(super) fn fitting(text: &str, before: usize, verbose: bool) -> String {
     cut(text, if verbose { usize::MAX } else { 199usize.saturating_sub(before) })
 }
 
-/// Returns the beginning of a text.
+/// Returns the beginning and the end of a text: what is alike at first mostly differs at the end.
 pub(super) fn cut(text: &str, most: usize) -> String {
-    text.char_indices().nth(most).map_or(text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
+    let count = text.chars().count();
+    let (start, end) = (most - most / 3, most / 3);
+    let part = |from, most| text.chars().skip(from).take(most).collect::<String>();
+    if count <= most { text.to_owned() } else { format!("{}…{}", part(0, start), part(count - end, end)) }
 }
 
 /// Returns the first of these lines, and how many more there are.

@@ -241,6 +241,11 @@ fn a_long_difference_is_cut() {
     let long = |value: &str| map("a", &value.repeat(10_000));
     let found = difference(&[&long("x")], &[&long("y")]);
     assert!(found.diff.len() < 2_000, "{}", found.diff.len());
+    // What differs is shown, wherever it stands.
+    let [one, other] = ["one", "two"].map(|end| map("a", &format!("{}{end}{}", "x".repeat(1_000), "z".repeat(1_000))));
+    let found = difference(&[&one], &[&other]).diff;
+    let around = |text: &str| format!("…{}{text}{}…\n", "x".repeat(40), "z".repeat(157));
+    assert!(found.contains(&format!("-{}+{}", around("one"), around("two"))), "{found}");
     let many = |value: &str| {
         let lines: String = (0..1_000).map(|line| format!("  key-{line}: {value}\n")).collect();
         format!("apiVersion: v1\ndata:\n{lines}kind: ConfigMap\nmetadata:\n  name: a\n")
