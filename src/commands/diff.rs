@@ -91,6 +91,9 @@ pub(super) struct Diff {
     unlocked: BTreeSet<Upstream>,
     /// What each entry of the lock that is something else brings about.
     moved: Vec<Moved>,
+    /// What names the repository.
+    #[serde(skip)]
+    repository: String,
     /// Whether the objects are only named.
     #[serde(skip)]
     is_short: bool,
@@ -153,7 +156,7 @@ impl DiffArgs {
         let changes = changes(&here, &new, &base)?;
         let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
         let mut diff = Diff::between(&here, [&old, &new], &changes, only, &self.with, self.offline, output.quiet)?;
-        (diff.since, diff.commit) = (base.commit, commit);
+        (diff.since, diff.commit, diff.repository) = (base.commit, commit, here.name()?);
         (diff.is_short, diff.fails) = (self.stat, self.exit_code);
         if output.format == Format::Human {
             diff.pager = here.pager()?;
@@ -474,7 +477,8 @@ impl Outcome for Diff {
         let left = messages::lines(self.left(output.verbose));
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
         let unknown = unknown(&self.unbuilt, &self.unread, output.verbose);
-        format!("{unknown}{left}{unlocked}{hints}{now_remote}{}\n", self.counts())
+        let since = if self.since.is_empty() { String::new() } else { format!(" since {}", short(&self.since)) };
+        format!("{unknown}{left}{unlocked}{hints}{now_remote}{}{since}\n", self.counts())
     }
 
     fn status(&self) -> u8 {

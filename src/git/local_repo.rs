@@ -16,6 +16,7 @@ use gix::bstr::BStr;
 
 use super::{command, done, is_object_id, not_run, object_id, open, run, said};
 use crate::message::failure::{self, Failure, Result};
+use crate::message::redact;
 use crate::os::failpoint;
 use crate::os::process::{self, Output, Terminal};
 
@@ -300,6 +301,13 @@ impl LocalRepo {
         let is_url = |key: &str| key.starts_with("remote.") && (key.ends_with(".url") || key.ends_with(".pushurl"));
         let urls = self.settings()?.iter().filter(|one| is_url(&one.key));
         Ok(urls.map(|one| one.value.clone()).collect())
+    }
+
+    /// Returns what names it to people: the URL of `origin`, else its directory.
+    pub fn name(&self) -> Result<String> {
+        let directory = self.top.as_ref().unwrap_or(&self.git_dir).file_name();
+        let url = self.config("remote.origin.url")?.map(|url| redact::url(&url));
+        Ok(url.unwrap_or_else(|| directory.unwrap_or_default().to_string_lossy().into_owned()))
     }
 
     /// Returns the short names of the branches that stand for the repository as a whole: the one that is checked out,

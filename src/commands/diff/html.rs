@@ -29,9 +29,10 @@ impl Diff {
         let remote = self.now_remote.iter().map(|one| text(&one.line())).collect();
         let builds = groups.iter().enumerate().map(|(number, group)| section(number, group, self.is_short));
         let main = consequences + &unknown + &summary("Remote now", remote) + &builds.collect::<String>();
+        let title = text(&format!("{1} of {0}", self.sides()[0], self.sides()[1]));
         let mut rest = TEMPLATE.split(PART);
         let mut out = rest.next().unwrap_or_default().to_owned();
-        for (part, rest) in [text(&self.counts()), named, main].iter().zip(rest) {
+        for (part, rest) in [title.clone(), title, text(&self.counts()), named, main].iter().zip(rest) {
             out += part;
             out += rest;
         }
@@ -273,6 +274,6 @@ mod tests {
         for part in ["<script", "src=", "url(", "@import", "<link", "http:", "https:"] {
             assert!(!TEMPLATE.contains(part), "{part}");
         }
-        assert_eq!(TEMPLATE.matches(PART).count(), 3);
+        assert_eq!(TEMPLATE.matches(PART).count(), 5);
     }
 }

@@ -43,6 +43,8 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
                 "removed" => [&*id, "/dev/null"],
                 _ => [was.as_deref().unwrap_or(&id), &id],
             };
+            // They belong to what follows, not to the lines above.
+            out += if consequences.is_empty() { "" } else { "\n" };
             out += &consequences.concat();
             out += &format!("{}\n{}\n", bold.apply_to(format!("--- {before}")), bold.apply_to(format!("+++ {after}")));
             for line in object.diff.lines() {
@@ -71,5 +73,5 @@ fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -
 pub(super) fn built_by(group: &[&Compared], verbose: bool) -> Option<String> {
     let mut by: Vec<String> = group.iter().filter_map(|one| one.built_by.clone()).collect();
     by.dedup();
-    (!by.is_empty()).then(|| format!("built by {}", named(&by, verbose)))
+    (!by.is_empty()).then(|| format!("defined by the build of {}", named(&by, verbose)))
 }

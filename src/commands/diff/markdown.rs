@@ -17,7 +17,8 @@ const MARKER: &str = "<!-- git-kustomize-localize diff -->";
 impl Diff {
     /// Returns as much as fits into a comment: what the change brings about, then whole objects, and how many are left out.
     pub(super) fn markdown(&self) -> String {
-        let mut out = format!("{MARKER}\n**{}**\n\n", self.counts());
+        let [repository, sides] = self.sides().map(|one| code(&one));
+        let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts());
         let not_compared = self.unlocked(false).into_iter().chain(self.left(false));
         not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));
         let (mut used, mut left) = (out.chars().count() + LAST, [0, 0, 0]);

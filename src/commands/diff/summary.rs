@@ -82,10 +82,13 @@ impl Diff {
         if !unknown.is_empty() {
             text += &format!("; not known: {unknown}");
         }
-        match self.since.as_str() {
-            "" => text,
-            since => text + " since " + short(since),
-        }
+        text
+    }
+
+    /// Returns what is compared: the repository, and both sides.
+    pub(super) fn sides(&self) -> [String; 2] {
+        let new = self.commit.as_deref().map_or("the working tree", short);
+        [visible(&self.repository), format!("{}..{new}", short(&self.since))]
     }
 
     fn is_all_unknown(&self) -> bool {

@@ -371,7 +371,7 @@ fn what_deploys_it_is_compared_too() {
     work.git(&["checkout", "-q", "clusters"]);
     work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 0"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    let web = "Flux Kustomization web (clusters/all.yaml:1): prod/more.yaml\n  consequence[below-suspended]: the target is suspended, so this waits until it is resumed (1 object changes)\nconsequence[no-replicas]: nothing of it runs any more (`replicas: 0`)\n--- apps/v1 Deployment prod/web\n";
+    let web = "Flux Kustomization web (clusters/all.yaml:1): prod/more.yaml\n  consequence[below-suspended]: the target is suspended, so this waits until it is resumed (1 object changes)\n\nconsequence[no-replicas]: nothing of it runs any more (`replicas: 0`)\n--- apps/v1 Deployment prod/web\n";
     assert_eq!(output.success().stdout.split_once("+++").unwrap().0, web);
     work.git(&["checkout", "-q", "prod"]);
     work.write("clusters/all.yaml", all("", "stage"));
@@ -404,10 +404,13 @@ fn a_claim_that_goes_is_deleted_or_orphaned_and_is_named_first() {
     }
     work.write("prod/kustomization.yaml", "resources: [../base]\nnamespace: prod\n");
     let output = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
-    let expected =
-        "<!-- git-kustomize-localize diff -->\n**2 objects (2 removed) in 1 of 1 affected build, 1 consequence since ";
+    let expected = "<!-- git-kustomize-localize diff -->\n**2 objects (2 removed) in 1 of 1 affected build, 1 consequence** in <code>work</code>, <code>";
     assert!(output.success().stdout.starts_with(expected), "{}", output.stdout);
-    output.stdout_has("**\n\n- <code>removed-pvc</code>: <code>v1 PersistentVolumeClaim prod/data</code> of <code>prod</code>: <code>a PersistentVolumeClaim is removed");
+    let base = &work.id("HEAD")[..12];
+    let html = work.run_unchanged(&["diff", "HEAD", "--format=html"]);
+    html.success().stdout_has(&format!("<h1>What {base}..the working tree of work deploys</h1>"));
+    output.stdout_has(&format!("<code>{base}..the working tree</code>\n\n- <code>"));
+    output.stdout_has("- <code>removed-pvc</code>: <code>v1 PersistentVolumeClaim prod/data</code> of <code>prod</code>: <code>a PersistentVolumeClaim is removed");
     let page = work.run_unchanged(&["explain", "removed-pvc"]);
     page.success().stdout_has("# removed-pvc: a PersistentVolumeClaim is removed").stdout_has("(data is lost)");
     work.run_unchanged(&["explain"]).success().stdout_has("\n- `removed-pvc` (data is lost): ");
@@ -430,11 +433,13 @@ fn what_differs_alike_is_shown_once() {
         text.starts_with("Flux Kustomization a (clusters/all.yaml:1): prod/more.yaml\nFlux Kustomization b "),
         "{text}"
     );
-    assert!(text.contains("\n  and 3 more\n  built by clusters/kustomization.yaml\n--- "), "{text}");
+    assert!(text.contains("\n  and 3 more\n  defined by the build of clusters/kustomization.yaml\n--- "), "{text}");
     output.stderr_has("8 objects (8 changed) in 8 of 8 affected builds since ");
     let output = work.run_unchanged(&["diff", "HEAD", "-v"]);
     output.success().lacks(" more\n").stdout_has("\nFlux Kustomization g ");
     assert!(output.stdout.lines().all(|line| line.chars().count() <= 200), "{}", output.stdout);
+    // Where it stands tells it from others of that beginning.
+    output.stdout_has("lll…lll").stdout_has("lll (clusters/all.yaml:");
     let output = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
     assert_eq!(output.success().stdout.matches("<details>").count(), 1);
     assert_eq!(report(&work, &["HEAD"])["builds"].as_array().unwrap().len(), 8);
