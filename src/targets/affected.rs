@@ -133,10 +133,16 @@ pub(crate) fn affected(
             unread.push(chart);
         }
     }
+    let touched = causes.targets(config, reached.each_ref())?;
+    // What deploys the same in any case is what it was, unless the change touches it.
+    let is_open = |target: &&Target| {
+        let changer = target.changed_by.as_ref();
+        changer.is_some_and(|by| by.moves || touched.iter().any(|one| one.target == **target))
+    };
     let mut affected = Affected {
-        targets: causes.targets(config, reached.each_ref())?,
+        unbuilt: targets.targets.iter().filter(is_open).cloned().collect(),
+        targets: touched,
         targets_total: targets.targets.len(),
-        unbuilt: targets.targets.iter().filter(|target| target.changed_by.is_some()).cloned().collect(),
         unread,
         directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()

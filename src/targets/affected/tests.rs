@@ -586,6 +586,33 @@ fn a_kustomization_that_is_a_template_is_named_if_it_changes_or_is_deployed() {
     }
 }
 
+#[test]
+fn how_a_target_is_built_is_open_where_the_change_touches_it() {
+    let parent = |patch: &str| {
+        format!("resources: [ks.yaml]\npatches: [{{target: {{kind: Kustomization}}, patch: '{patch}'}}]\n")
+    };
+    let with = |patch: &str, web: &str, other: &str| {
+        world(&[
+            ("apps/kustomization.yaml", &*parent(patch)),
+            ("apps/ks.yaml", FLUX.rsplit_once("---\n").map_or(FLUX, |(first, _)| first)),
+            ("web/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("web/map.yaml", web),
+            ("mixin/kustomization.yaml", "kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\n"),
+            ("other/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("other/map.yaml", other),
+        ])
+    };
+    let [how, place] = ["namePrefix", "path"].map(|field| format!("{{kind: Kustomization, spec: {{{field}: x}}}}"));
+    let other = MAP.replace("map", "other");
+    for (patch, web, other, expected) in
+        [(&how, MAP, &*other, &[][..]), (&how, &other, MAP, &["web"]), (&place, MAP, &other, &["web", "plain"])]
+    {
+        let found = compared(&with(patch, MAP, MAP), &with(patch, web, other));
+        let open: Vec<&str> = found.unbuilt.iter().map(|one| one.object.name.as_str()).collect();
+        assert_eq!(open, expected, "{patch}");
+    }
+}
+
 /// Returns the targets that are affected, each with its status.
 fn statuses(old: &World, new: &World) -> Vec<String> {
     let targets = compared(old, new).targets.into_iter();
