@@ -29,7 +29,8 @@ impl Diff {
         let remote = self.now_remote.iter().map(|one| text(&one.line())).collect();
         let builds = groups.iter().enumerate().map(|(number, group)| section(number, group, self.is_short));
         let main = consequences + &unknown + &summary("Remote now", remote) + &builds.collect::<String>();
-        let title = text(&format!("{1} of {0}", self.sides()[0], self.sides()[1]));
+        let [repository, sides] = self.sides();
+        let title = text(&format!("{sides} of {repository}"));
         let mut rest = TEMPLATE.split(PART);
         let mut out = rest.next().unwrap_or_default().to_owned();
         for (part, rest) in [title.clone(), title, text(&self.counts()), named, main].iter().zip(rest) {
