@@ -7,7 +7,7 @@ use super::generator::{MOST, Reader, kinds};
 use super::pattern;
 use super::template::{Parameters, fill};
 use super::{Application, Argo, change, merge};
-use crate::kustomization::{Data, Value, read_object};
+use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
@@ -27,6 +27,9 @@ pub(super) fn expand(
     let (Some(generators), Some(template)) = (spec("generators").and_then(Value::list), spec("template")) else {
         return Ok(());
     };
+    let keeps = spec("syncPolicy").and_then(|policy| policy.get("preserveResourcesOnDeletion"));
+    let keeps = keeps.is_some_and(|keeps| keeps.data == Data::Flag(true));
+    let finalizer = change(&set.object.file, &format!("metadata: {{finalizers: [{FINALIZER}]}}"), 0).ok().flatten();
     let is_go = spec("goTemplate").is_some_and(|go| go.data == Data::Flag(true));
     let mut reader = Reader { argo, set, is_go, targets };
     let mut count = 0;
@@ -36,6 +39,12 @@ pub(super) fn expand(
         let own = body.get("template");
         let template =
             own.map_or_else(|| template.clone(), |own| merge(template, &stated(own), (own.line, own.column), &[]));
+        // Argo CD adds it.
+        let finalizer = finalizer.as_ref().filter(|_| !keeps && template.at(&["metadata", "finalizers"]).is_none());
+        let template = match finalizer {
+            Some(more) => merge(&template, more, (template.line, template.column), &[]),
+            None => template,
+        };
         let size = template.json().to_string().len();
         for parameters in given.all {
             count += 1;
@@ -123,13 +132,7 @@ fn unacted(text: &str) -> String {
 
 /// Returns an application. What does not matter may stay a template: only where it is built from has to be known.
 fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Document {
-    let mut filled = template.map_texts(&mut |text| fill(text, parameters, is_go).0);
-    let keeps = set.value.at(&["spec", "syncPolicy", "preserveResourcesOnDeletion"]);
-    if keeps.is_none_or(|keeps| keeps.data != Data::Flag(true)) && filled.at(&["metadata", "finalizers"]).is_none() {
-        // Argo CD adds it.
-        let more = read_object(&format!("metadata: {{finalizers: [{FINALIZER}]}}"), 0).ok().flatten();
-        filled = more.map_or(filled.clone(), |more| merge(&filled, &more, (filled.line, filled.column), &[]));
-    }
+    let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).0);
     let text = |key: &str| filled.at(&["metadata", key]).and_then(Value::scalar);
     let namespace = text("namespace").unwrap_or_else(|| set.object.namespace.clone());
     let name = text("name").unwrap_or_default();
