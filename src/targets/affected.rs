@@ -147,15 +147,18 @@ pub(crate) fn affected(
         directories: causes.directories().chain(changes.directories()).collect(),
         ..Affected::default()
     };
-    for directory in unnamed(is, &directories) {
+    let (deployed, above) = (was.1.roots(), unnamed(was, &before));
+    // One that a root names only now was deployed by itself, if anything was.
+    let is_still = |directory: &&String| directories.contains(*directory) && !deployed.contains(*directory);
+    let still: BTreeSet<String> = above.iter().filter(is_still).cloned().collect();
+    for directory in still.into_iter().chain(unnamed(is, &directories)).collect::<BTreeSet<_>>() {
         affected.total += 1;
         let cause = causes.of_directory(&directory)?;
         let status = before.get(&directory).map_or(Status::Added, |_| Status::Changed);
         affected.roots.extend(cause.map(|cause| AffectedRoot { directory, status, cause }));
     }
-    let deployed = was.1.roots();
     let is_gone = |directory: &String| !directories.contains(directory) && !deployed.contains(directory);
-    for directory in unnamed(was, &before).into_iter().filter(is_gone) {
+    for directory in above.into_iter().filter(is_gone) {
         let (status, cause) = (Status::Removed, Cause::Path(directory.clone()));
         affected.roots.push(AffectedRoot { directory, status, cause });
     }

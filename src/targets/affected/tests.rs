@@ -587,6 +587,19 @@ fn a_kustomization_that_is_a_template_is_named_if_it_changes_or_is_deployed() {
 }
 
 #[test]
+fn what_a_new_root_names_was_deployed_by_itself() {
+    let with = |map: &str, more: &[(&str, &str)]| {
+        world(&[&[("a/kustomization.yaml", "resources: [map.yaml]\n"), ("a/map.yaml", map)][..], more].concat())
+    };
+    let over = [("over/kustomization.yaml", "resources: [../a]\n")];
+    let (old, other) = (with(MAP, &[]), MAP.replace("map", "other"));
+    assert_eq!(told(&compared(&old, &with(&other, &over))), ["Changed a a/map.yaml", "Added over over"]);
+    assert_eq!(told(&compared(&old, &with(MAP, &over))), ["Added over over"]);
+    // What was named before was no more than a part.
+    assert_eq!(told(&compared(&with(MAP, &over), &with(&other, &over))), ["Changed over a/map.yaml"]);
+}
+
+#[test]
 fn how_a_target_is_built_is_open_where_the_change_touches_it() {
     let parent = |patch: &str| {
         format!("resources: [ks.yaml]\npatches: [{{target: {{kind: Kustomization}}, patch: '{patch}'}}]\n")
