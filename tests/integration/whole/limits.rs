@@ -261,26 +261,43 @@ fn an_entry_that_git_checks_out_nowhere_is_refused() {
     }
 }
 
-#[test]
-fn thousands_of_findings_on_one_line_are_as_much_work_as_on_many() {
+/// Checks a kustomization and a list with many findings, `between` two of them. Returns what is said, and how many seconds
+/// of processor time that took.
+fn wide(between: &str) -> (Output, f64) {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.git(&["remote", "add", "origin", "https://git.example.com/work"]);
     let names = (0..4_000).map(|number| format!("a{number:0>39}"));
-    let names = names.collect::<Vec<_>>().join(", ");
+    let names = names.collect::<Vec<_>>().join(&format!(",{between}"));
     repo.write("kustomization.yaml", format!("configMapGenerator: [{{name: a, files: [{names}]}}]\n"));
     let head = "apiVersion: argoproj.io/v1alpha1, kind: Application";
     let spec = "spec: {source: {repoURL: 'https://git.example.com/work', path: gone}}";
-    let application = format!("{{{head}, metadata: {{name: a}}, {spec}}},");
+    let application = format!("{{{head}, metadata: {{name: a}}, {spec}}},{between}");
     let text =
         format!("{{apiVersion: v1, kind: List, items: [{}'{}']}}\n", application.repeat(900), "a".repeat(400_000));
     repo.write("list.yaml", text);
     repo.write(".kustomize-localize", "repository: [{url: 'https://git.example.com/work'}]\n");
     repo.commit("wide");
-    run(&sandbox, &repo, &["check"])
+    let mut command = sandbox.command("sh", repo.path());
+    command.args(["-c", "ulimit -v 1500000; \"$@\"; status=$?; times >&2; exit $status", "sh"]);
+    let output = Running::start(command.arg(program()).arg("check")).wait();
+    // Of the shell, and of what it has started: `0m1.25s 0m0.05s`.
+    let spent = output.stderr.lines().last().unwrap().split(['m', 's', ' ']).filter_map(|word| word.parse().ok());
+    let spent: Vec<f64> = spent.collect();
+    let [minutes, seconds, ..] = spent[..] else { panic!("{output:?}") };
+    (output, minutes * 60.0 + seconds)
+}
+
+#[test]
+fn thousands_of_findings_on_one_line_are_as_much_work_as_on_many() {
+    let (output, one) = wide(" ");
+    output
         .fails(1)
         .stdout_has("kustomization.yaml:1:40: configMapGenerator[0].files[0]\n")
         .stdout_has("kustomization.yaml:1:167998: configMapGenerator[0].files[3999]\n")
         .stdout_has("list.yaml:1:176\n")
         .stdout_has(": 4900 errors");
+    let (output, many) = wide("\n");
+    output.fails(1).stdout_has("kustomization.yaml:4000:1\n").stdout_has(": 4900 errors");
+    assert!(one < 2.0 * many, "{one} s, {many} s");
 }
