@@ -7,6 +7,9 @@ use super::pin::is_commit_id;
 use super::spec::RepoSpec;
 use crate::message::redact;
 
+/// How a URL of GitHub begins that is what git gets for it.
+const GITHUB: &str = "https://github.com/";
+
 /// Refuses a reference that could be taken for an option, that hides control characters, that leaves
 /// its repository, or whose ref git would not take for one. The error says why, and shows nothing of the text.
 ///
@@ -27,6 +30,11 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
             None => Ok(()),
         };
     };
+    // kustomize asks for the text as it is before git gets `https://github.com/`.
+    let unforced = strip_prefix_ignore_case(text, "git::").unwrap_or(text);
+    let is_other = HttpUrl::parse(unforced).is_some() && strip_prefix_ignore_case(unforced, GITHUB).is_none();
+    let why = "is asked first, and stands for `https://github.com/` then: write that";
+    refuse("what it names of github.com", spec.authority() == "github.com" && is_other, why)?;
     if !spec.is_file() {
         let authority = spec.authority();
         let (userinfo, host) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -102,6 +110,22 @@ mod tests {
 
     fn check(text: &str) -> Result<(), String> {
         refuse_unsafe(text, RepoSpec::parse(text).ok().as_ref())
+    }
+
+    #[test]
+    fn what_kustomize_asks_before_git_is_what_git_gets() {
+        for text in ["HTTPS://GitHub.com/o/r", "git::https://github.com/o/r//d?ref=v1", "git::github.com/o/r"] {
+            assert_eq!(check(text), Ok(()), "{text}");
+        }
+        for text in [
+            "http://github.com/o/r//d?ref=v1",
+            "http://github.com:80/o/r",
+            "https://github.com:8443/o/r",
+            "https://github.com:443/o/r",
+            "https://g\u{130}thub.com/o/r",
+        ] {
+            assert!(check(text).is_err(), "{text}");
+        }
     }
 
     #[test]

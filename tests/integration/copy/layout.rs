@@ -153,7 +153,7 @@ fn one_thing_spelled_twice_is_one_copy() {
         ),
         ("app/one/kustomization.yaml", "resources: ['https://github.com/acme/base.git//dir?ref=v1', '../four']\nnamePrefix: one-\n"),
         ("app/two/kustomization.yaml", "resources: ['github.com/acme/base?ref=v1', 'https://github.com/acme/base.git//other?ref=v1']\nnamePrefix: two-\n"),
-        ("app/three/kustomization.yaml", "resources: ['http://github.com/acme/base/dir?ref=v1']\nnamePrefix: three-\n"),
+        ("app/three/kustomization.yaml", "resources: ['https://GitHub.com/acme/base/dir?ref=v1']\nnamePrefix: three-\n"),
         ("app/four/kustomization.yaml", "resources: ['git::https://github.com/acme/base//dir?ref=v1']\nnamePrefix: four-\npatches:\n- path: https://files.example.com/patch.yaml\n- path: https://files.example.com/patch.yaml\n"),
     ]);
     world.file(&format!("{HOST}/patch.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {a: b}\n");
