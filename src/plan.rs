@@ -19,7 +19,7 @@ mod spelling;
 mod troubles;
 pub(crate) mod update;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 pub(crate) use files::{Changes, File, Rewritten, changed};
 pub(crate) use left::reached as reached_left;
@@ -28,8 +28,12 @@ pub(crate) use spelling::is_remote;
 pub(crate) use troubles::reached;
 
 use crate::graph::{FileId, Graph, RootId};
+use crate::message::failure::Result;
 use crate::message::finding::Finding;
 use crate::record::Lock;
+use crate::targets::{self, Identity};
+use crate::tree::path;
+use crate::workspace::Workspace;
 
 /// The `.gitattributes` of each `localized-files` directory: no checkout and no `git add` changes a byte below it.
 pub(crate) const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
@@ -80,6 +84,40 @@ pub(crate) struct Affected {
     pub localized: String,
     /// Whether it is built from something else than before.
     pub is_changed: bool,
+}
+
+impl Affected {
+    /// Takes a root of the user where it stands.
+    pub(crate) fn own(graph: &Graph, root: RootId, is_changed: bool) -> Affected {
+        let directory = &graph.roots[root].directory;
+        let name = path::shown(directory).to_owned();
+        Affected { name, root, original: directory.clone(), localized: directory.clone(), is_changed }
+    }
+}
+
+/// Returns where a walk of the whole tree starts: as the configuration says, and at every root that is deployed although it
+/// leaves that out.
+fn starts(workspace: &Workspace) -> Result<Vec<String>> {
+    let (own, deployed) = (workspace.starts(), deployed(workspace)?);
+    if deployed.is_empty() {
+        return own;
+    }
+    // What the configuration leaves out as a whole may be deployed all the same.
+    let all: BTreeSet<String> = own.unwrap_or_default().into_iter().chain(deployed.iter().cloned()).collect();
+    Ok(all.into_iter().collect())
+}
+
+fn deployed(workspace: &Workspace) -> Result<&BTreeSet<String>> {
+    if let Some(deployed) = workspace.deployed.get() {
+        return Ok(deployed);
+    }
+    let (tree, config) = (&*workspace.tree, &workspace.config);
+    let leaves_out = !(config.include.is_empty() && config.exclude.is_empty());
+    let Some(repo) = workspace.repo().filter(|_| leaves_out && workspace.listing().is_some()) else {
+        return Ok(workspace.deployed.get_or_init(BTreeSet::new));
+    };
+    let found = targets::find(tree, config, &|| Identity::of_any_clone(repo, config))?;
+    Ok(workspace.deployed.get_or_init(|| found.roots()))
 }
 
 #[cfg(test)]

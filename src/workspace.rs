@@ -40,6 +40,8 @@ pub(crate) struct Workspace {
     /// what both come to.
     pub merged: Option<Vec<Failure>>,
     kustomizations: OnceCell<Kustomizations>,
+    /// The roots that are deployed, once that is asked for.
+    pub deployed: OnceCell<BTreeSet<String>>,
     /// Every directory that a file of the lock lies in, at any depth, from the top of the repository.
     owned: HashSet<String>,
 }
@@ -179,7 +181,8 @@ impl Workspace {
                 directory = path::parent(directory);
             }
         }
-        Ok(Workspace { files, tree, prefix, top, config, lock, merged, kustomizations: OnceCell::new(), owned })
+        let (kustomizations, deployed) = (OnceCell::new(), OnceCell::new());
+        Ok(Workspace { files, tree, prefix, top, config, lock, merged, kustomizations, deployed, owned })
     }
 
     /// Refuses to change what was localized as a copy, and a lock that could not be written.
@@ -255,10 +258,9 @@ impl Workspace {
         Ok(found)
     }
 
-    /// Returns where a walk starts, in or below `paths`, or of the whole tree when there are none.
-    pub(crate) fn starts(&self, paths: &[String]) -> Result<Vec<String>> {
-        let kustomizations = &self.kustomizations()?.all;
-        self.config.starting_points(&*self.tree, paths, kustomizations)
+    /// Returns where a walk of the whole tree starts, as the configuration says.
+    pub(crate) fn starts(&self) -> Result<Vec<String>> {
+        self.config.starting_points(&*self.tree, &[], &self.kustomizations()?.all)
     }
 
     /// Returns the tree as a walk takes it: the whole repository bounds what is reached.

@@ -79,7 +79,7 @@ fn planned(
         (None, _) => TurnedBack::of(workspace.tree.clone()),
     };
     let is_named = !targets.is_empty();
-    let starts = if is_named { targets } else { with(workspace.starts(&[])?, &turned.roots) };
+    let starts = if is_named { targets } else { with(super::starts(workspace)?, &turned.roots) };
     let explored = walk(workspace, turned.tree.clone(), &starts, Some(remotes));
     let troubles = Troubles::of(workspace, &explored)?;
     // What is named must be there; `check` finds what else is wrong in the files of the user.
@@ -150,7 +150,7 @@ fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Opt
 fn walk_after(workspace: &Workspace, tree: &SharedTree, starts: &[String], localized: &Localized) -> Result<Explored> {
     let after = Rc::new(localized.on(OverlayTree::new(tree.clone())));
     // Where the configuration leaves out every root, those that are named are all there are.
-    let all = match workspace.starts(&[]) {
+    let all = match super::starts(workspace) {
         Err(_) if !starts.is_empty() => Vec::new(),
         all => all?,
     };
@@ -240,14 +240,7 @@ fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<Affected> {
     let is_built = |root: &RootId| users[*root].is_empty() && (changed.contains(root) || all);
     let roots = graph.own_roots().into_iter().filter(|(_, root)| is_built(root));
     let affected: BTreeMap<&str, RootId> = roots.collect();
-    let affected = affected.into_iter().map(|(directory, root)| Affected {
-        name: path::shown(directory).to_owned(),
-        root,
-        original: directory.to_owned(),
-        localized: directory.to_owned(),
-        is_changed: changed.contains(&root),
-    });
-    affected.collect()
+    affected.into_values().map(|root| Affected::own(graph, root, changed.contains(&root))).collect()
 }
 
 /// Returns what `git add` has to be given, from the top: a directory of localized files as a whole.

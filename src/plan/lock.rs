@@ -56,7 +56,7 @@ pub(super) fn excepted(config: &Config, upstream: &Upstream) -> Option<String> {
 }
 
 fn walk(workspace: &Workspace, remotes: Option<&mut dyn graph::Remotes>) -> Result<Explored> {
-    Ok(explore(workspace, workspace.tree.clone(), &workspace.starts(&[])?, remotes, graph::Options::default()))
+    Ok(explore(workspace, workspace.tree.clone(), &super::starts(workspace)?, remotes, graph::Options::default()))
 }
 
 /// Walks a tree as the configuration says, and as `options` say beside it.

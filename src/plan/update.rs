@@ -179,7 +179,7 @@ pub(crate) fn retargeted(
     paths: &[String],
     to: &mut Retarget<'_>,
 ) -> Result<Changes> {
-    let starts = workspace.starts(&[])?;
+    let starts = super::starts(workspace)?;
     let explored = graph::explore(workspace.source(), &starts, None, &graph::Options::default());
     let graph = &explored.graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
