@@ -135,6 +135,9 @@ impl Building<'_> {
             }
         }
         refused.extend(calls);
+        if refused.is_empty() {
+            refused.extend(given_up(&said));
+        }
         Ok(Build { success: output.status.success(), stdout: output.stdout, said, refused })
     }
 }
@@ -144,6 +147,13 @@ impl Building<'_> {
 fn direct(said: &str) -> Option<String> {
     let (_, rest) = said.split_once("dial tcp ")?;
     Some(rest.split(": ").next().unwrap_or(rest).to_owned())
+}
+
+/// Returns the call that kustomize gave up before the stand-in could note it: a reference says how long one may take.
+fn given_up(said: &str) -> Option<String> {
+    let (_, rest) = said.split_once(" timeout running '")?;
+    let call = rest.split('\'').next().unwrap_or(rest);
+    Some(call.rsplit_once("/git ").map_or(call.to_owned(), |(_, rest)| format!("git {rest}")))
 }
 
 impl Program {

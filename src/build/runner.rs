@@ -1,6 +1,6 @@
 //! The two builds of each root, side by side.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::inputs::{self, Answers};
@@ -8,7 +8,7 @@ use super::program::{self, Kind, Program};
 use super::run::{Build, Building};
 use super::{BuildCheck, Job, Options, TargetCheck, Verdict, compare};
 use crate::fetch::Progress;
-use crate::graph::Graph;
+use crate::graph::{Graph, RootId};
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::{Scratch, unusable};
@@ -25,51 +25,77 @@ const RESTRICTED: &str = "is not in or below";
 /// Builds original and result of each root that no earlier run has checked, and compares what comes out.
 pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
-    let affected = &job.plan.affected;
-    // One build would reach out, and the other could not.
-    let loads = job.plan.before.loads();
-    let skipped = |one: &Affected| {
-        let reason = reached_left(&job.plan.before, one.root).or_else(|| absolute(&job.plan.before, one));
-        let over = || (loads[one.root] > LOADS.most as u64).then(|| LOADS.exceeded(&one.name).message);
-        reason.or_else(over).map(|reason| Verdict::Skipped { reason })
+    let (graph, affected) = (&job.plan.before, &job.plan.affected);
+    let program = match program::find(options.program.as_deref())? {
+        Ok(program) => program.configured(&options.config)?,
+        Err(reason) => return Ok(BuildCheck::without(&reason)),
     };
-    let mut verdicts: Vec<Option<Verdict>> = affected.iter().map(skipped).collect();
-    let mut checked = BuildCheck::default();
-    if verdicts.iter().any(Option::is_none) {
-        let program = match program::find(options.program.as_deref())? {
-            Ok(program) => program.configured(&options.config)?,
-            Err(reason) => return Ok(BuildCheck::without(&reason)),
-        };
-        let mut arguments = options.arguments.clone();
-        if options.config.load_restrictor == LoadRestrictor::None {
-            arguments.push(ANY_FILE.to_owned());
-        }
-        let by = Builder { program: program.name(), arguments: arguments.clone() };
-        if let Some(earlier) = &job.earlier {
-            for (verdict, recorded) in verdicts.iter_mut().zip(earlier.verdicts(job, &by)?) {
-                *verdict = verdict.take().or(recorded);
-            }
-        }
-        if let Some(reason) = unrunnable(&job.plan.before, &arguments, &program) {
-            verdicts.iter_mut().for_each(|verdict| {
-                verdict.get_or_insert(Verdict::NotBuilt { reason: reason.clone() });
-            });
-        }
-        checked.by = Some(by);
-        let todo = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
-        let todo: Vec<&Affected> = todo.map(|(one, _)| one).collect();
-        if !todo.is_empty() {
-            checked.network = Some(program.network);
-            checked.targets = Runner::check(job, options, &program, arguments, &todo)?;
+    let mut arguments = options.arguments.clone();
+    if options.config.load_restrictor == LoadRestrictor::None {
+        arguments.push(ANY_FILE.to_owned());
+    }
+    let by = Builder { program: program.name(), arguments: arguments.clone() };
+    let skipped = skipped(graph);
+    let mut verdicts: Vec<Option<Verdict>> = affected.iter().map(&skipped).collect();
+    if let Some(earlier) = &job.earlier {
+        for (verdict, recorded) in verdicts.iter_mut().zip(earlier.verdicts(job, &by)?) {
+            *verdict = verdict.take().or(recorded);
         }
     }
-    let mut built = std::mem::take(&mut checked.targets).into_iter();
+    if let Some((roots, reason)) = unrunnable(graph, &arguments, &program) {
+        let hit = graph.leading_to(roots);
+        for (_, verdict) in affected.iter().zip(&mut verdicts).filter(|(one, _)| hit.contains(&one.root)) {
+            verdict.get_or_insert(Verdict::NotBuilt { reason: reason.clone() });
+        }
+    }
+    let run = |todo: &[&Affected]| match todo {
+        [] => Ok(Vec::new()),
+        _ => Runner::check(job, options, &program, arguments.clone(), todo),
+    };
+    let todo = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
+    let todo: Vec<&Affected> = todo.map(|(one, _)| one).collect();
+    let network = (!todo.is_empty()).then_some(program.network);
+    let mut built = run(&todo)?.into_iter();
     let targets = affected.iter().zip(verdicts).filter_map(|(one, verdict)| match verdict {
         Some(verdict) => Some(TargetCheck::new(&one.name, verdict)),
         None => built.next(),
     });
-    checked.targets = targets.collect();
+    let mut checked = BuildCheck { by: Some(by), network, targets: targets.collect(), without: None };
+    let mut known: BTreeMap<RootId, bool> =
+        affected.iter().zip(&checked.targets).map(|(one, target)| (one.root, target.verdict.is_same())).collect();
+    while let Some(next) = unseen(job.plan, &known) {
+        let (out, todo): (Vec<_>, Vec<_>) = next.iter().partition(|one| skipped(one).is_some());
+        known.extend(out.into_iter().map(|one| (one.root, false)));
+        let built = run(&todo)?;
+        known.extend(todo.iter().zip(&built).map(|(one, target)| (one.root, target.verdict.is_same())));
+        let is_wrong = |one: &TargetCheck| one.verdict.differs() || matches!(one.verdict, Verdict::ReachesOut { .. });
+        checked.targets.extend(built.into_iter().filter(is_wrong));
+    }
     Ok(checked)
+}
+
+/// Returns what says why a root is not built, if it is not: one build would reach out, and the other could not.
+fn skipped(graph: &Graph) -> impl Fn(&Affected) -> Option<Verdict> {
+    let loads = graph.loads();
+    move |one| {
+        let reason = reached_left(graph, one.root).or_else(|| absolute(graph, one));
+        let over = || (loads[one.root] > LOADS.most as u64).then(|| LOADS.exceeded(&one.name).message);
+        reason.or_else(over).map(|reason| Verdict::Skipped { reason })
+    }
+}
+
+/// Returns the user's roots to build next, of those that a build may not have come to because it failed, or was not run:
+/// they are named by such a root, and no build that succeeded has loaded them. `known` says which did.
+fn unseen(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Affected>> {
+    let graph = &plan.before;
+    let seen = graph.reach(known.iter().filter(|(_, built)| **built).map(|(root, _)| *root), |_, _, _| true);
+    let others = known.iter().filter(|(_, built)| !**built);
+    let named: BTreeSet<RootId> =
+        others.flat_map(|(root, _)| graph.roots[*root].named().map(|(.., named)| named)).collect();
+    let is_unseen = |root: &RootId| graph.roots[*root].source == 0 && !seen.contains(root) && !known.contains_key(root);
+    let next: Vec<Affected> =
+        named.into_iter().filter(is_unseen).map(|root| Affected::own(graph, root, true)).collect();
+    (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
 }
 
 /// Everything that is the same for all roots. No tree is in it: those cannot be read side by side.
@@ -134,8 +160,8 @@ impl Runner<'_> {
         inputs::whole(&graph.sources[0], job.checkout.is_some(), &top)?;
         for (number, (root, target)) in failed.into_iter().enumerate() {
             let private = self.private.join(format!("whole-{number}"));
-            let requests =
-                self.build(&private, &root.name, 0, &self.tops[0].join(&root.original), &self.arguments)?.refused;
+            let arguments = [&*self.arguments, &[ANY_FILE.to_owned()]].concat();
+            let requests = self.build(&private, &root.name, 0, &self.tops[0].join(&root.original), &arguments)?.refused;
             if !requests.is_empty() {
                 *target = TargetCheck::new(&root.name, Verdict::ReachesOut { requests });
             }
@@ -249,12 +275,12 @@ fn absolute(graph: &Graph, one: &Affected) -> Option<String> {
     Some(format!("{} names the absolute path `{text}`", graph.label(file)))
 }
 
-/// Returns why programs that functions are do not run as they should, if there are any. An upstream that chooses a program
-/// of this machine chooses its arguments, too, and has no execute bit that could be taken off; and without
-/// `--enable-exec` kustomize leaves programs out.
-pub(super) fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<String> {
-    let mut programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
-        NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted.file, path)),
+/// Returns why programs that functions are do not run as they should, if there are any, and which roots name them. An
+/// upstream that chooses a program of this machine chooses its arguments, too, and has no execute bit that could be taken
+/// off; and without `--enable-exec` kustomize leaves programs out.
+pub(super) fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<(Vec<RootId>, String)> {
+    let programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
+        NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted, path)),
         _ => None,
     });
     let has = |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));
@@ -265,11 +291,15 @@ pub(super) fn unrunnable(graph: &Graph, arguments: &[String], program: &Program)
     if !has("--enable-exec") || program.kind != Kind::Kustomize {
         let silently = "functions that are programs are left out silently: to run them, which is to run their code: \
                         --build-arg=--enable-exec, with kustomize";
-        return programs.next().map(|_| silently.to_owned());
+        let roots: Vec<RootId> = programs.map(|(noted, _)| noted.root).collect();
+        return (!roots.is_empty()).then(|| (roots, silently.to_owned()));
     }
-    let (file, path) = programs.find(|(file, path)| !path.contains('/') && graph.is_fetched(*file))?;
-    let label = graph.label(file);
-    Some(format!("{label} runs the program `{path}` of this machine, which cannot be trusted with input from others"))
+    let chosen: Vec<_> = programs.filter(|(noted, path)| !path.contains('/') && graph.is_fetched(noted.file)).collect();
+    let (first, path) = chosen.first()?;
+    let label = graph.label(first.file);
+    let reason =
+        format!("{label} runs the program `{path}` of this machine, which cannot be trusted with input from others");
+    Some((chosen.iter().map(|(noted, _)| noted.root).collect(), reason))
 }
 
 /// Refuses what would leave nothing to compare.

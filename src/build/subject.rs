@@ -133,7 +133,7 @@ impl Written {
             let source = Source { tree: tree.clone(), ..workspace.source() };
             let graph = plan::reached(workspace, source, directories, remotes)?;
             match unrunnable(&graph, more, program) {
-                Some(reason) => Err(Failure::new(reason).into()),
+                Some((_, reason)) => Err(Failure::new(reason).into()),
                 None => Ok(graph),
             }
         };
@@ -207,7 +207,7 @@ impl Written {
         refuse_arguments(more)?;
         let reach = |program: &Program, tree: &SharedTree, directories: &[String]| {
             let graph = explore(tree.clone(), directories).graph;
-            unrunnable(&graph, more, program).map_or(Ok(graph), |reason| Err(Failure::new(reason).into()))
+            unrunnable(&graph, more, program).map_or(Ok(graph), |(_, reason)| Err(Failure::new(reason).into()))
         };
         Written::with_program(kustomize, config, more)?.with(tree, false, subjects, reach)
     }

@@ -339,8 +339,8 @@ impl<'a> Run<'a> {
             LoadRestrictor::RootOnly => &[],
             LoadRestrictor::None => &[ANY_FILE.to_owned()],
         };
-        let is_built = !how.no_verify && !held.lock.files.is_empty();
-        if how.with != KustomizeArgs::default() || !on.is_made_of_source(is_built.then_some(arguments))? {
+        let arguments = (!how.no_verify).then_some(arguments);
+        if how.with != KustomizeArgs::default() || !on.is_made_of_source(arguments)? {
             return Ok(None);
         }
         let commit = on.tip.as_ref().map(|tip| tip.commit.clone());
@@ -501,16 +501,17 @@ impl Request<'_> {
 
 /// Returns what builds ask for and no reference names, at the roots that were built.
 fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterator<Item = Finding> {
-    plan.affected.iter().zip(&builds.targets).flat_map(|(affected, target)| {
-        let file = plan.before.label(plan.before.roots[affected.root].file);
+    let (graph, known) = (&plan.before, plan.before.own_roots());
+    builds.targets.iter().flat_map(move |target| {
+        let affected = plan.affected.iter().find(|one| one.name == target.target).map(|one| one.root);
+        let root = affected.or_else(|| known.get(target.target.as_str()).copied());
+        let file = root.map_or_else(|| target.target.clone(), |root| graph.label(graph.roots[root].file));
         let requests = match &target.verdict {
             build::Verdict::ReachesOut { requests } => Some(requests),
             _ => None,
         };
-        requests
-            .into_iter()
-            .flatten()
-            .map(move |request| unread_reference(&file, build::unread_reference(request), &file))
+        let finding = move |request: &String| unread_reference(&file, build::unread_reference(request), &file);
+        requests.into_iter().flatten().map(finding)
     })
 }
 

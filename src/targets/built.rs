@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::graph::{Explored, Graph, RootId, reach};
 use crate::kustomization::Kind;
 use crate::message::failure::Result;
-use crate::record::{LoadRestrictor, sha256_hex};
+use crate::record::sha256_hex;
 use crate::tree::{Tree, path};
 
 /// How often objects that builds make may deploy others that are to be built.
@@ -61,25 +61,28 @@ pub(super) struct Builds {
 impl Targets {
     /// Returns these targets with objects as the builds that change them make them, and the objects that these deploy in
     /// turn. `explored` is a walk over all of the tree; `run` builds. What is `wanted` is built too, whether it changes an
-    /// object or not.
+    /// object or not, and the roots in the directories `named`, whoever names them.
     pub(crate) fn built(
         mut self,
         explored: &Explored,
         config: &Config,
         identity: &dyn Fn() -> Result<Identity>,
-        wanted: &dyn Fn(&Target) -> bool,
+        (wanted, named): (&dyn Fn(&Target) -> bool, &[String]),
         mut run: impl FnMut(&[&Builder]) -> Vec<Output>,
     ) -> Result<Targets> {
         self.settle(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
+        let own = explored.graph.own_roots();
+        let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| own.get(&**directory).copied()).collect();
         for _ in 0..DEEPEST {
-            let builders = self.builders(explored, config.load_restrictor, wanted)?;
+            let builders = self.builders(explored, config, wanted, &alone)?;
             let new: Vec<&Builder> = builders.iter().filter(|one| !known.contains_key(&one.key)).collect();
             if new.is_empty() {
                 break;
             }
             let outputs = run(&new);
             known.extend(new.into_iter().map(|one| one.key.clone()).zip(outputs));
+            alone.extend(unseen(&explored.graph, &builders, &known));
             let built = builders.iter().filter_map(|one| Some((one, known.get(&one.key)?)));
             self = find_built(&*explored.graph.sources[0].tree, config, identity, &self, built)?;
             self.settle(&explored.graph);
@@ -93,14 +96,15 @@ impl Targets {
     fn builders(
         &self,
         explored: &Explored,
-        load_restrictor: LoadRestrictor,
+        config: &Config,
         wanted: &dyn Fn(&Target) -> bool,
+        alone: &BTreeSet<RootId>,
     ) -> Result<Vec<Builder>> {
         let graph = &explored.graph;
         let changed = self.targets.iter().filter(|one| one.changed_by.is_some());
         let changed: BTreeSet<&str> =
             changed.flat_map(Target::object_files).chain(self.builds.files.iter().map(String::as_str)).collect();
-        let all = self.buildable(graph, load_restrictor)?;
+        let all = self.buildable(graph, config, alone)?;
         let wanted: Vec<usize> = (0..all.len()).filter(|index| wanted(&all[*index])).collect();
         if changed.is_empty() && wanted.is_empty() {
             return Ok(Vec::new());
@@ -149,23 +153,38 @@ impl Targets {
         Ok(builders.into_values().collect())
     }
 
-    /// Returns what is deployed as it is written, and the topmost roots that nothing deploys as if they were.
-    fn buildable(&self, graph: &Graph, load_restrictor: LoadRestrictor) -> Result<Vec<Target>> {
+    /// Returns what is deployed as it is written, and as if they were the topmost roots that nothing deploys, and those that
+    /// stand `alone`.
+    fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
         let deployed = || self.here().filter(|(target, _)| target.changed_by.is_none());
         let mut all: Vec<Target> = deployed().map(|(target, _)| target.clone()).collect();
         let roots: HashSet<&str> = deployed().flat_map(|(target, here)| target.roots(here)).collect();
         let users = graph.users();
         for (root, id) in graph.own_roots() {
-            let is_top = users[id].is_empty() && graph.roots[id].kind != Some(Kind::Component);
-            if is_top && !roots.contains(root) {
+            // A component that is left out is one for others to name.
+            let is_meant = graph.roots[id].kind != Some(Kind::Component) || config.starts(root);
+            if (users[id].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (Engine::Kustomize, &*graph.sources[0].tree);
                 let here = Place::Here(place::here(tree, engine, "", root, Revision::this(), None)?);
-                let build = Build { load_restrictor: Some(load_restrictor), ..Build::default() };
+                let build = Build { load_restrictor: Some(config.load_restrictor), ..Build::default() };
                 all.push(Target::new(engine, Object::default(), (1, 1), here, build, &Json::Null));
             }
         }
         Ok(all)
     }
+}
+
+/// Returns the roots that a failing build names, and that no other one has loaded: it may not have come to them.
+fn unseen(graph: &Graph, builders: &[Builder], known: &BTreeMap<String, Output>) -> BTreeSet<RootId> {
+    let own = graph.own_roots();
+    let (built, failed): (Vec<&Builder>, Vec<&Builder>) =
+        builders.iter().partition(|one| known.get(&one.key).is_some_and(Result::is_ok));
+    let roots = |all: Vec<&Builder>| -> BTreeSet<RootId> {
+        all.into_iter().flat_map(Builder::roots).filter_map(|root| own.get(root).copied()).collect()
+    };
+    let seen = graph.reach(roots(built), |_, _, _| true);
+    let named = roots(failed).into_iter().flat_map(|root| graph.roots[root].named().map(|(.., named)| named));
+    named.filter(|root| graph.roots[*root].source == 0 && !seen.contains(root)).collect()
 }
 
 /// Finds what is deployed, as [`find`](super::find) did `before`, with objects as builds made them. Where one of the builds

@@ -16,12 +16,14 @@ use crate::config::Config;
 use crate::fetch::Fetcher;
 use crate::git::{CommitId, LocalRepo};
 use crate::graph::inputs::explore_all;
+use crate::kustomization::Kind;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::message::finding::Finding;
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan::{Options, Plan, changed, in_place, reached_left};
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
+use crate::targets::generated::{ANY_FILE, Generated};
 use crate::targets::{Identity, Target, Targets};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
@@ -88,7 +90,9 @@ impl<'a> Building<'a> {
         let config = &self.workspace.config;
         let explored = explore_all(self.workspace.tree.clone())?;
         let identity = || Identity::of_any_clone(&self.here, config);
-        found.built(&explored, config, &identity, &|target| self.wants(target), |builders| self.build(builders))
+        found.built(&explored, config, &identity, (&|target| self.wants(target), self.paths), |builders| {
+            self.build(builders)
+        })
     }
 
     /// Adds to a check what was found. What the check finds wrong is not localized, and said once.
@@ -160,12 +164,14 @@ impl<'a> Building<'a> {
             let mut roots = builder.roots().filter_map(|root| known.get(root));
             roots.find_map(|root| reached_left(&plan.before, *root))
         };
+        let kind = |root: &str| known.get(root).and_then(|id| plan.before.roots[*id].kind);
+        let is_component = |root: &str| kind(root) == Some(Kind::Component);
         let subject = |builder: &&Builder| match left(builder) {
             Some(reason) => Err(Failure::new(reason).because(FailureKind::Left).into()),
             None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made))),
         };
         let outputs = self.run(&tree, builders.iter().map(subject).collect(), false)?;
-        let mut failed = BTreeSet::new();
+        let mut failed = Vec::new();
         for (builder, output) in builders.iter().zip(&outputs) {
             match output {
                 Ok(_) => self.came.borrow_mut().builds.built += 1,
@@ -174,8 +180,11 @@ impl<'a> Building<'a> {
                     self.came.borrow_mut().builds.left += 1;
                 }
                 Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::NotBuilt) => {
-                    failed.insert(builder.made.directory.as_str());
-                    self.not_built(builder, failures);
+                    failed.push(*builder);
+                    // Nobody builds a component by itself.
+                    if !is_component(&builder.made.directory) {
+                        self.not_built(builder, failures);
+                    }
                 }
                 Err(failures) => {
                     let failures = failures.clone().context(&builder.by);
@@ -183,21 +192,24 @@ impl<'a> Building<'a> {
                 }
             }
         }
-        self.build_whole(&tree, builders, &failed)?;
+        self.build_whole(&tree, &failed)?;
         Ok(outputs)
     }
 
     /// Builds what fails once more, among all files of the tree: what was read may not be all that kustomize reads. What it
     /// asks for there counts.
-    fn build_whole(&self, tree: &SharedTree, builders: &[&Builder], failed: &BTreeSet<&str>) -> Result<(), Failures> {
+    fn build_whole(&self, tree: &SharedTree, failed: &[&Builder]) -> Result<(), Failures> {
         if failed.is_empty() {
             return Ok(());
         }
-        let subjects = failed.iter().map(|directory| Ok(Some(Subject::root_of(&self.workspace, tree, directory))));
+        let any_file = |mut made: Generated| {
+            made.arguments.push(ANY_FILE.to_owned());
+            Subject::made(tree.clone(), &made)
+        };
+        let subjects = failed.iter().map(|builder| Ok(builder.made_in(&**tree)?.map(any_file)));
         let outputs = self.run(tree, subjects.collect(), true)?;
-        for (directory, output) in failed.iter().zip(outputs) {
-            let builder = builders.iter().find(|one| one.made.directory == **directory);
-            if let (Some(builder), Err(failures)) = (builder, output) {
+        for (builder, output) in failed.iter().zip(outputs) {
+            if let Err(failures) = output {
                 self.note(builder, &failures);
             }
         }

@@ -215,3 +215,76 @@ fn what_would_be_loaded_too_often_is_never_built() {
     work.run(&["diff", "HEAD"]).success().stdout_has(said);
     work.run(&["affected", "HEAD"]).success();
 }
+
+/// What a build would ask for after it failed, or what it is not run for, is asked by the roots that it names.
+#[test]
+fn a_root_that_does_not_build_hides_nothing() {
+    let patched = "resources: [cm.yaml]\npatches: [{path: 'https://files.example.com/hidden.yaml'}]\n";
+    let twice = "resources: [cm.yaml, same.yaml, ../hidden]\nnamePrefix: x-\n";
+    let left = "resources: [../hidden, 'https://gone.example.com/x.yaml']\n";
+    let missing = "resources: [../hidden, gone.yaml]\n";
+    let component = "kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\n";
+    let outside = format!("{patched}configMapGenerator: [{{name: x, files: [../over/cm.yaml]}}]\n");
+    let over = |text: &str| text.to_owned();
+    for (hidden, over, what) in [
+        (over(patched), over(twice), "fails"),
+        (over(patched), over(left), "an exception"),
+        (over(patched), over(missing), "a missing file"),
+        (format!("{component}{patched}"), over("resources: [cm.yaml]\n"), "a component at the top"),
+        (outside, over("resources: [cm.yaml]\n"), "any file"),
+    ] {
+        let world = World::new();
+        if world.sandbox.builds().is_none() {
+            return;
+        }
+        let work = &world.work;
+        work.decide(
+            "allow:\n- {url: gone.example.com/x.yaml, reason: gone}\n- {path: over/gone.yaml, reason: made elsewhere}\nrules: {stale-allow: off, out-of-scope: off}\n",
+        );
+        world.commit(&[
+            ("hidden/kustomization.yaml", &hidden),
+            ("hidden/cm.yaml", &config_map("hidden")),
+            ("over/kustomization.yaml", &over),
+            ("over/cm.yaml", &config_map("over")),
+            ("over/same.yaml", &config_map("over")),
+        ]);
+        world.sandbox.set("KUSTOMIZE_LOCALIZE_BLIND_TO", "patches");
+        work.run(&["check"]).success();
+        for args in [&["check", "--build"] as &[&str], &["check", "--build", "hidden"], &["branch"]] {
+            let output = work.run(args);
+            let said = format!("{}{}", output.stdout, output.stderr);
+            assert_eq!(output.status, 1, "{what}, {args:?}: {said}");
+            assert!(said.contains(RULE) && said.contains("`https://files.example.com/hidden.yaml`"), "{what}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_tip_that_was_not_built_is_built() {
+    let Some(world) = hidden(COMPONENTS[0]) else { return };
+    let work = &world.work;
+    work.run(&["branch", "--no-verify"]).success();
+    work.run(&["branch"]).fails(1).stderr_has(RULE);
+}
+
+#[test]
+fn what_is_deployed_is_localized_though_the_configuration_leaves_it_out() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    work.decide("include: [clusters]\nrepository: [{url: 'https://github.com/acme/fleet'}]\n");
+    let object = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x, namespace: flux-system}\nspec: {path: ./apps/x, sourceRef: {kind: GitRepository, name: flux-system}}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: https://github.com/acme/fleet, ref: {branch: main}}\n";
+    world.commit(&[
+        ("clusters/kustomization.yaml", "resources: [ks.yaml]\n"),
+        ("clusters/ks.yaml", object),
+        ("apps/x/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=v1']\n"),
+    ]);
+    work.run(&["check"]).fails(1).stdout_has("apps/x/kustomization.yaml");
+    work.run(&["lock"]).success().stdout_has("1 remote reference");
+    work.commit("locked");
+    work.run(&["check", "--build"]).success();
+    work.run(&["branch"]).success().stdout_has("1 reference");
+    assert!(work.show("localized/main", "apps/x/kustomization.yaml").contains("localized-files/"));
+}
