@@ -27,6 +27,7 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
         made.collect()
     };
     let sources = Sources::of(tree, objects, identity, &ignores, false);
+    ignores.check()?;
     let mut all = made(&sources)?;
     if !sources.has_bootstrapped() {
         let assumed = made(&Sources::of(tree, objects, identity, &ignores, true))?;

@@ -13,6 +13,7 @@ use globset::{GlobSet, GlobSetBuilder};
 use super::argo::{glob, in_go};
 use super::{Engine, Here, Target};
 use crate::message::failure::Result;
+use crate::os::limits::PATTERNS;
 use crate::tree::{Entry, Tree, path};
 
 /// The name of the files with patterns.
@@ -38,8 +39,11 @@ struct Pattern {
     domain: String,
     takes_in: bool,
     /// What it matches there, and what lies below that.
-    globs: GlobSet,
+    globs: Rc<GlobSet>,
 }
+
+/// What patterns match, by their texts: many sources have the same. Those above the limit match nothing.
+type Compiled = Rc<RefCell<HashMap<String, Rc<GlobSet>>>>;
 
 /// A pattern that leaves something out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,12 +91,14 @@ pub(super) struct Ignores {
     pub(super) copied: Vec<String>,
     /// What the patterns say of files: many targets ask for the same.
     known: Rc<RefCell<HashMap<String, Option<Ignored>>>>,
+    compiled: Compiled,
 }
 
 impl Ignores {
     /// Reads every `.sourceignore` of a tree.
     pub(super) fn of(tree: &dyn Tree) -> Result<Ignores> {
-        let mut given = patterns(&ALWAYS.join("\n"), "", |_| "what Flux always leaves out".to_owned());
+        let compiled = Compiled::default();
+        let mut given = patterns(&compiled, &ALWAYS.join("\n"), "", |_| "what Flux always leaves out".to_owned());
         let mut files = tree.files_named(&|name| name == FILE_NAME)?;
         // Those of a directory stand before those of the directories in it, by name.
         files.sort_by_cached_key(|file| {
@@ -103,19 +109,26 @@ impl Ignores {
             if matches!(tree.entry(file)?, Some(Entry::File { .. })) {
                 let bytes = tree.read(file)?;
                 let text = String::from_utf8_lossy(&bytes);
-                given.extend(patterns(&text, path::parent(file), |line| format!("{file}:{line}")));
+                given.extend(patterns(&compiled, &text, path::parent(file), |line| format!("{file}:{line}")));
             }
         }
-        Ok(Ignores { given: given.into(), ..Ignores::default() })
+        Ok(Ignores { given: given.into(), compiled, ..Ignores::default() })
     }
 
     /// Returns what is left out of the artifact of a source that has an `ignore` of its own, or has none.
     pub(super) fn with(&self, ignore: &str, source: &str) -> Ignores {
-        let mut own = patterns(ignore, "", |_| format!("`spec.ignore`{source}"));
+        let mut own = patterns(&self.compiled, ignore, "", |_| format!("`spec.ignore`{source}"));
         if own.is_empty() && self.given.len() == ALWAYS.len() {
-            own = patterns(&DEFAULTS.join(",").replace(',', "\n"), "", |_| "the defaults of Flux".to_owned());
+            own = patterns(&self.compiled, &DEFAULTS.join(",").replace(',', "\n"), "", |_| {
+                "the defaults of Flux".to_owned()
+            });
         }
-        Ignores { given: self.given.clone(), own, ..Ignores::default() }
+        Ignores { given: self.given.clone(), own, compiled: self.compiled.clone(), ..Ignores::default() }
+    }
+
+    /// Refuses more patterns than are compared with every file.
+    pub(super) fn check(&self) -> Result<()> {
+        PATTERNS.check(self.compiled.borrow().len(), || "spec.ignore".to_owned())
     }
 
     /// Returns what the source says of it.
@@ -149,7 +162,17 @@ impl Ignores {
     }
 }
 
-fn patterns(text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pattern> {
+fn patterns(compiled: &Compiled, text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pattern> {
+    let compile = |text: &str| -> Rc<GlobSet> {
+        let mut compiled = compiled.borrow_mut();
+        if let Some(globs) = compiled.get(text) {
+            return globs.clone();
+        }
+        let globs =
+            Rc::new(if compiled.len() < PATTERNS.most { globs(text).unwrap_or_default() } else { GlobSet::empty() });
+        compiled.insert(text.to_owned(), globs.clone());
+        globs
+    };
     let lines = text.lines().enumerate();
     let lines = lines.filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty());
     let pattern = |(index, line): (usize, &str)| {
@@ -160,7 +183,7 @@ fn patterns(text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pa
             text: line.trim_end().to_owned(),
             domain: domain.to_owned(),
             takes_in: line.starts_with('!'),
-            globs: globs(rest).unwrap_or_default(),
+            globs: compile(rest),
         }
     };
     lines.map(pattern).collect()

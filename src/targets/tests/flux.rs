@@ -1,6 +1,7 @@
 //! Flux.
 
 use super::*;
+use crate::os::limits::PATTERNS;
 
 pub(super) const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
@@ -581,4 +582,19 @@ fn ten_thousand_documents_are_bounded() {
     let mut text = "kind: ConfigMap\n---\n".repeat(10_000);
     text += APPS;
     assert_eq!(find_in(&[("a.yaml", &text)]).targets.len(), 1);
+}
+
+#[test]
+fn the_patterns_of_a_tree_are_bounded() {
+    // Broken ones count, too. The same ones count once.
+    let patterns: String = (0..PATTERNS.most + 1).map(|n| format!("a**{n}/x\n")).collect();
+    let (less, _) = patterns.split_at(patterns.len() / 2);
+    for (text, is_refused) in [(patterns.as_str(), true), (&less.repeat(3), false)] {
+        let all = format!("{SOURCE}---\n{APPS}");
+        let files = [("all.yaml", all.as_str()), ("apps/.sourceignore", text)];
+        let config = Config::default();
+        let failure = find(&tree(&files), &config, &|| Ok(identity(&config))).err().map(|failure| failure.message);
+        let refused = "`spec.ignore` has more than 10000 patterns";
+        assert_eq!(failure.as_deref(), is_refused.then_some(refused));
+    }
 }
