@@ -208,9 +208,8 @@ pub(super) fn deployed(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config)
     let (explored, found) = written(here, tree, config)?;
     let identity = || Identity::of(here, config);
     let mut left = MOST_BUILDS;
-    let found = found.built(&explored, config, &identity, (&|_| false, &[]), |builders| {
-        outputs(tree, config, builders, &mut left)
-    })?;
+    let found = found
+        .built(&explored, config, &identity, &|_| false, &[], |builders| outputs(tree, config, builders, &mut left))?;
     Ok((explored, found))
 }
 

@@ -67,7 +67,8 @@ impl Targets {
         explored: &Explored,
         config: &Config,
         identity: &dyn Fn() -> Result<Identity>,
-        (wanted, named): (&dyn Fn(&Target) -> bool, &[String]),
+        wanted: &dyn Fn(&Target) -> bool,
+        named: &[String],
         mut run: impl FnMut(&[&Builder]) -> Vec<Output>,
     ) -> Result<Targets> {
         self.settle(&explored.graph);

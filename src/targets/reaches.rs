@@ -258,7 +258,7 @@ spec:
             };
             builders.iter().map(output).collect()
         };
-        let found = found.built(&explored, &config, &|| Ok(identity(&config)), (&|_| false, &[]), run).unwrap();
+        let found = found.built(&explored, &config, &|| Ok(identity(&config)), &|_| false, &[], run).unwrap();
         let line = |target: &targets::Target| {
             let path = match &target.place {
                 Place::Here(here) => here.path.as_str(),

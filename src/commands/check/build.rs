@@ -90,7 +90,7 @@ impl<'a> Building<'a> {
         let config = &self.workspace.config;
         let explored = explore_all(self.workspace.tree.clone())?;
         let identity = || Identity::of_any_clone(&self.here, config);
-        found.built(&explored, config, &identity, (&|target| self.wants(target), self.paths), |builders| {
+        found.built(&explored, config, &identity, &|target| self.wants(target), self.paths, |builders| {
             self.build(builders)
         })
     }
