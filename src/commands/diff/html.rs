@@ -30,7 +30,7 @@ impl Diff {
         let builds = groups.iter().enumerate().map(|(number, group)| section(number, group, self.is_short));
         let main = consequences + &unknown + &summary("Remote now", remote) + &builds.collect::<String>();
         let [repository, sides] = self.sides();
-        let title = text(&format!("{sides} of {repository}"));
+        let title = text(&format!("What {repository} deploys: {sides}"));
         let mut rest = TEMPLATE.split(PART);
         let mut out = rest.next().unwrap_or_default().to_owned();
         for (part, rest) in [title.clone(), title, text(&self.counts()), named, main].iter().zip(rest) {

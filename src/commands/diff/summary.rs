@@ -88,7 +88,7 @@ impl Diff {
     /// Returns what is compared: the repository, and both sides.
     pub(super) fn sides(&self) -> [String; 2] {
         let new = self.commit.as_deref().map_or("the working tree", short);
-        [visible(&self.repository), format!("{}..{new}", short(&self.since))]
+        [visible(&self.repository), format!("{} to {new}", short(&self.since))]
     }
 
     fn is_all_unknown(&self) -> bool {

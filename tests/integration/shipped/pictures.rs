@@ -85,7 +85,7 @@ fn a_browser_finds_what_was_written() {
     };
     let found = open(&["--dump-dom"]).success().stdout.clone();
     assert_eq!(elements(&found), elements(&page), "{found}");
-    assert!(found.contains(" of work deploys</title>") && found.contains("onerror='document"), "{found}");
+    assert!(found.contains("<title>What work deploys: ") && found.contains("onerror='document"), "{found}");
     for (number, size) in ["1280,900", "390,844"].into_iter().enumerate() {
         let picture = sandbox.path(&format!("{number}.png"));
         open(&[&format!("--screenshot={}", picture.display()), &format!("--window-size={size}")]).success();

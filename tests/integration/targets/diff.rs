@@ -408,8 +408,8 @@ fn a_claim_that_goes_is_deleted_or_orphaned_and_is_named_first() {
     assert!(output.success().stdout.starts_with(expected), "{}", output.stdout);
     let base = &work.id("HEAD")[..12];
     let html = work.run_unchanged(&["diff", "HEAD", "--format=html"]);
-    html.success().stdout_has(&format!("<h1>What {base}..the working tree of work deploys</h1>"));
-    output.stdout_has(&format!("<code>{base}..the working tree</code>\n\n- <code>"));
+    html.success().stdout_has(&format!("<h1>What work deploys: {base} to the working tree</h1>"));
+    output.stdout_has(&format!("<code>{base} to the working tree</code>\n\n- <code>"));
     output.stdout_has("- <code>removed-pvc</code>: <code>v1 PersistentVolumeClaim prod/data</code> of <code>prod</code>: <code>a PersistentVolumeClaim is removed");
     let page = work.run_unchanged(&["explain", "removed-pvc"]);
     page.success().stdout_has("# removed-pvc: a PersistentVolumeClaim is removed").stdout_has("(data is lost)");
