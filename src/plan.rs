@@ -27,6 +27,7 @@ pub(crate) use remotes::remotes;
 pub(crate) use spelling::is_remote;
 pub(crate) use troubles::reached;
 
+use crate::config::with_deployed;
 use crate::graph::{FileId, Graph, RootId};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
@@ -98,13 +99,9 @@ impl Affected {
 /// Returns where a walk of the whole tree starts: as the configuration says, and at every root that is deployed although it
 /// leaves that out.
 fn starts(workspace: &Workspace) -> Result<Vec<String>> {
-    let (own, deployed) = (workspace.starts(), deployed(workspace)?);
-    if deployed.is_empty() {
-        return own;
-    }
-    // What the configuration leaves out as a whole may be deployed all the same.
-    let all: BTreeSet<String> = own.unwrap_or_default().into_iter().chain(deployed.iter().cloned()).collect();
-    Ok(all.into_iter().collect())
+    // Whatever fails then is the configuration's.
+    workspace.kustomizations()?;
+    with_deployed(workspace.starts(), deployed(workspace)?.clone())
 }
 
 fn deployed(workspace: &Workspace) -> Result<&BTreeSet<String>> {

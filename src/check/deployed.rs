@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Input;
-use crate::config::Config;
+use crate::config::{Config, with_deployed};
 use crate::graph::{self, Explored, Graph, RootId, Source, TroubleKind};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Result};
@@ -76,17 +76,10 @@ fn starting_points(input: &Input<'_>, targets: &Targets, own: Result<Vec<String>
     if !input.paths.is_empty() {
         deployed.retain(|root| input.paths.iter().any(|path| path::is_in(root, path)));
     }
-    let mut starts = match own {
-        Ok(starts) => starts,
-        // What the configuration leaves out may be deployed all the same.
-        Err(_) if !deployed.is_empty() && input.paths.is_empty() => Vec::new(),
-        Err(failure) => return Err(failure),
-    };
-    if !deployed.is_empty() {
-        deployed.extend(starts);
-        starts = deployed.into_iter().collect();
+    if !input.paths.is_empty() && own.is_err() {
+        return own;
     }
-    Ok(starts)
+    with_deployed(own, deployed)
 }
 
 /// Walks the tree from some directories.

@@ -36,6 +36,16 @@ impl Config {
     }
 }
 
+/// Adds the roots that are deployed to where a walk starts of its own. What the configuration leaves out as a whole may be
+/// deployed all the same.
+pub(crate) fn with_deployed(own: Result<Vec<String>>, mut deployed: BTreeSet<String>) -> Result<Vec<String>> {
+    if deployed.is_empty() {
+        return own;
+    }
+    deployed.extend(own.unwrap_or_default());
+    Ok(deployed.into_iter().collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
