@@ -31,7 +31,8 @@ pub(crate) use earlier::Earlier;
 pub(crate) use runner::check_builds;
 
 use crate::config::Config;
-use crate::plan::Plan;
+use crate::graph::RootId;
+use crate::plan::{Affected, Plan};
 use crate::record::{Builder, Verified};
 use crate::tree::SharedTree;
 
@@ -80,6 +81,9 @@ pub(crate) struct BuildCheck {
 pub(crate) struct TargetCheck {
     /// How records name it.
     pub target: String,
+    /// The root, of the graph that was walked.
+    #[serde(skip)]
+    pub root: RootId,
     /// The result of the comparison.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -137,7 +141,7 @@ fn program_of<S: Serializer>(by: &Option<Builder>, serializer: S) -> Result<S::O
 }
 
 impl TargetCheck {
-    fn new(target: &str, verdict: Verdict) -> TargetCheck {
+    fn new(of: &Affected, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
             Verdict::Identical | Verdict::Unchanged | Verdict::VerifiedBefore => None,
             Verdict::Skipped { .. } | Verdict::ReachesOut { .. } => None,
@@ -147,6 +151,6 @@ impl TargetCheck {
             ),
             Verdict::NotBuilt { reason } => missing_flag(reason),
         };
-        TargetCheck { target: target.to_owned(), verdict, next_step, size: 0, outputs: None }
+        TargetCheck { target: of.name.clone(), root: of.root, verdict, next_step, size: 0, outputs: None }
     }
 }

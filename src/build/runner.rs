@@ -57,17 +57,16 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     let network = (!todo.is_empty()).then_some(program.network);
     let mut built = run(&todo)?.into_iter();
     let targets = affected.iter().zip(verdicts).filter_map(|(one, verdict)| match verdict {
-        Some(verdict) => Some(TargetCheck::new(&one.name, verdict)),
+        Some(verdict) => Some(TargetCheck::new(one, verdict)),
         None => built.next(),
     });
     let mut checked = BuildCheck { by: Some(by), network, targets: targets.collect(), without: None };
-    let mut known: BTreeMap<RootId, bool> =
-        affected.iter().zip(&checked.targets).map(|(one, target)| (one.root, target.verdict.is_same())).collect();
+    let came = |target: &TargetCheck| (target.root, target.verdict.is_same());
+    let mut known: BTreeMap<RootId, bool> = checked.targets.iter().map(came).collect();
     while let Some(next) = unseen(job.plan, &known) {
         let (out, todo): (Vec<_>, Vec<_>) = next.iter().partition(|one| skipped(one).is_some());
-        known.extend(out.into_iter().map(|one| (one.root, false)));
         let built = run(&todo)?;
-        known.extend(todo.iter().zip(&built).map(|(one, target)| (one.root, target.verdict.is_same())));
+        known.extend(out.into_iter().map(|one| (one.root, false)).chain(built.iter().map(came)));
         let is_wrong = |one: &TargetCheck| one.verdict.differs() || matches!(one.verdict, Verdict::ReachesOut { .. });
         checked.targets.extend(built.into_iter().filter(is_wrong));
     }
@@ -84,17 +83,12 @@ fn skipped(graph: &Graph) -> impl Fn(&Affected) -> Option<Verdict> {
     }
 }
 
-/// Returns the user's roots to build next, of those that a build may not have come to because it failed, or was not run:
-/// they are named by such a root, and no build that succeeded has loaded them. `known` says which did.
+/// Returns the roots to build next, of those that no build may have come to. `known` says of each root whether its own did.
 fn unseen(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Affected>> {
     let graph = &plan.before;
-    let seen = graph.reach(known.iter().filter(|(_, built)| **built).map(|(root, _)| *root), |_, _, _| true);
-    let others = known.iter().filter(|(_, built)| !**built);
-    let named: BTreeSet<RootId> =
-        others.flat_map(|(root, _)| graph.roots[*root].named().map(|(.., named)| named)).collect();
-    let is_unseen = |root: &RootId| graph.roots[*root].source == 0 && !seen.contains(root) && !known.contains_key(root);
-    let next: Vec<Affected> =
-        named.into_iter().filter(is_unseen).map(|root| Affected::own(graph, root, true)).collect();
+    let that = |is: bool| known.iter().filter(move |(_, built)| **built == is).map(|(root, _)| *root);
+    let next = graph.unseen(that(true), that(false)).into_iter().filter(|root| !known.contains_key(root));
+    let next: Vec<Affected> = next.map(|root| Affected::own(graph, root, true)).collect();
     (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
 }
 
@@ -115,7 +109,7 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Builds roots and compares, in about as many processes as there are processors: each root is two.
+    /// Builds roots and compares, in about as many processes as there are processors: a root that changes is two.
     fn check(
         job: &Job<'_>,
         options: &Options,
@@ -134,11 +128,17 @@ impl Runner<'_> {
             Answers::of(&job.plan.after, true, &localized)?,
         ];
         let runner = Runner { program, input: &input, tops, answers, private, arguments, kept };
-        let most = processors().div_ceil(2);
-        let name = |root: &&Affected| root.name.clone();
-        let checked = Progress::new("building", options.quiet)
-            .each(most, roots, name, |number, root| runner.one(&runner.private.join(number.to_string()), root));
-        let mut targets = checked.into_iter().collect::<Result<Vec<TargetCheck>>>()?;
+        let (two, one): (Vec<_>, Vec<_>) = roots.iter().enumerate().partition(|(_, root)| root.is_changed);
+        let mut checked = Vec::new();
+        for (group, most) in [(two, processors().div_ceil(2)), (one, processors())] {
+            let name = |(_, root): &(usize, &&Affected)| root.name.clone();
+            checked.extend(Progress::new("building", options.quiet).each(most, &group, name, |_, (number, root)| {
+                Ok((*number, runner.one(&runner.private.join(number.to_string()), root)?))
+            }));
+        }
+        let mut checked = checked.into_iter().collect::<Result<Vec<(usize, TargetCheck)>>>()?;
+        checked.sort_by_key(|(number, _)| *number);
+        let mut targets: Vec<TargetCheck> = checked.into_iter().map(|(_, target)| target).collect();
         runner.complete(job, roots, &mut targets)?;
         if targets.iter().any(|target| target.outputs.is_some()) {
             runner.kept.keep();
@@ -163,7 +163,7 @@ impl Runner<'_> {
             let arguments = [&*self.arguments, &[ANY_FILE.to_owned()]].concat();
             let requests = self.build(&private, &root.name, 0, &self.tops[0].join(&root.original), &arguments)?.refused;
             if !requests.is_empty() {
-                *target = TargetCheck::new(&root.name, Verdict::ReachesOut { requests });
+                *target = TargetCheck::new(root, Verdict::ReachesOut { requests });
             }
         }
         Ok(())
@@ -186,14 +186,13 @@ impl Runner<'_> {
         };
         let both = |what: &str, arguments: &[String]| {
             if !root.is_changed {
-                let built = build(&format!("localized{what}"), 1, arguments)?;
-                return Ok((built.clone(), built));
+                return Ok((build(&format!("localized{what}"), 1, arguments)?, None));
             }
             std::thread::scope(|threads| {
                 let localized = threads.spawn(|| build(&format!("localized{what}"), 1, arguments));
                 let original = build(&format!("original{what}"), 0, arguments);
                 let lost = |_| Err(Failure::new("a build was lost"));
-                Ok((original?, localized.join().unwrap_or_else(lost)?))
+                Ok((original?, Some(localized.join().unwrap_or_else(lost)?)))
             })
         };
         let mut arguments = self.arguments.clone();
@@ -206,15 +205,17 @@ impl Runner<'_> {
                 (original, localized) = unrestricted;
             }
         }
-        let requests: BTreeSet<String> = original.refused.union(&localized.refused).cloned().collect();
+        let requests = [Some(&original), localized.as_ref()].into_iter().flatten().flat_map(|one| one.refused.clone());
+        let requests: BTreeSet<String> = requests.collect();
         if !requests.is_empty() {
-            return Ok(TargetCheck::new(&root.name, Verdict::ReachesOut { requests }));
+            return Ok(TargetCheck::new(root, Verdict::ReachesOut { requests }));
         }
-        let mut verdict = match (original.success, localized.success) {
-            (false, _) => Verdict::NotBuilt { reason: original.reason(&self.tops[usize::from(!root.is_changed)]) },
-            (true, _) if !root.is_changed => Verdict::Unchanged,
-            (true, false) => Verdict::Broken { reason: localized.reason(&self.tops[1]) },
-            (true, true) => compare::compare(&original.stdout, &localized.stdout),
+        let mut verdict = match &localized {
+            None if original.success => Verdict::Unchanged,
+            None => Verdict::NotBuilt { reason: original.reason(&self.tops[1]) },
+            Some(_) if !original.success => Verdict::NotBuilt { reason: original.reason(&self.tops[0]) },
+            Some(localized) if !localized.success => Verdict::Broken { reason: localized.reason(&self.tops[1]) },
+            Some(localized) => compare::compare(&original.stdout, &localized.stdout),
         };
         if let Verdict::Differs(difference) = &verdict {
             let again = build("again", 0, &arguments)?;
@@ -222,10 +223,10 @@ impl Runner<'_> {
                 verdict = Verdict::Unsteady(difference.clone());
             }
         }
-        let mut checked = TargetCheck::new(&root.name, verdict);
+        let mut checked = TargetCheck::new(root, verdict);
         checked.size = original.stdout.len() as u64;
-        if checked.verdict.differs() {
-            let kept = self.keep(root, [("original", &original), ("localized", &localized)]);
+        if let (Some(localized), true) = (&localized, checked.verdict.differs()) {
+            let kept = self.keep(root, [("original", &original), ("localized", localized)]);
             let kept = kept.map_err(|error| Failure::new(format!("the outputs could not be kept: {error}")))?;
             checked.outputs = Some(kept.display().to_string());
         }

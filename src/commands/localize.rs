@@ -501,11 +501,9 @@ impl Request<'_> {
 
 /// Returns what builds ask for and no reference names, at the roots that were built.
 fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterator<Item = Finding> {
-    let (graph, known) = (&plan.before, plan.before.own_roots());
-    builds.targets.iter().flat_map(move |target| {
-        let affected = plan.affected.iter().find(|one| one.name == target.target).map(|one| one.root);
-        let root = affected.or_else(|| known.get(target.target.as_str()).copied());
-        let file = root.map_or_else(|| target.target.clone(), |root| graph.label(graph.roots[root].file));
+    let graph = &plan.before;
+    builds.targets.iter().flat_map(|target| {
+        let file = graph.label(graph.roots[target.root].file);
         let requests = match &target.verdict {
             build::Verdict::ReachesOut { requests } => Some(requests),
             _ => None,

@@ -98,6 +98,18 @@ impl Graph {
         unnamed
     }
 
+    /// Returns the user's roots that some of `failed` name, and to which nothing leads that is `built`: a build that failed,
+    /// or was not run, may not have come to them.
+    pub(crate) fn unseen(
+        &self,
+        built: impl IntoIterator<Item = RootId>,
+        failed: impl IntoIterator<Item = RootId>,
+    ) -> BTreeSet<RootId> {
+        let seen = self.reach(built, |_, _, _| true);
+        let named = failed.into_iter().flat_map(|root| self.roots[root].named().map(|(.., named)| named));
+        named.filter(|root| self.roots[*root].source == 0 && !seen.contains(root)).collect()
+    }
+
     /// Returns the roots that name each root.
     pub(crate) fn users(&self) -> Vec<Vec<RootId>> {
         let mut users = vec![Vec::new(); self.roots.len()];

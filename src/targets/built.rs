@@ -83,7 +83,12 @@ impl Targets {
             }
             let outputs = run(&new);
             known.extend(new.into_iter().map(|one| one.key.clone()).zip(outputs));
-            alone.extend(unseen(&explored.graph, &builders, &known));
+            let (built, failed): (Vec<&Builder>, Vec<&Builder>) =
+                builders.iter().partition(|one| known.get(&one.key).is_some_and(Result::is_ok));
+            let roots = |all: Vec<&'_ Builder>| -> Vec<RootId> {
+                all.into_iter().flat_map(Builder::roots).filter_map(|root| own.get(root).copied()).collect()
+            };
+            alone.extend(explored.graph.unseen(roots(built), roots(failed)));
             let built = builders.iter().filter_map(|one| Some((one, known.get(&one.key)?)));
             self = find_built(&*explored.graph.sources[0].tree, config, identity, &self, built)?;
             self.settle(&explored.graph);
@@ -173,19 +178,6 @@ impl Targets {
         }
         Ok(all)
     }
-}
-
-/// Returns the roots that a failing build names, and that no other one has loaded: it may not have come to them.
-fn unseen(graph: &Graph, builders: &[Builder], known: &BTreeMap<String, Output>) -> BTreeSet<RootId> {
-    let own = graph.own_roots();
-    let (built, failed): (Vec<&Builder>, Vec<&Builder>) =
-        builders.iter().partition(|one| known.get(&one.key).is_some_and(Result::is_ok));
-    let roots = |all: Vec<&Builder>| -> BTreeSet<RootId> {
-        all.into_iter().flat_map(Builder::roots).filter_map(|root| own.get(root).copied()).collect()
-    };
-    let seen = graph.reach(roots(built), |_, _, _| true);
-    let named = roots(failed).into_iter().flat_map(|root| graph.roots[root].named().map(|(.., named)| named));
-    named.filter(|root| graph.roots[*root].source == 0 && !seen.contains(root)).collect()
 }
 
 /// Finds what is deployed, as [`find`](super::find) did `before`, with objects as builds made them. Where one of the builds

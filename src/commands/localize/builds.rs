@@ -107,8 +107,14 @@ mod tests {
 
     #[test]
     fn builds_are_counted_by_what_came_of_them() {
-        let target =
-            |verdict| TargetCheck { target: "apps".to_owned(), verdict, size: 50, next_step: None, outputs: None };
+        let target = |verdict| TargetCheck {
+            target: "apps".to_owned(),
+            root: 0,
+            verdict,
+            size: 50,
+            next_step: None,
+            outputs: None,
+        };
         let reason = || "no".to_owned();
         let plain = target(Verdict::Identical);
         let before = target(Verdict::VerifiedBefore);
@@ -132,7 +138,7 @@ mod tests {
     fn what_was_skipped_is_counted() {
         let target = |name: &str| {
             let verdict = Verdict::Skipped { reason: format!("{name} stays remote") };
-            TargetCheck { target: name.to_owned(), verdict, size: 0, next_step: None, outputs: None }
+            TargetCheck { target: name.to_owned(), root: 0, verdict, size: 0, next_step: None, outputs: None }
         };
         let checked = |names: &[&str]| BuildCheck {
             by: Some(Builder::default()),
