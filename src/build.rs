@@ -5,7 +5,8 @@
 //! original sees the upstream as this run fetched it: where kustomize calls git, our own executable answers
 //! ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed.
 //!
-//! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::ReachesOut`].
+//! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::Unread`]. So is a file that no walk has seen it
+//! read: each root lies in a directory of its own, with what it is known to read and nothing else.
 
 pub(crate) mod alone;
 pub(crate) mod compare;
@@ -28,7 +29,7 @@ use serde::{Serialize, Serializer};
 use alone::Roots;
 pub(crate) use compare::{Difference, Verdict};
 pub(crate) use earlier::Earlier;
-pub(crate) use runner::check_builds;
+pub(crate) use runner::{RESTRICTED, check_builds};
 
 use crate::config::Config;
 use crate::graph::RootId;
@@ -127,6 +128,11 @@ pub(crate) fn unread_reference(request: &str) -> String {
     format!("kustomize asks for `{request}`, which no reference names")
 }
 
+/// Says that a root, which fails for a reason, builds where everything else in the tree lies, too.
+pub(crate) fn unread_file(reason: &str) -> String {
+    format!("kustomize reads a file that no reference names: without it, {reason}")
+}
+
 /// Says how to pass the flag without which a build failed, if that is why it did.
 pub(crate) fn missing_flag(reason: &str) -> Option<&'static str> {
     const FLAGS: [(&str, &str); 2] = [
@@ -144,7 +150,7 @@ impl TargetCheck {
     fn new(of: &Affected, verdict: Verdict) -> TargetCheck {
         let next_step = match &verdict {
             Verdict::Identical | Verdict::Unchanged | Verdict::VerifiedBefore => None,
-            Verdict::Skipped { .. } | Verdict::ReachesOut { .. } => None,
+            Verdict::Skipped { .. } | Verdict::Unread { .. } => None,
             Verdict::Differs(_) | Verdict::Broken { .. } => Some("to accept the difference: --no-verify"),
             Verdict::Unsteady(_) => Some(
                 "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",

@@ -1,6 +1,6 @@
 //! Builds of directories as they are, without another one to compare with.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::inputs::{self, Answers};
 use super::program::{self, Program};
 use super::run::Building;
 use crate::config::Config;
-use crate::graph::{Graph, Source};
+use crate::graph::Graph;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::os::interrupt::{Scratch, unusable};
@@ -20,31 +20,40 @@ use crate::tree::path;
 pub(super) struct Roots {
     scratch: Scratch,
     answers: Answers,
-    /// Where the tree lies that the graph starts in.
-    top: PathBuf,
+    /// Where the tree lies that each root is built in, by the directory of the root.
+    tops: BTreeMap<String, PathBuf>,
 }
 
 impl Roots {
-    /// Writes what the roots of a walk read that began in some directories. With `checks_out` the graph is that of a
-    /// commit, whose files are read as a checkout gives them.
-    pub(super) fn write(graph: &Graph, directories: &[String], checks_out: bool) -> Result<Roots> {
+    /// Writes what the roots of a walk read that began in some directories; with `whole` everything that is in the tree:
+    /// what was read may not be all that kustomize reads. With `checks_out` the graph is that of a commit, whose files
+    /// are read as a checkout gives them.
+    pub(super) fn write(graph: &Graph, directories: &[String], checks_out: bool, whole: bool) -> Result<Roots> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        let input = scratch.path().join("input");
-        let (top, known) = (inputs::place(graph, 0, &input), graph.own_roots());
-        inputs::of_graph(graph, known.values().copied(), &HashSet::new(), checks_out, &input)?;
-        // Of what is no root kustomize says why.
-        let none = directories.iter().filter(|directory| !known.contains_key(directory.as_str()));
-        let files = none.flat_map(|directory| FILE_NAMES.map(|name| path::join(directory, name)));
-        fs::create_dir_all(&top).map_err(|error| unusable(&error))?;
-        disk::write_temporary(&*graph.sources[0].tree, files, None, &top)?;
-        Ok(Roots { answers: Answers::of(graph, true, &input)?, top, scratch })
+        let (input, known) = (scratch.path().join("input"), graph.own_roots());
+        let numbered = || directories.iter().enumerate();
+        let roots = numbered().filter_map(|(number, directory)| Some((number, *known.get(directory.as_str())?)));
+        inputs::of_graph(graph, roots, &HashSet::new(), checks_out, &input)?;
+        let top = |number| if whole { input.join("whole") } else { inputs::own(graph, number, &input) };
+        let tops: BTreeMap<_, _> = numbered().map(|(number, directory)| (directory.clone(), top(number))).collect();
+        if whole {
+            inputs::whole(&graph.sources[0], checks_out, &input.join("whole"))?;
+        }
+        for (directory, top) in tops.iter().filter(|(directory, _)| !known.contains_key(directory.as_str())) {
+            // Of what is no root kustomize says why.
+            fs::create_dir_all(top).map_err(|error| unusable(&error))?;
+            let files = FILE_NAMES.map(|name| path::join(directory, name));
+            disk::write_temporary(&*graph.sources[0].tree, files, None, top)?;
+        }
+        Ok(Roots { answers: Answers::of(graph, true, &input)?, tops, scratch })
     }
 
-    /// Builds the root in a directory, a path of the tree, and returns what kustomize wrote, to the byte; else why
-    /// it failed, on one line without the temporary directory.
+    /// Builds the root in one of the directories, and returns what kustomize wrote, to the byte; else why it failed, on one
+    /// line without the temporary directory.
     pub(super) fn build(&self, program: &Program, directory: &str, arguments: &[String]) -> Result<Vec<u8>, Failures> {
         let private = tempfile::tempdir_in(self.scratch.path()).map_err(|error| unusable(&error))?;
-        let (input, target) = (self.scratch.path().join("input"), self.top.join(directory));
+        let (input, top) = (self.scratch.path().join("input"), &self.tops[directory]);
+        let target = top.join(directory);
         let build = Building { program, target: &target, arguments, answers: &self.answers, input: &input };
         let built = build.run(private.path())?;
         if !built.refused.is_empty() {
@@ -57,12 +66,7 @@ impl Roots {
         if built.success {
             return Ok(built.stdout);
         }
-        Err(Failure::new(built.reason(&self.top)).because(FailureKind::NotBuilt).into())
-    }
-
-    /// Writes everything else that is in the tree, too: what was read may not be all that kustomize reads.
-    pub(super) fn complete(&self, source: &Source, checks_out: bool) -> Result<()> {
-        inputs::whole(source, checks_out, &self.top)
+        Err(Failure::new(built.reason(top)).because(FailureKind::NotBuilt).into())
     }
 }
 
@@ -94,13 +98,14 @@ mod tests {
         let map = "apiVersion: v1\ndata:\n  text: |\n    ::debug::x\nkind: ConfigMap\nmetadata:\n  name: map\n";
         let files = [
             ("app/kustomization.yaml", "resources: [../base]\n"),
+            ("other/kustomization.yaml", "resources: [../base]\n"),
             ("base/kustomization.yaml", "resources: [map.yaml]\n"),
             ("base/map.yaml", map),
             ("bad/kustomization.yaml", "resources: [nothing.yaml]\n"),
         ];
         let all = ["app", "bad"].map(str::to_owned);
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
-        let roots = Roots::write(&graph, &all, false).unwrap();
+        let roots = Roots::write(&graph, &all, false, false).unwrap();
         assert_eq!(String::from_utf8(roots.build(&program, "app", &[]).unwrap()).unwrap(), map);
         let Failures(failures) = roots.build(&program, "bad", &[]).unwrap_err();
         let failure = &failures[0];

@@ -35,10 +35,10 @@ pub(crate) enum Verdict {
         /// Why.
         reason: String,
     },
-    /// A build asks for what no reference names: rule `unread-reference`.
-    ReachesOut {
-        /// The calls and URLs, without secrets.
-        requests: BTreeSet<String>,
+    /// A build asks for or reads what no reference names: rule `unread-reference`.
+    Unread {
+        /// What that is, without secrets.
+        messages: BTreeSet<String>,
     },
     /// It was not built: something that it needs stays remote, or may be missing.
     Skipped {

@@ -1,6 +1,7 @@
 //! Where builds find their files: of each tree of a graph what its roots read, and what was fetched.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use super::disk;
 use super::proxy::{self, Served};
 use super::stand_in::{Manifest, Upstream};
-use crate::graph::inputs::{Input, of_no_root};
+use crate::graph::inputs::{Input, RootInputs, of_no_root};
 use crate::graph::{FileId, Graph, Origin, Place, RemoteFile, RootId, Source, SourceId, Target};
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::Result;
@@ -16,7 +17,7 @@ use crate::plan::Plan;
 use crate::reference::RepoSpec;
 use crate::tree::checkout::Conversion;
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{Entry, SharedTree, path};
+use crate::tree::{self, SharedTree, path};
 
 /// What answers a build.
 pub(super) struct Answers {
@@ -37,8 +38,8 @@ impl Answers {
     /// Takes what a walk has fetched, of which the repositories were [written](of_graph) below `top`.
     pub(super) fn of(graph: &Graph, offline: bool, top: &Path) -> Result<Answers> {
         let sources = graph.sources.iter().enumerate();
-        let upstreams = sources
-            .filter_map(|(number, source)| Some(Upstream::new(source.repository.as_ref()?, place(graph, number, top))));
+        let upstreams =
+            sources.filter_map(|(number, source)| Some(Upstream::new(source.repository.as_ref()?, place(number, top))));
         let images = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
             NoteKind::Code { runs: Runs::Image { image, .. }, .. } => Some(image.clone()),
             _ => None,
@@ -62,63 +63,72 @@ impl Answers {
     }
 }
 
-/// Returns where a tree of a graph lies below `top`.
-pub(super) fn place(graph: &Graph, source: SourceId, top: &Path) -> PathBuf {
-    match graph.sources[source].repository {
-        None => top.join("tree"),
-        Some(_) => top.join(format!("upstream/{source}")),
+/// Returns where a fetched tree of a graph lies below `top`.
+fn place(source: SourceId, top: &Path) -> PathBuf {
+    top.join(format!("upstream/{source}"))
+}
+
+/// Returns the top of the tree that one of several roots is built in, by its number. Each of the user's has a tree of its
+/// own: what another one reads does not happen to be there.
+pub(super) fn own(graph: &Graph, number: usize, top: &Path) -> PathBuf {
+    match graph.sources[0].repository {
+        None => top.join(format!("tree/{number}")),
+        Some(_) => place(0, top),
     }
 }
 
-/// Writes what some roots of a graph, and all that these lead to, are built from. With `checks_out` the user's files are
-/// those of a checkout.
+/// Writes what some roots of a graph, each with its number, and all that these lead to, are built from. With `checks_out`
+/// the user's files are those of a checkout.
 pub(super) fn of_graph(
     graph: &Graph,
-    roots: impl IntoIterator<Item = RootId>,
+    roots: impl IntoIterator<Item = (usize, RootId)>,
     trusted: &HashSet<FileId>,
     checks_out: bool,
     top: &Path,
 ) -> Result<()> {
     let mut parts: Vec<Part> = graph.sources.iter().map(Part::of).collect();
-    let roots = graph.reach(roots, |_, _, _| true);
-    let mut files = BTreeSet::new();
-    let mut urls: Vec<(SourceId, &str)> = Vec::new();
-    for id in &roots {
-        let root = &graph.roots[*id];
-        parts[root.source].add(&graph.inputs(*id)?.own)?;
-        for edge in &root.edges {
-            if let Target::Root { id, remote: true } = edge.target {
-                urls.push((graph.roots[id].source, &edge.reference.text));
-            }
+    let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
+    let conversion = conversion(checks_out);
+    for (number, start) in roots {
+        for id in graph.reach([start], |_, _, _| true) {
+            let root = &graph.roots[id];
+            let read = match inputs.entry(id) {
+                Entry::Vacant(new) => {
+                    read_remotely(graph, id, trusted, &mut parts)?;
+                    new.insert(graph.inputs(id)?)
+                }
+                Entry::Occupied(known) if root.source == 0 => known.into_mut(),
+                Entry::Occupied(_) => continue,
+            };
+            parts[root.source].add(&read.own)?;
+            parts[root.source].put_charts(graph, id);
         }
-        files.extend(graph.read_by(*id));
+        if graph.sources[0].repository.is_none() {
+            std::mem::replace(&mut parts[0], Part::of(&graph.sources[0]))
+                .write(conversion.as_ref(), &own(graph, number, top))?;
+        }
     }
-    // The links on the way to the directory that a URL names.
-    for (source, url) in urls {
-        if let Ok(spec) = RepoSpec::parse(url) {
+    let fetched = parts.iter().enumerate().filter(|(_, part)| part.source.repository.is_some());
+    fetched.into_iter().try_for_each(|(number, part)| part.write(None, &place(number, top)))
+}
+
+/// Adds what a root reads of what was fetched: the links on the way to the directories that its URLs name, and files.
+fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &mut [Part]) -> Result<()> {
+    for edge in &graph.roots[id].edges {
+        if let Target::Root { id, remote: true } = edge.target
+            && let Ok(spec) = RepoSpec::parse(&edge.reference.text)
+        {
+            let source = graph.roots[id].source;
             parts[source].add(&of_no_root(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
         }
     }
-    for id in files {
+    for id in graph.read_by(id) {
         let file = &graph.files[id];
         if let Origin::Tree { source, path } = &file.origin
             && graph.sources[*source].repository.is_some()
         {
             parts[*source].put(path, &graph.read(id)?, file.executable && trusted.contains(&id));
         }
-    }
-    // Charts that were pulled lie where kustomize looks for them, so that it pulls none itself.
-    for chart in graph.charts.iter().filter(|chart| roots.contains(&chart.root)) {
-        let part = &mut parts[graph.roots[chart.root].source];
-        if let (Some(archive), Place::Missing(directory)) = (&chart.archive, &chart.place)
-            && path::is_in(directory, &part.source.scope)
-        {
-            archive.files.iter().for_each(|(name, bytes)| part.put(&path::join(directory, name), bytes, false));
-        }
-    }
-    for (number, part) in parts.iter().enumerate() {
-        let conversion = conversion(checks_out && part.source.repository.is_none());
-        disk::write_temporary(&part.tree, &part.places, conversion.as_ref(), &place(graph, number, top))?;
     }
     Ok(())
 }
@@ -172,7 +182,7 @@ impl<'a> Part<'a> {
             };
             for place in places {
                 let is_fetched = || self.source.repository.is_some();
-                let is_file = || Ok(matches!(tree.entry(&place)?, Some(Entry::File { .. })));
+                let is_file = || Ok(matches!(tree.entry(&place)?, Some(tree::Entry::File { .. })));
                 if path::is_in(&place, &self.source.scope) && !(is_fetched() && is_file()?) {
                     self.places.insert(place);
                 }
@@ -184,5 +194,20 @@ impl<'a> Part<'a> {
     fn put(&mut self, place: &str, bytes: &[u8], executable: bool) {
         self.tree.file(place, bytes, executable);
         self.places.insert(place.to_owned());
+    }
+
+    /// Puts the charts that were pulled for a root where kustomize looks for them, so that it pulls none itself.
+    fn put_charts(&mut self, graph: &Graph, root: RootId) {
+        for chart in graph.charts_of(root) {
+            if let (Some(archive), Place::Missing(directory)) = (&chart.archive, &chart.place)
+                && path::is_in(directory, &self.source.scope)
+            {
+                archive.files.iter().for_each(|(name, bytes)| self.put(&path::join(directory, name), bytes, false));
+            }
+        }
+    }
+
+    fn write(&self, conversion: Option<&Conversion>, top: &Path) -> Result<()> {
+        disk::write_temporary(&self.tree, &self.places, conversion, top)
     }
 }

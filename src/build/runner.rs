@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::inputs::{self, Answers};
 use super::program::{self, Kind, Program};
 use super::run::{Build, Building};
-use super::{BuildCheck, Job, Options, TargetCheck, Verdict, compare};
+use super::{BuildCheck, Job, Options, TargetCheck, Verdict, compare, unread_file, unread_reference};
 use crate::fetch::Progress;
 use crate::graph::{Graph, RootId};
 use crate::kustomization::{NoteKind, Runs};
@@ -19,8 +19,8 @@ use crate::record::{Builder, LoadRestrictor};
 use crate::targets::generated::ANY_FILE;
 use crate::tree::path;
 
-/// What kustomize says of such a file otherwise.
-const RESTRICTED: &str = "is not in or below";
+/// What kustomize says of a file outside of its root, unless [`ANY_FILE`] is passed.
+pub(crate) const RESTRICTED: &str = "is not in or below";
 
 /// Builds original and result of each root that no earlier run has checked, and compares what comes out.
 pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
@@ -67,7 +67,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
         let (out, todo): (Vec<_>, Vec<_>) = next.iter().partition(|one| skipped(one).is_some());
         let built = run(&todo)?;
         known.extend(out.into_iter().map(|one| (one.root, false)).chain(built.iter().map(came)));
-        let is_wrong = |one: &TargetCheck| one.verdict.differs() || matches!(one.verdict, Verdict::ReachesOut { .. });
+        let is_wrong = |one: &TargetCheck| one.verdict.differs() || matches!(one.verdict, Verdict::Unread { .. });
         checked.targets.extend(built.into_iter().filter(is_wrong));
     }
     Ok(checked)
@@ -97,8 +97,8 @@ struct Runner<'a> {
     program: &'a Program,
     /// What all builds read, and may not change.
     input: &'a Path,
-    /// The top of what the originals lie in, and of the results.
-    tops: [PathBuf; 2],
+    /// The top of what the original lies in, and of the result, of each root.
+    tops: Vec<[PathBuf; 2]>,
     /// What answers the originals, and the results.
     answers: [Answers; 2],
     /// Where the builds have their own files.
@@ -120,7 +120,8 @@ impl Runner<'_> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let input = scratch.path().join("input");
         let kept = Scratch::for_user(&options.outputs).map_err(|error| unusable(&error))?;
-        let (private, tops) = (scratch.path().join("builds"), tops(job.plan, &input));
+        let private = scratch.path().join("builds");
+        let tops = (0..roots.len()).map(|number| tops(job.plan, number, &input)).collect();
         write(job, roots, &input)?;
         let [original, localized] = ["original", "localized"].map(|name| input.join(name));
         let answers = [
@@ -132,9 +133,10 @@ impl Runner<'_> {
         let mut checked = Vec::new();
         for (group, most) in [(two, processors().div_ceil(2)), (one, processors())] {
             let name = |(_, root): &(usize, &&Affected)| root.name.clone();
-            checked.extend(Progress::new("building", options.quiet).each(most, &group, name, |_, (number, root)| {
-                Ok((*number, runner.one(&runner.private.join(number.to_string()), root)?))
-            }));
+            checked.extend(
+                Progress::new("building", options.quiet)
+                    .each(most, &group, name, |_, (number, root)| Ok((*number, runner.one(*number, root)?))),
+            );
         }
         let mut checked = checked.into_iter().collect::<Result<Vec<(usize, TargetCheck)>>>()?;
         checked.sort_by_key(|(number, _)| *number);
@@ -147,23 +149,28 @@ impl Runner<'_> {
     }
 
     /// Builds originals that fail once more, among all files of the tree: what was read may not be all that kustomize
-    /// reads. What they ask for there counts.
+    /// reads. What they ask for there counts, and so does that they build there.
     fn complete(&self, job: &Job<'_>, roots: &[&Affected], targets: &mut [TargetCheck]) -> Result<()> {
         let failed = roots.iter().zip(targets);
         let failed = failed.filter(|(_, target)| matches!(target.verdict, Verdict::NotBuilt { .. }));
         let failed: Vec<(&&Affected, &mut TargetCheck)> = failed.collect();
-        let graph = &job.plan.before;
-        if failed.is_empty() || graph.sources[0].repository.is_some() {
+        let source = &job.plan.before.sources[0];
+        if failed.is_empty() || source.repository.is_some() {
             return Ok(());
         }
-        let top = inputs::place(graph, 0, &self.input.join("original"));
-        inputs::whole(&graph.sources[0], job.checkout.is_some(), &top)?;
+        let top = self.input.join("whole");
+        inputs::whole(source, job.checkout.is_some(), &top)?;
         for (number, (root, target)) in failed.into_iter().enumerate() {
             let private = self.private.join(format!("whole-{number}"));
             let arguments = [&*self.arguments, &[ANY_FILE.to_owned()]].concat();
-            let requests = self.build(&private, &root.name, 0, &self.tops[0].join(&root.original), &arguments)?.refused;
-            if !requests.is_empty() {
-                *target = TargetCheck::new(root, Verdict::ReachesOut { requests });
+            let built =
+                self.build(&private, &root.name, 0, &top.join(&source.scope).join(&root.original), &arguments)?;
+            let mut messages: BTreeSet<String> = built.refused.iter().map(|one| unread_reference(one)).collect();
+            if let (true, true, Verdict::NotBuilt { reason }) = (messages.is_empty(), built.success, &target.verdict) {
+                messages.insert(unread_file(reason));
+            }
+            if !messages.is_empty() {
+                *target = TargetCheck::new(root, Verdict::Unread { messages });
             }
         }
         Ok(())
@@ -177,10 +184,11 @@ impl Runner<'_> {
         built.map_err(|failure| failure.context(name).hint("to do without the proof: --no-verify"))
     }
 
-    /// Builds one root: one that stays as it is once.
-    fn one(&self, private: &Path, root: &Affected) -> Result<TargetCheck> {
-        let source = self.tops[0].join(&root.original);
-        let result = self.tops[1].join(&root.localized);
+    /// Builds one root, by its number: one that stays as it is once.
+    fn one(&self, number: usize, root: &Affected) -> Result<TargetCheck> {
+        let (private, tops) = (self.private.join(number.to_string()), &self.tops[number]);
+        let source = tops[0].join(&root.original);
+        let result = tops[1].join(&root.localized);
         let build = |what: &str, side: usize, arguments: &[String]| {
             self.build(&private.join(what), &root.name, side, [&source, &result][side], arguments)
         };
@@ -206,15 +214,15 @@ impl Runner<'_> {
             }
         }
         let requests = [Some(&original), localized.as_ref()].into_iter().flatten().flat_map(|one| one.refused.clone());
-        let requests: BTreeSet<String> = requests.collect();
-        if !requests.is_empty() {
-            return Ok(TargetCheck::new(root, Verdict::ReachesOut { requests }));
+        let messages: BTreeSet<String> = requests.map(|request| unread_reference(&request)).collect();
+        if !messages.is_empty() {
+            return Ok(TargetCheck::new(root, Verdict::Unread { messages }));
         }
         let mut verdict = match &localized {
             None if original.success => Verdict::Unchanged,
-            None => Verdict::NotBuilt { reason: original.reason(&self.tops[1]) },
-            Some(_) if !original.success => Verdict::NotBuilt { reason: original.reason(&self.tops[0]) },
-            Some(localized) if !localized.success => Verdict::Broken { reason: localized.reason(&self.tops[1]) },
+            None => Verdict::NotBuilt { reason: original.reason(&tops[1]) },
+            Some(_) if !original.success => Verdict::NotBuilt { reason: original.reason(&tops[0]) },
+            Some(localized) if !localized.success => Verdict::Broken { reason: localized.reason(&tops[1]) },
             Some(localized) => compare::compare(&original.stdout, &localized.stdout),
         };
         if let Verdict::Differs(difference) = &verdict {
@@ -244,24 +252,27 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the directories that originals and results are named from.
-fn tops(plan: &Plan, input: &Path) -> [PathBuf; 2] {
+/// Returns the directories that original and result of one of several roots, by its number, are named from.
+fn tops(plan: &Plan, number: usize, input: &Path) -> [PathBuf; 2] {
     let scope = plan.before.sources.first().map_or("", |source| &source.scope);
-    let into = plan.new_dir.as_deref().unwrap_or_default();
-    [inputs::place(&plan.before, 0, &input.join("original")).join(scope), input.join("localized/tree").join(into)]
+    let original = inputs::own(&plan.before, number, &input.join("original")).join(scope);
+    let localized = input.join("localized");
+    let result = plan.new_dir.as_ref().map(|into| localized.join("tree").join(into));
+    [original, result.unwrap_or_else(|| inputs::own(&plan.after, number, &localized))]
 }
 
 /// Writes everything that the builds of these roots read.
 fn write(job: &Job<'_>, roots: &[&Affected], input: &Path) -> Result<()> {
     let (plan, checks_out) = (job.plan, job.checkout.is_some());
     let [original, localized] = ["original", "localized"].map(|name| input.join(name));
-    let ids = roots.iter().filter(|one| one.is_changed).map(|one| one.root);
+    let numbered = || roots.iter().enumerate();
+    let ids = numbered().filter(|(_, one)| one.is_changed).map(|(number, one)| (number, one.root));
     inputs::of_graph(&plan.before, ids, &plan.trusted, checks_out, &original)?;
     if let Some(into) = &plan.new_dir {
         return inputs::of_copy(plan, into, job.checkout.as_ref(), &localized.join("tree"));
     }
     let known = plan.after.own_roots();
-    let ids = roots.iter().filter_map(|one| known.get(one.localized.as_str()).copied());
+    let ids = numbered().filter_map(|(number, one)| Some((number, *known.get(one.localized.as_str())?)));
     inputs::of_graph(&plan.after, ids, &Default::default(), checks_out, &localized)
 }
 

@@ -114,6 +114,8 @@ pub(crate) struct Written {
     /// The arguments of all of them.
     more: Vec<String>,
     roots: Vec<Roots>,
+    /// Whether each is built among all files of its tree.
+    whole: bool,
     /// What to call for each subject, or why it cannot be built; none of nothing.
     calls: Vec<Result<Option<Call>, Failures>>,
 }
@@ -147,7 +149,7 @@ impl Written {
 
     fn with_program(kustomize: Option<&Path>, config: &Config, more: &[String]) -> Result<Written> {
         let program = super::alone::program(kustomize, config)?;
-        Ok(Written { program, more: more.to_vec(), roots: Vec::new(), calls: Vec::new() })
+        Ok(Written { program, more: more.to_vec(), roots: Vec::new(), whole: false, calls: Vec::new() })
     }
 
     /// Writes subjects with what a walk reaches. Those that are roots of `tree` itself share that.
@@ -172,7 +174,7 @@ impl Written {
         let refused = shared.as_ref().ok().map(refusal);
         roots.retain(|root| refused.as_ref().is_some_and(|refused| refused(root).is_none()));
         if let (Ok(graph), false) = (&shared, roots.is_empty()) {
-            self.roots.push(Roots::write(graph, &roots, checks_out)?);
+            self.roots.push(Roots::write(graph, &roots, checks_out, self.whole)?);
         }
         for subject in subjects {
             let mut write = |subject: Subject| {
@@ -185,7 +187,7 @@ impl Written {
                     let alone = std::slice::from_ref(&directory);
                     let graph = reach(&self.program, &tree, alone)?;
                     refusal(&graph)(&directory).map_or(Ok(()), Err)?;
-                    self.roots.push(Roots::write(&graph, alone, checks_out)?);
+                    self.roots.push(Roots::write(&graph, alone, checks_out, self.whole)?);
                 }
                 let at = if is_shared { 0 } else { self.roots.len() - 1 };
                 Ok(Call::Kustomize(at, directory, arguments, variables))
@@ -196,26 +198,21 @@ impl Written {
         Ok(self)
     }
 
-    /// Writes subjects of a tree that need nothing else.
+    /// Writes subjects of a tree that need nothing else; with `whole` among all files of the tree.
     pub(crate) fn closed(
         tree: &SharedTree,
         subjects: Vec<Result<Option<Subject>, Failures>>,
         kustomize: Option<&Path>,
-        config: &Config,
-        more: &[String],
+        (config, more): (&Config, &[String]),
+        whole: bool,
     ) -> Result<Written> {
         refuse_arguments(more)?;
         let reach = |program: &Program, tree: &SharedTree, directories: &[String]| {
             let graph = explore(tree.clone(), directories).graph;
             unrunnable(&graph, more, program).map_or(Ok(graph), |(_, reason)| Err(Failure::new(reason).into()))
         };
-        Written::with_program(kustomize, config, more)?.with(tree, false, subjects, reach)
-    }
-
-    /// Writes everything else that is in the tree.
-    pub(crate) fn complete(&self, tree: &SharedTree) -> Result<()> {
-        let source = Source { tree: tree.clone(), scope: String::new(), repository: None };
-        self.roots.iter().try_for_each(|roots| roots.complete(&source, false))
+        let written = Written { whole, ..Written::with_program(kustomize, config, more)? };
+        written.with(tree, false, subjects, reach)
     }
 
     /// Builds one of the subjects, and returns what kustomize wrote, to the byte, with what its engine fills in.
@@ -252,7 +249,7 @@ pub(crate) fn build_all(tree: &SharedTree, all: &[&Generated], config: &Config) 
         return Vec::new();
     }
     let subjects = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
-    match Written::closed(tree, subjects, None, config, &[]) {
+    match Written::closed(tree, subjects, None, (config, &[]), false) {
         Ok(written) => side_by_side(all, processors(), |number, _| written.build(number)),
         Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
     }

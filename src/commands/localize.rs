@@ -504,12 +504,11 @@ fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterato
     let graph = &plan.before;
     builds.targets.iter().flat_map(|target| {
         let file = graph.label(graph.roots[target.root].file);
-        let requests = match &target.verdict {
-            build::Verdict::ReachesOut { requests } => Some(requests),
+        let messages = match &target.verdict {
+            build::Verdict::Unread { messages } => Some(messages),
             _ => None,
         };
-        let finding = move |request: &String| unread_reference(&file, build::unread_reference(request), &file);
-        requests.into_iter().flatten().map(finding)
+        messages.into_iter().flatten().map(move |message| unread_reference(&file, message.clone(), &file))
     })
 }
 

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::build::missing_flag;
 use crate::build::subject::{Subject, Written};
+use crate::build::{RESTRICTED, missing_flag, unread_file};
 use crate::check::{Builds, Checked, Checking, not_built, unread_reference};
 use crate::commands::affected::{of_commits, since};
 use crate::commands::from_lock;
@@ -180,7 +180,7 @@ impl<'a> Building<'a> {
                     self.came.borrow_mut().builds.left += 1;
                 }
                 Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::NotBuilt) => {
-                    failed.push(*builder);
+                    failed.push((*builder, failures));
                     // Nobody builds a component by itself.
                     if !is_component(&builder.made.directory) {
                         self.not_built(builder, failures);
@@ -197,8 +197,8 @@ impl<'a> Building<'a> {
     }
 
     /// Builds what fails once more, among all files of the tree: what was read may not be all that kustomize reads. What it
-    /// asks for there counts.
-    fn build_whole(&self, tree: &SharedTree, failed: &[&Builder]) -> Result<(), Failures> {
+    /// asks for there counts, and so does that it builds there, unless what it lacks is leave to read files from anywhere.
+    fn build_whole(&self, tree: &SharedTree, failed: &[(&Builder, &Failures)]) -> Result<(), Failures> {
         if failed.is_empty() {
             return Ok(());
         }
@@ -206,11 +206,17 @@ impl<'a> Building<'a> {
             made.arguments.push(ANY_FILE.to_owned());
             Subject::made(tree.clone(), &made)
         };
-        let subjects = failed.iter().map(|builder| Ok(builder.made_in(&**tree)?.map(any_file)));
+        let subjects = failed.iter().map(|(builder, _)| Ok(builder.made_in(&**tree)?.map(any_file)));
         let outputs = self.run(tree, subjects.collect(), true)?;
-        for (builder, output) in failed.iter().zip(outputs) {
-            if let Err(failures) = output {
-                self.note(builder, &failures);
+        for ((builder, failures), output) in failed.iter().zip(outputs) {
+            let reason = reason(failures);
+            match output {
+                Ok(_) if reason.contains(RESTRICTED) => {}
+                Ok(_) => {
+                    let finding = unread_reference(&file(builder), unread_file(&reason), &builder.by);
+                    self.came.borrow_mut().findings.push(finding);
+                }
+                Err(failures) => drop(self.note(builder, &failures)),
             }
         }
         Ok(())
@@ -225,10 +231,8 @@ impl<'a> Building<'a> {
     ) -> Result<Outputs, Failures> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let KustomizeArgs { kustomize, build_arg } = self.how.with;
-        let written = Written::closed(tree, subjects, kustomize.as_deref(), &self.workspace.config, build_arg)?;
-        if whole {
-            written.complete(tree)?;
-        }
+        let with = (&self.workspace.config, &**build_arg);
+        let written = Written::closed(tree, subjects, kustomize.as_deref(), with, whole)?;
         self.came.borrow_mut().builds.by = written.by();
         Ok(side_by_side(&numbers, processors(), |_, number| written.build(*number)))
     }

@@ -259,6 +259,61 @@ fn a_root_that_does_not_build_hides_nothing() {
     }
 }
 
+/// What one root reads does not happen to be there for another one, which is not known to read it.
+#[test]
+fn a_file_that_only_another_root_is_known_to_read_is_found() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    work.decide("load-restrictor: none\nrules: {out-of-scope: off}\n");
+    let (map, patch) = (config_map("map"), "- {op: add, path: /metadata/labels, value: {a: b}}\n");
+    let merge = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm, labels: {a: b}}\n";
+    let labels = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: labels}\nlabels: {a: b}\nfieldSpecs: [{path: metadata/labels, create: true}]\n";
+    let replacement = "source: {kind: ConfigMap, name: cm, fieldPath: metadata.name}\ntargets: [{select: {kind: ConfigMap}, fieldPaths: [metadata.name]}]\n";
+    let target = "target: {version: v1, kind: ConfigMap, name: cm}";
+    let fields: &[(&str, &str, &str)] = &[
+        ("resources", "resources: [../shared/x]\n", &map),
+        ("resources", "resources: [../shared]\n", &map),
+        ("components", "components: [../shared]\n", &map),
+        ("patches", "patches: [{path: ../shared/x}]\n", merge),
+        ("patchesStrategicMerge", "patchesStrategicMerge: [../shared/x]\n", merge),
+        ("patchesJson6902", &format!("patchesJson6902: [{{path: ../shared/x, {target}}}]\n"), patch),
+        ("configMapGenerator", "configMapGenerator: [{name: g, files: [../shared/x]}]\n", "x"),
+        ("configMapGenerator", "configMapGenerator: [{name: g, envs: [../shared/x]}]\n", "a=b"),
+        ("secretGenerator", "secretGenerator: [{name: g, env: ../shared/x}]\n", "a=b"),
+        ("replacements", "replacements: [{path: ../shared/x}]\n", replacement),
+        ("transformers", "transformers: [../shared/x]\n", labels),
+        ("configurations", "configurations: [../shared/x]\n", "namePrefix: []\n"),
+        ("crds", "crds: [../shared/x]\n", "{}"),
+    ];
+    for (field, text, content) in fields {
+        let is_component = *field == "components";
+        let kind = if is_component { "kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\n" } else { "" };
+        let known = if *field == "configMapGenerator" {
+            "crds: [../shared/x]\n"
+        } else {
+            "configMapGenerator: [{name: o, files: [../shared/x, ../shared/kustomization.yaml]}]\n"
+        };
+        let resources = if *field == "resources" { "" } else { "resources: [cm.yaml]\n" };
+        work.write("shared/x", content);
+        work.write("shared/kustomization.yaml", format!("{kind}commonAnnotations: {{a: b}}\n"));
+        work.write("app/kustomization.yaml", format!("{resources}{text}"));
+        work.write("app/cm.yaml", config_map("cm"));
+        work.write("other/kustomization.yaml", known);
+        work.commit("next");
+        world.sandbox.set("KUSTOMIZE_LOCALIZE_BLIND_TO", field);
+        work.run(&["check"]).success();
+        for args in [&["check", "--build"] as &[&str], &["branch"]] {
+            let output = work.run(args);
+            let said = format!("{}{}", output.stdout, output.stderr);
+            assert_eq!(output.status, 1, "{text}{args:?}: {said}");
+            assert!(said.contains(RULE) && said.contains("a file that no reference names"), "{text}{args:?}: {said}");
+        }
+    }
+}
+
 #[test]
 fn a_tip_that_was_not_built_is_built() {
     let Some(world) = hidden(COMPONENTS[0]) else { return };
