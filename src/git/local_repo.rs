@@ -62,6 +62,8 @@ pub struct LocalRepo {
     settings: OnceCell<Vec<Setting>>,
     /// What differs from HEAD, with git's letter for what it is on disk.
     changed: OnceCell<Vec<(char, String)>>,
+    /// The branches that stand for the repository as a whole.
+    main_branches: OnceCell<Vec<String>>,
     /// The commits that were asked for, by their ids.
     commits: RefCell<HashMap<String, CommitId>>,
     /// Where histories of two commits meet, by their ids.
@@ -117,6 +119,7 @@ impl LocalRepo {
             repository: OnceCell::new(),
             settings: OnceCell::new(),
             changed: OnceCell::new(),
+            main_branches: OnceCell::new(),
             commits: RefCell::default(),
             merge_bases: RefCell::default(),
         }))
@@ -311,11 +314,15 @@ impl LocalRepo {
     }
 
     /// Returns the short names of the branches that stand for the repository as a whole: the one that is checked out,
-    /// and those that the remotes call their HEAD.
+    /// and those that the remotes call their HEAD. They are asked for once in a run.
     pub fn main_branches(&self) -> Result<Vec<String>> {
+        if let Some(known) = self.main_branches.get() {
+            return Ok(known.clone());
+        }
         let heads = self.refs(&["refs/remotes/*/HEAD"])?;
         let names = self.head()?.into_iter().chain(heads.into_values().filter_map(|head| head.other_name));
-        Ok(names.filter_map(|name| branch_of(&name).map(str::to_owned)).collect())
+        let branches: Vec<String> = names.filter_map(|name| branch_of(&name).map(str::to_owned)).collect();
+        Ok(self.main_branches.get_or_init(|| branches).clone())
     }
 
     /// Returns this repository's own settings that matter to a connection (`url.*`, `http.*`,

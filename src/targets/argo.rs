@@ -43,6 +43,8 @@ struct Argo<'a> {
     options: Option<Vec<String>>,
     /// Every file of the tree, once a set asks for them.
     files: OnceCell<Vec<String>>,
+    /// Every directory.
+    directories: OnceCell<Vec<String>>,
 }
 
 /// An application, as its object or a set makes it.
@@ -56,7 +58,8 @@ struct Application {
 
 /// Adds what Argo CD deploys.
 pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    let argo = Argo { tree, identity, options: options(objects), files: OnceCell::new() };
+    let (files, directories) = (OnceCell::new(), OnceCell::new());
+    let argo = Argo { tree, identity, options: options(objects), files, directories };
     targets.argo_options.clone_from(&argo.options);
     let mut all = Vec::new();
     for found in objects {
@@ -160,6 +163,12 @@ impl Argo<'_> {
             self.files.set(self.tree.below("")?).ok();
         }
         Ok(self.files.get().map(Vec::as_slice).unwrap_or_default())
+    }
+
+    fn directories(&self) -> Result<&[String]> {
+        let files = self.files()?.iter().map(String::as_str);
+        let all = || path::directories(files).into_iter().map(str::to_owned).collect();
+        Ok(self.directories.get_or_init(all))
     }
 
     /// Returns what one source deploys; none for one that only holds values for others.

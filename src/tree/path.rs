@@ -144,10 +144,15 @@ pub(crate) fn and_above(path: &str) -> impl Iterator<Item = &str> {
 
 /// Returns all directories that some files lie in, at any depth, without the top.
 pub(crate) fn directories<'a>(files: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
-    let mut all = BTreeSet::new();
+    let (mut all, mut last) = (BTreeSet::new(), "");
     for file in files {
+        let directory = parent(file);
+        if directory == last {
+            continue;
+        }
+        last = directory;
         // Those above one that is known are, too.
-        let mut above = and_above(parent(file));
+        let mut above = and_above(directory);
         while above.next().is_some_and(|directory| all.insert(directory)) {}
     }
     all

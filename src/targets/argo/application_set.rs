@@ -152,8 +152,8 @@ impl DirectorySet {
                 let mut patterns = patterns.iter().filter(|(_, excludes)| *excludes == exclude);
                 patterns.any(|(pattern, _)| pattern.is_match(directory))
             };
-            let is_hidden = path::components(directory).any(|name| name.starts_with('.'));
-            !is_hidden && matches(false) && !matches(true)
+            let is_hidden = || path::components(directory).any(|name| name.starts_with('.'));
+            matches(false) && !matches(true) && !is_hidden()
         }
     }
 }

@@ -191,14 +191,13 @@ impl Reader<'_> {
         let object = self.set.object.clone();
         let set = DirectorySet { object, base: base.to_owned(), patterns: patterns.collect(), revision };
         let files = argo.files()?;
-        let inside = || files.iter().filter_map(|file| path::below(file, base));
         let given = if !self.targets.may_do((files.len() + PATTERN).saturating_mul(set.patterns.len())) {
             Given::unknown(TOO_MUCH)
         } else if is_files {
-            self.files(&set, inside(), style)?
+            self.files(&set, inside(files, base), style)?
         } else {
             let takes = set.matcher();
-            let taken = path::directories(inside()).into_iter().filter(|directory| takes(directory));
+            let taken = inside(argo.directories()?, base).filter(|directory| takes(directory));
             Given::known(taken.map(|directory| template::of_path(directory, style)).collect())
         };
         if !is_files {
@@ -259,6 +258,11 @@ impl Reader<'_> {
         parameters.extend(values);
         parameters
     }
+}
+
+/// Returns those of some paths that are in a directory, as they are named from there.
+fn inside<'a>(all: &'a [String], directory: &'a str) -> impl Iterator<Item = &'a str> {
+    all.iter().filter_map(move |one| path::below(one, directory)).filter(|one| !one.is_empty())
 }
 
 /// Returns the patterns that exclude, or that do not.
