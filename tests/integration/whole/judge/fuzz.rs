@@ -197,5 +197,5 @@ fn nothing_random_slips_past_the_gate() {
     assert_no_holes(&verdicts);
     // What asks for nothing anyway proves nothing.
     let refused = built.iter().filter(|verdict| !verdict.passes()).count();
-    assert!(reaching * 6 > refused, "{reaching} of {refused}");
+    assert!(reaching * 10 > refused, "{reaching} of {refused}");
 }
