@@ -2,6 +2,7 @@
 //! What a `ResourceSet` makes is the cluster's.
 
 mod copied;
+mod path_pattern;
 mod source;
 
 use super::scan::{self, Document};
@@ -26,17 +27,21 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
         let made = objects.iter().filter_map(|found| target(tree, sources, found).transpose());
         made.collect()
     };
-    let sources = Sources::of(tree, objects, identity, &ignores, false);
+    let sources = Sources::of(tree, objects, identity, &ignores, targets, false);
     ignores.check()?;
     let mut all = made(&sources)?;
     if !sources.has_bootstrapped() {
-        let assumed = made(&Sources::of(tree, objects, identity, &ignores, true))?;
+        let assumed = made(&Sources::of(tree, objects, identity, &ignores, targets, true))?;
         let is_here = |(one, other): (&Target, &Target)| {
             one.place != other.place
                 && matches!(&one.place, Place::Here(here) if !matches!(here.found, Found::Nothing(_)))
         };
-        if assumed.iter().zip(&all).any(is_here) {
-            all = assumed;
+        let is_any_here = assumed.iter().zip(&all).any(is_here);
+        for (one, assumed) in all.iter_mut().zip(assumed) {
+            let may_be_here = matches!((&one.place, &assumed.place), (Place::External(_), Place::Templated(_)));
+            if is_any_here || may_be_here {
+                *one = assumed;
+            }
         }
     }
     targets.targets.extend(all);

@@ -52,18 +52,15 @@ pub(crate) struct Ignored {
     pub pattern: String,
     /// Where it stands, as `.sourceignore:3`.
     pub place: String,
-    /// Whether a later pattern takes it in again.
-    is_pattern: bool,
+    /// What helps where no later pattern takes it in again.
+    otherwise: Option<&'static str>,
 }
 
 impl Ignored {
     /// Returns how to take `what` in again, of which `pattern` says where it is.
     pub(crate) fn help(&self, what: &str, pattern: &str) -> String {
-        if self.is_pattern {
-            format!("take {what} in again, by a later pattern: `!{pattern}`")
-        } else {
-            "name a directory there that holds it".to_owned()
-        }
+        let again = || format!("take {what} in again, by a later pattern: `!{pattern}`");
+        self.otherwise.map_or_else(again, str::to_owned)
     }
 }
 
@@ -87,8 +84,10 @@ pub(super) struct Ignores {
     own: Vec<Pattern>,
     /// Directories that alone are packed, each with a slash at its end, and what says so; all when empty.
     pub(super) sparse: Vec<String>,
-    /// Those that an `ArtifactGenerator` copies.
-    pub(super) copied: Vec<String>,
+    /// Those that an `ArtifactGenerator` copies, and files.
+    copied: Vec<String>,
+    /// What is left out of what it makes, whatever the source says.
+    after: Vec<Pattern>,
     /// What the patterns say of files: many targets ask for the same.
     known: Rc<RefCell<HashMap<String, Option<Ignored>>>>,
     compiled: Compiled,
@@ -119,11 +118,21 @@ impl Ignores {
     pub(super) fn with(&self, ignore: &str, source: &str) -> Ignores {
         let mut own = patterns(&self.compiled, ignore, "", |_| format!("`spec.ignore`{source}"));
         if own.is_empty() && self.given.len() == ALWAYS.len() {
-            own = patterns(&self.compiled, &DEFAULTS.join(",").replace(',', "\n"), "", |_| {
-                "the defaults of Flux".to_owned()
-            });
+            own = self.defaults("the defaults of Flux");
         }
         Ignores { given: self.given.clone(), own, compiled: self.compiled.clone(), ..Ignores::default() }
+    }
+
+    /// Returns what is left out of the artifact that a generator makes of one, of files and directories in it.
+    pub(super) fn copied(&self, copied: Vec<String>) -> Ignores {
+        let place = "the defaults of Flux, which hold for all that an ArtifactGenerator makes";
+        let mut after = patterns(&self.compiled, &ALWAYS.join("\n"), "", |_| place.to_owned());
+        after.append(&mut self.defaults(place));
+        Ignores { copied, after, known: Rc::default(), ..self.clone() }
+    }
+
+    fn defaults(&self, place: &str) -> Vec<Pattern> {
+        patterns(&self.compiled, &DEFAULTS.join(",").replace(',', "\n"), "", |_| place.to_owned())
     }
 
     /// Refuses more patterns than are compared with every file.
@@ -133,30 +142,31 @@ impl Ignores {
 
     /// Returns what the source says of it.
     pub(super) fn said(&self) -> (Vec<&str>, &[String], &[String]) {
-        (self.own.iter().map(|pattern| &*pattern.text).collect(), &self.sparse, &self.copied)
+        (self.own.iter().chain(&self.after).map(|pattern| &*pattern.text).collect(), &self.sparse, &self.copied)
     }
 
     /// Returns the pattern that leaves a file out, if one does.
     pub(super) fn rule(&self, file: &str) -> Option<Ignored> {
-        // A file is copied alone.
-        let is_in = |place: &String| match file.strip_prefix(place.as_str()) {
-            Some(rest) => rest.is_empty() || place.ends_with('/') || !self.copied.contains(place),
-            None => false,
+        let only = |directories: &[String], place: &str| Ignored {
+            pattern: directories.join(", "),
+            place: place.to_owned(),
+            otherwise: Some("name a directory there that holds it"),
         };
-        for (directories, place) in
-            [(&self.sparse, "`spec.sparseCheckout`"), (&self.copied, "`copy` of its ArtifactGenerator")]
-        {
-            if !directories.is_empty() && !directories.iter().any(is_in) {
-                return Some(Ignored { pattern: directories.join(", "), place: place.to_owned(), is_pattern: false });
-            }
+        if !self.sparse.is_empty() && !self.sparse.iter().any(|place| file.starts_with(place)) {
+            return Some(only(&self.sparse, "`spec.sparseCheckout`"));
+        }
+        if !self.copied.is_empty() && !self.copied.iter().any(|place| path::is_in(file, place)) {
+            return Some(only(&self.copied, "`copy` of its ArtifactGenerator"));
         }
         if let Some(known) = self.known.borrow().get(file) {
             return known.clone();
         }
-        let mut patterns = self.given.iter().chain(&self.own).rev();
-        let last = patterns.find(|pattern| pattern.matches(file)).filter(|last| !last.takes_in);
-        let ignored =
-            last.map(|last| Ignored { pattern: last.text.clone(), place: last.place.clone(), is_pattern: true });
+        let last = |patterns: &mut dyn DoubleEndedIterator<Item = &Pattern>, otherwise| {
+            let last = patterns.rev().find(|pattern| pattern.matches(file)).filter(|last| !last.takes_in)?;
+            Some(Ignored { pattern: last.text.clone(), place: last.place.clone(), otherwise })
+        };
+        let ignored = last(&mut self.given.iter().chain(&self.own), None)
+            .or_else(|| last(&mut self.after.iter(), Some("give it a name that they do not match")));
         self.known.borrow_mut().insert(file.to_owned(), ignored.clone());
         ignored
     }

@@ -59,7 +59,7 @@ const KINDS: [(&str, &[KindFields]); 6] = [
     ("fleet.cattle.io/v", &[("GitRepo", "spec.repo spec.branch spec.revision spec.paths[]", "")]),
 ];
 
-const GENERATOR: &str = "spec.sources spec.artifacts spec.pathPattern";
+const GENERATOR: &str = "metadata.annotations spec.sources spec.artifacts spec.pathPattern";
 
 /// The other fields of a `Kustomization` of Flux that are read: they say how it is built, and not what.
 pub(super) const OVERRIDES: [&str; 9] = [

@@ -7,6 +7,7 @@ use crate::kustomization::read_object;
 mod argo;
 mod flux;
 mod generated;
+mod generator;
 mod plain;
 
 const HERE: &str = "https://github.com/acme/fleet";
@@ -202,7 +203,7 @@ const ALL: &str = r#"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomiz
 {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: fleet, namespace: x, labels: {a: b}},
   spec: {url: HERE, ref: {branch: main}, ignore: /x, sparseCheckout: [a], include: [{toPath: b}], interval: 1h, recurseSubmodules: true}}
 ---
-{apiVersion: source.extensions.fluxcd.io/v1beta1, kind: ArtifactGenerator, metadata: {name: g, namespace: x},
+{apiVersion: source.extensions.fluxcd.io/v1beta1, kind: ArtifactGenerator, metadata: {name: g, namespace: x, annotations: {source.extensions.fluxcd.io/reconcile: enabled}},
   spec: {sources: [{alias: a, kind: GitRepository, name: fleet}], artifacts: [{name: made, copy: [{from: '@a/b', to: '@artifact/'}]}]}}
 ---
 {apiVersion: fluxcd.controlplane.io/v1, kind: FluxInstance, metadata: {name: flux, namespace: x},

@@ -137,7 +137,7 @@ spec:
         };
         assert_eq!(found(""), []);
         let [(message, help)] = &found("apps/")[..] else { panic!() };
-        let why = "reaches `apps-base/kustomization.yaml`, which is not in its artifact: `apps/` in `copy` of its ArtifactGenerator leaves it out";
+        let why = "reaches `apps-base/kustomization.yaml`, which is not in its artifact: `apps` in `copy` of its ArtifactGenerator leaves it out";
         assert!(message.ends_with(why), "{message}");
         assert_eq!(help, &["name a directory there that holds it"]);
     }

@@ -1,96 +1,215 @@
-//! What an `ArtifactGenerator` copies out of its sources, where that lies in the artifact as it lies in this repository.
+//! What an `ArtifactGenerator` makes of its sources, where that lies in an artifact as it lies in this repository
+//! (source-watcher, `internal/builder/builder.go`).
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::super::Object;
 use super::super::scan::Document;
+use super::super::{FILE, Object, unfilled};
+use super::path_pattern::{self, Captures, is_label, is_object_name};
 use super::source::{Bound, Sources};
 use crate::kustomization::Value;
 use crate::tree::{Entry, path};
 
-/// Returns what an artifact of a generator holds, and the objects that say what its sources are.
-pub(super) fn bound(sources: &Sources<'_>, generator: &Document, artifact: &Value) -> (Bound, Vec<Object>) {
-    let why = |why| format!("the ArtifactGenerator `{}` {why}", generator.object.full_name());
-    let mut said_by = Vec::new();
-    let bound = match made(sources, generator, artifact, &mut said_by) {
-        Ok(Some(bound)) => bound,
-        // An artifact has one set of patterns here.
-        Ok(None) => Bound::Templated(why("copies from several sources")),
-        Err(reason) => Bound::Templated(why(reason)),
-    };
-    (bound, said_by)
+/// The annotation that says whether anything is made.
+const RECONCILE: &str = "source.extensions.fluxcd.io/reconcile";
+
+/// Why it is not known what an artifact holds.
+pub(super) enum Wrong {
+    /// Flux fails, and makes none of those that follow: there is what it made before.
+    Fails(String),
+    /// It cannot be said here.
+    Unknown(String),
 }
 
-/// Returns what it holds; none of several sources. Fails where that is not here as it lies.
-fn made(
+/// What a generator makes: each artifact by its name, and the objects that say what its sources are.
+type Made = Vec<(String, Bound, Vec<Object>)>;
+
+/// Returns what a generator makes, and why it may make something that is not among it, if it may.
+pub(super) fn made(sources: &Sources<'_>, generator: &Document) -> (Made, Option<String>) {
+    let why = |why: &str| format!("the ArtifactGenerator `{}` {why}", generator.object.full_name());
+    let (sets, said_by) = match sets(sources, generator) {
+        Ok(found) => found,
+        Err(Wrong::Fails(reason) | Wrong::Unknown(reason)) => return (Made::new(), Some(why(&reason))),
+    };
+    let mut more = sets.iter().all(Option::is_some).then(|| why("finds no directory for it"));
+    let mut fails = refused(generator).map(str::to_owned);
+    let (mut wanted, mut names) = (Vec::new(), HashSet::new());
+    for captures in &sets {
+        let lower = captures.as_ref().map(path_pattern::lower);
+        if let Some((_, value)) = lower.iter().flatten().find(|(_, value)| !is_label(value)) {
+            fails.get_or_insert(format!("finds `{value}`, which cannot be a label"));
+        }
+        for artifact in list(generator, "artifacts") {
+            let written = artifact.get("name").and_then(Value::text).unwrap_or_default();
+            let reason = match filled(written, lower.as_ref()).filter(|name| is_object_name(name)) {
+                Some(name) if names.insert(name.clone()) => {
+                    wanted.push((name, captures.as_ref(), artifact));
+                    continue;
+                }
+                None if unfilled([written]).is_some() => {
+                    more = unfilled([written]);
+                    continue;
+                }
+                Some(name) => format!("makes `{name}` twice"),
+                None => format!("makes `{written}`, which cannot be a name"),
+            };
+            fails.get_or_insert(reason);
+        }
+    }
+    let mut made = Made::new();
+    for (name, captures, artifact) in wanted {
+        let mut said_by = said_by.clone();
+        let bound = match &fails {
+            Some(reason) => Err(Wrong::Unknown(reason.clone())),
+            None => holds(sources, generator, artifact, captures, &mut said_by),
+        };
+        let bound = bound.unwrap_or_else(|wrong| match wrong {
+            Wrong::Unknown(reason) => Bound::Templated(why(&reason)),
+            Wrong::Fails(reason) => Bound::Templated(why(fails.insert(reason))),
+        });
+        made.push((name, bound, said_by));
+    }
+    (made, more)
+}
+
+/// Returns why Flux makes nothing of a generator.
+fn refused(generator: &Document) -> Option<&'static str> {
+    let annotation = generator.value.at(&["metadata", "annotations", RECONCILE]).and_then(Value::text);
+    let mut aliases = HashSet::new();
+    let mut all = list(generator, "sources").iter().filter_map(|source| source.get("alias")?.text());
+    if annotation.is_some_and(|value| value.eq_ignore_ascii_case("disabled")) {
+        Some("is disabled by an annotation")
+    } else if !all.all(|alias| aliases.insert(alias)) {
+        Some("has two sources of one alias")
+    } else {
+        None
+    }
+}
+
+/// Returns what the names in its `pathPattern` stand for, each time that it makes its artifacts, and the objects that say
+/// where; without one it makes them once.
+fn sets(sources: &Sources<'_>, generator: &Document) -> Result<(Vec<Option<Captures>>, Vec<Object>), Wrong> {
+    let pattern = generator.value.at(&["spec", "pathPattern"]);
+    let Some(pattern) = pattern.filter(|pattern| pattern.text() != Some("")) else {
+        return Ok((vec![None], Vec::new()));
+    };
+    let is_none = || Wrong::Unknown("has a `pathPattern` that cannot be read here".to_owned());
+    let text = pattern.text().filter(|text| unfilled([*text]).is_none()).ok_or_else(is_none)?;
+    let (alias, pattern) = text.strip_prefix('@').and_then(|text| text.split_once('/')).ok_or_else(is_none)?;
+    let (source, said_by) = source(sources, generator, alias)?;
+    let found = path_pattern::matches(sources, &source, pattern)?;
+    sources.spend(found.len().saturating_mul(list(generator, "artifacts").len()).saturating_mul(FILE))?;
+    Ok((found.into_iter().map(Some).collect(), said_by))
+}
+
+/// Returns what the source with an alias is, and the objects that say so.
+fn source(sources: &Sources<'_>, generator: &Document, alias: &str) -> Result<(Bound, Vec<Object>), Wrong> {
+    let text = |one: &Value, key: &str| one.get(key).and_then(Value::text).map(str::to_owned);
+    let found = list(generator, "sources").iter().find(|one| text(one, "alias").as_deref() == Some(alias));
+    let found = found.ok_or_else(|| Wrong::Fails("names a source that it does not have".to_owned()))?;
+    match text(found, "kind").as_deref() {
+        Some("ExternalArtifact" | "HelmChart") => Err(Wrong::Unknown("copies from what the cluster makes".to_owned())),
+        _ => Ok(sources.bind(generator, found)),
+    }
+}
+
+/// Returns what an artifact holds, and adds the objects that say what its sources are.
+fn holds(
     sources: &Sources<'_>,
     generator: &Document,
     artifact: &Value,
+    captures: Option<&Captures>,
     said_by: &mut Vec<Object>,
-) -> Result<Option<Bound>, &'static str> {
+) -> Result<Bound, Wrong> {
+    let unknown = |reason: &str| Wrong::Unknown(reason.to_owned());
     let mut copies = Vec::new();
     for entry in artifact.get("copy").and_then(Value::list).unwrap_or_default() {
-        let Copied { alias, from, to, may_rename } = step(entry).ok_or("copies more than files and directories")?;
-        let mut known = generator.value.at(&["spec", "sources"]).and_then(Value::list).unwrap_or_default().iter();
-        let source = known.find(|one| one.get("alias").and_then(Value::text) == Some(alias));
-        let source = source.ok_or("names a source that it does not have")?;
-        let (bound, mut objects) = sources.bind(generator, source);
+        let step = step(entry, captures).ok_or_else(|| unknown("copies more than files and directories"))?;
+        let (bound, mut objects) = source(sources, generator, &step.alias)?;
         said_by.append(&mut objects);
-        copies.push((bound, from, to, may_rename));
+        copies.push((bound, step));
     }
-    let (first, ..) = copies.first().ok_or("copies nothing")?;
-    if !copies.iter().all(|(source, ..)| source == first) {
-        return Ok(None);
+    let (first, _) = copies.first().ok_or_else(|| unknown("copies nothing"))?;
+    if copies.iter().any(|(source, _)| source != first) {
+        return Err(unknown("copies from several sources"));
     }
-    let Bound::Here { base: top, revision, artifact } = first else { return Ok(Some(first.clone())) };
+    let Bound::Here { base: top, revision, artifact } = first else { return Ok(first.clone()) };
+    // What localizing makes, and another revision, may be there only.
+    let is_known = revision.is_this && !revision.is_localized();
+    let (mut above, mut placed): (Option<String>, Vec<(String, String)>) = (None, Vec::new());
+    for (_, step) in &copies {
+        let from = path::join(top, &step.from);
+        if let Some(included) = artifact.as_ref().and_then(|artifact| artifact.covers(&from)) {
+            return Err(Wrong::Unknown(format!("copies from `{included}`, which comes from another source")));
+        }
+        let is_file = matches!(sources.entry(&from)?, Some(Entry::File { .. }));
+        if is_known && (is_file && step.is_contents || !sources.packs(artifact.as_deref(), &from)?) {
+            return Err(Wrong::Fails(format!("copies from `{}`, which is not there", path::shown(&from))));
+        }
+        let is_directory = |to: &str| {
+            let is_it = |(known, from): &(String, String)| match path::below(to, known) {
+                Some(rest) => matches!(sources.tree.entry(&path::join(from, rest)), Ok(Some(Entry::Directory))),
+                None => path::is_in(known, to),
+            };
+            to.is_empty() || placed.iter().any(is_it)
+        };
+        let keeps_name = !step.is_contents && (!is_file || step.is_into || is_directory(&step.to));
+        let to = path::join(&step.to, if keeps_name { path::name(&step.from) } else { "" });
+        let names: Vec<&str> = path::components(&from).collect();
+        let rest = names.strip_suffix(&path::components(&to).collect::<Vec<_>>()[..]).map(|rest| rest.join("/"));
+        let Some(rest) = rest.filter(|rest| above.as_ref().is_none_or(|above| above == rest)) else {
+            return Err(unknown("arranges its files anew"));
+        };
+        above = Some(rest);
+        placed.push((to, from));
+    }
+    let copied = placed.into_iter().map(|(_, from)| from).collect();
     let mut artifact = artifact.as_deref().cloned().unwrap_or_default();
-    let mut base = None;
-    for (_, from, to, may_rename) in &copies {
-        let from = path::join(top, from);
-        let (names, last): (Vec<&str>, Vec<&str>) = (path::components(&from).collect(), path::components(to).collect());
-        let above = names.strip_suffix(&last[..]).map(|above| above.join("/"));
-        if above.is_none() || base.as_ref().is_some_and(|base| *base != above) {
-            return Err("arranges its files anew");
-        }
-        base = Some(above);
-        let is_file = matches!(sources.tree.entry(&from), Ok(Some(Entry::File { .. })));
-        if is_file && *may_rename {
-            return Err("copies a file under a name of its own");
-        }
-        artifact.ignores.copied.push(if is_file { from } else { format!("{from}/") });
-    }
-    if artifact.ignores.copied.iter().any(|directory| directory == "/") {
-        artifact.ignores.copied.clear();
-    }
-    let base = base.flatten().unwrap_or_default();
-    Ok(Some(Bound::Here { base, revision: revision.clone(), artifact: Some(Rc::new(artifact)) }))
+    artifact.ignores = artifact.ignores.copied(copied);
+    Ok(Bound::Here { base: above.unwrap_or_default(), revision: revision.clone(), artifact: Some(Rc::new(artifact)) })
 }
 
-/// A step of `copy`: what it copies out of a source, and where that is in the artifact.
-struct Copied<'a> {
-    alias: &'a str,
+/// A step of `copy`: what it copies out of a source, and where that goes in the artifact.
+struct Step {
+    alias: String,
     from: String,
+    /// Whether it copies what is in the directory, and not the directory itself.
+    is_contents: bool,
     to: String,
-    /// Whether `to` may be the new name of a file, and not the directory that it goes to.
-    may_rename: bool,
+    /// Whether `to` can only be a directory.
+    is_into: bool,
 }
 
 /// Reads a step that copies a file or a directory with all that is in it; none where it copies anything else, for example
-/// what a pattern matches (source-watcher, `internal/builder/builder.go`).
-fn step(entry: &Value) -> Option<Copied<'_>> {
-    let text = |key: &str| entry.get(key).and_then(Value::text);
-    let (alias, from) = text("from")?.strip_prefix('@')?.split_once('/')?;
-    let to = text("to")?.strip_prefix("@artifact/")?;
-    let is_plain = |text: &str| !text.contains(['*', '?', '[', '{', '\\', '$']);
-    let contents = if from == "**" { Some("") } else { from.strip_suffix("/**") };
-    let (from, name) = match contents {
-        Some(directory) => (directory, ""),
-        None => (from, path::name(from.trim_end_matches('/'))),
-    };
-    let is_odd = entry.get("exclude").is_some() || text("strategy").is_some_and(|strategy| strategy != "Overwrite");
-    if is_odd || !is_plain(from) || !is_plain(to) {
-        return None;
-    }
-    let may_rename = contents.is_none() && !to.is_empty() && !to.ends_with('/');
-    Some(Copied { alias, from: path::resolve("", from)?, to: path::join(&path::resolve("", to)?, name), may_rename })
+/// what a pattern matches.
+fn step(entry: &Value, captures: Option<&Captures>) -> Option<Step> {
+    let text = |key: &str| filled(entry.get(key).and_then(Value::text)?, captures);
+    let (written, to) = (text("from")?, text("to")?);
+    let (alias, from) = written.strip_prefix('@')?.split_once('/')?;
+    let to = to.strip_prefix("@artifact/")?;
+    let contents = if from == "**" { Some(".") } else { from.strip_suffix("/**") };
+    let from = contents.unwrap_or(from);
+    let is_plain = |text: &str| !text.starts_with('/') && !text.contains(['*', '?', '[', ']', '{', '\\', '$']);
+    let has_more = entry.get("exclude").is_some() || text("strategy").is_some_and(|strategy| strategy != "Overwrite");
+    let place = path::resolve("", from)?;
+    // Before a pattern nothing is cleaned.
+    let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == place;
+    let is_read = is_plain(from) && is_plain(to) && is_clean && !has_more;
+    is_read.then_some(Step {
+        alias: alias.to_owned(),
+        from: place,
+        is_contents: contents.is_some(),
+        is_into: to.ends_with('/'),
+        to: path::resolve("", to)?,
+    })
+}
+
+fn list<'v>(generator: &'v Document, key: &str) -> &'v [Value] {
+    generator.value.at(&["spec", key]).and_then(Value::list).unwrap_or_default()
+}
+
+/// Fills in what the names in a text stand for, if it has any.
+fn filled(text: &str, captures: Option<&Captures>) -> Option<String> {
+    captures.map_or_else(|| Some(text.to_owned()), |captures| path_pattern::fill(text, captures))
 }

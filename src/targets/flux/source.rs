@@ -1,13 +1,15 @@
 //! The sources of Flux, and which of them are this repository.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::super::scan::Document;
-use super::super::{Artifact, Identity, Ignores, Object, Revision, unfilled};
-use super::copied;
+use super::super::{Artifact, Identity, Ignores, Object, Revision, Targets, unfilled};
+use super::copied::{self, Wrong};
 use crate::kustomization::Value;
+use crate::message::failure::Result;
 use crate::message::redact;
-use crate::tree::{Tree, path};
+use crate::tree::{Entry, Tree, path};
 
 /// What a `sourceRef` leads to.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,9 +42,11 @@ pub(super) struct Sources<'a> {
     pub(super) tree: &'a dyn Tree,
     identity: &'a Identity,
     ignores: &'a Ignores,
+    /// What bounds the work.
+    targets: RefCell<&'a mut Targets>,
     all: Vec<Source>,
-    /// Whether directories make artifacts.
-    has_patterns: bool,
+    /// Why an artifact that is not among them may be made.
+    more: Option<String>,
 }
 
 /// The kind and the name of the source that bootstrapping makes of the repository of a cluster.
@@ -59,9 +63,11 @@ impl<'a> Sources<'a> {
         objects: &[Document],
         identity: &'a Identity,
         ignores: &'a Ignores,
+        targets: &'a mut Targets,
         is_bootstrapped: bool,
     ) -> Self {
-        let mut sources = Sources { tree, identity, ignores, all: Vec::new(), has_patterns: false };
+        let targets = RefCell::new(targets);
+        let mut sources = Sources { tree, identity, ignores, targets, all: Vec::new(), more: None };
         for found in objects {
             let Object { kind, name, .. } = &found.object;
             match kind.as_str() {
@@ -153,18 +159,48 @@ impl<'a> Sources<'a> {
 
     /// Adds what each `ArtifactGenerator` makes of these sources.
     fn add_copied(&mut self, objects: &[Document]) {
-        let mut made = Vec::new();
-        for found in objects.iter().filter(|found| found.object.kind == "ArtifactGenerator") {
-            self.has_patterns |= found.value.at(&["spec", "pathPattern"]).is_some();
-            let artifacts = found.value.at(&["spec", "artifacts"]).and_then(Value::list);
-            for artifact in artifacts.unwrap_or_default() {
-                if let Some(name) = artifact.get("name").and_then(Value::text) {
-                    made.push((found, name, copied::bound(self, found, artifact)));
-                }
+        let generators = objects.iter().filter(|found| found.object.kind == "ArtifactGenerator");
+        let all: Vec<_> = generators.map(|found| (found, copied::made(self, found))).collect();
+        for (found, (made, more)) in all {
+            self.more = self.more.take().or(more);
+            for (name, bound, others) in made {
+                self.add(found, "ExternalArtifact", &name, Some(bound), &others);
             }
         }
-        for (found, name, (bound, others)) in made {
-            self.add(found, "ExternalArtifact", name, Some(bound), &others);
+    }
+
+    /// Counts work; fails where it is too much.
+    pub(super) fn spend(&self, work: usize) -> Result<(), Wrong> {
+        let too_much = || Wrong::Unknown("is one of too many".to_owned());
+        self.targets.borrow_mut().may_do(work).then_some(()).ok_or_else(too_much)
+    }
+
+    pub(super) fn entry(&self, place: &str) -> Result<Option<Entry>, Wrong> {
+        self.tree.entry(place).map_err(|failure| Wrong::Unknown(format!("copies from `{place}`: {}", failure.message)))
+    }
+
+    pub(super) fn names(&self, place: &str) -> Result<Vec<String>, Wrong> {
+        let names = self.tree.names(place);
+        let names = names.map_err(|failure| Wrong::Unknown(format!("copies from `{place}`: {}", failure.message)))?;
+        self.spend(names.len())?;
+        Ok(names)
+    }
+
+    /// Returns whether a file, or one in a directory, is in an artifact of this repository.
+    pub(super) fn packs(&self, artifact: Option<&Artifact>, place: &str) -> Result<bool, Wrong> {
+        match self.entry(place)? {
+            None | Some(Entry::Link) => Ok(false),
+            Some(Entry::File { .. }) => Ok(artifact.is_none_or(|artifact| artifact.ignores.rule(place).is_none())),
+            // Nobody here knows.
+            Some(Entry::Submodule) => Ok(true),
+            Some(Entry::Directory) => {
+                for name in self.names(place)? {
+                    if self.packs(artifact, &path::join(place, &name))? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
         }
     }
 
@@ -195,22 +231,24 @@ impl<'a> Sources<'a> {
         let best = candidates.iter().map(|source| near(source)).max();
         let nearest: Vec<&Source> = candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();
         let said_by = nearest.iter().flat_map(|source| source.said_by.iter().cloned()).collect();
-        let is_here = |source: &&Source| matches!(source.bound, Bound::Here { .. });
+        let is_at = |source: &Source, top: &str| matches!(&source.bound, Bound::Here { base, .. } if base == top);
         let bound = match nearest.first().map(|source| &source.bound) {
-            None if kind == "ExternalArtifact" && self.has_patterns => {
-                Bound::Templated(format!("a `pathPattern` may make the {kind} `{name}`"))
-            }
-            None if kind == "ExternalArtifact" => {
-                Bound::Elsewhere(format!("its source is the {kind} `{name}`, which is made in the cluster"))
-            }
+            None if kind == "ExternalArtifact" => match &self.more {
+                Some(why) => Bound::Templated(why.clone()),
+                None => Bound::Elsewhere(format!("its source is the {kind} `{name}`, which is made in the cluster")),
+            },
             None => Bound::Elsewhere(format!("no {kind} `{name}` in this repository says what it is")),
             Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
             // The same files, whichever it is, but nobody knows which revision.
-            Some(Bound::Here { base, .. }) if candidates.iter().all(is_here) => {
+            Some(Bound::Here { base, .. }) if nearest.iter().all(|other| is_at(other, base)) => {
                 let revision = Revision { is_this: false, ..Revision::this() };
                 Bound::Here { base: base.clone(), revision, artifact: None }
             }
-            Some(_) => Bound::Elsewhere(format!("there are several {kind} `{name}`")),
+            Some(_) => {
+                let why = format!("there are several {kind} `{name}`");
+                let is_elsewhere = |source: &&Source| matches!(source.bound, Bound::Elsewhere(_));
+                if nearest.iter().all(is_elsewhere) { Bound::Elsewhere(why) } else { Bound::Templated(why) }
+            }
         };
         (bound, said_by)
     }

@@ -301,6 +301,38 @@ fn what_bootstrapping_is_going_to_declare_is_this_repository() {
     }
 }
 
+#[test]
+fn what_a_path_pattern_makes_is_followed_to_its_directory() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let generator = "sources: [{alias: mono, kind: GitRepository, name: flux-system}], pathPattern: '@mono/apps/{app}/envs/{env}', artifacts: [{name: '{app}-{env}', copy: [{from: '@mono/apps/{app}/envs/{env}/**', to: '@artifact/'}]}]";
+    let mut text = of_flux("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", "mono", generator);
+    for (name, directory) in [("web-prod", "Web/envs/prod"), ("db-prod", "db/envs/prod")] {
+        text += &kustomization(name, &format!("sourceRef: {{kind: ExternalArtifact, name: {name}}}, path: ./"));
+        repo.write(&format!("apps/{directory}/kustomization.yaml"), "resources: [map.yaml]\n");
+        repo.write(&format!("apps/{directory}/map.yaml"), config(name));
+    }
+    repo.write("clusters/prod.yaml", text);
+    repo.commit("Begin");
+    let places = [("db-prod", "apps/db/envs/prod"), ("web-prod", "apps/Web/envs/prod")];
+    assert_eq!(deployed(&repo), places.map(|(name, path)| (name.to_owned(), path.to_owned())).into());
+    repo.write("apps/Web/envs/prod/map.yaml", config("changed"));
+    repo.commit("Change");
+    let by = "Flux Kustomization web-prod (clusters/prod.yaml:";
+    let affected = repo.run(&["affected", "HEAD^"]);
+    assert!(!affected.success().stdout_has(by).stdout.contains("db-prod"));
+    if sandbox.builds().is_some() {
+        let output = repo.run(&["diff", "HEAD^"]);
+        let changed = output.success().stdout_has(by).stdout_has("+++ v1 ConfigMap changed");
+        assert!(!changed.stdout.contains("db-prod"));
+    }
+    // What has no directory any more is not called another repository.
+    repo.git(&["rm", "-q", "-r", "apps/db"]);
+    let targets = repo.run(&["targets"]);
+    targets.success().stdout_has("finds no directory for it").stdout_has("2 targets: 1 here, 0 external, 1 templated");
+    repo.run(&["check"]).stdout_has("1 target unknown");
+}
+
 /// Writes applications of Argo CD that use what does not lie in their directories.
 fn applications_that_share(repo: &Repo) {
     let here = "repoURL: 'https://github.com/acme/fleet', targetRevision: main";

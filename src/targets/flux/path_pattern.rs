@@ -1,0 +1,114 @@
+//! The `pathPattern` of an `ArtifactGenerator`, of which each directory that matches makes artifacts (source-watcher,
+//! `internal/controller/artifactgenerator_pathpattern.go`).
+
+use super::copied::Wrong;
+use super::source::{Bound, Sources};
+use crate::tree::{Entry, path};
+
+/// What the names in braces stand for in a directory that matches, as it is written there.
+pub(super) type Captures = Vec<(String, String)>;
+
+/// Returns what the names stand for in each directory of `source` that `pattern` matches. Fails where that is not known.
+pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> Result<Vec<Captures>, Wrong> {
+    let unknown = |why: String| Err(Wrong::Unknown(why));
+    let Bound::Here { base, revision, artifact } = source else {
+        return unknown("looks for directories in another source".to_owned());
+    };
+    if !revision.is_this {
+        return unknown("looks for directories in another revision".to_owned());
+    }
+    let mut found = vec![(base.clone(), Captures::new())];
+    for segment in pattern.split('/') {
+        let Some(part) = Part::of(segment) else {
+            return unknown(format!("has `{segment}` in its `pathPattern`, which is not followed here"));
+        };
+        if let Some(name) = part.name
+            && found.iter().any(|(_, known)| known.iter().any(|(known, _)| known == name))
+        {
+            return unknown(format!("names `{name}` twice in its `pathPattern`"));
+        }
+        let mut inside = Vec::new();
+        for (directory, captures) in found {
+            for name in sources.names(&directory)? {
+                let place = path::join(&directory, &name);
+                let Some(value) = part.value(&name) else { continue };
+                if sources.entry(&place)? == Some(Entry::Directory) {
+                    let named = part.name.map(|name| (name.to_owned(), value.to_owned()));
+                    inside.push((place, captures.iter().cloned().chain(named).collect()));
+                }
+            }
+        }
+        found = inside;
+    }
+    let mut all = Vec::new();
+    for (directory, captures) in found {
+        if sources.packs(artifact.as_deref(), &directory)? {
+            all.push(captures);
+        }
+    }
+    Ok(all)
+}
+
+/// A segment of a pattern: a name in braces with what stands before and after it, or what it is itself.
+struct Part<'a> {
+    before: &'a str,
+    name: Option<&'a str>,
+    after: &'a str,
+}
+
+impl<'a> Part<'a> {
+    /// Reads a segment; none for one that is refused, and for one with several names, which has no one meaning.
+    fn of(segment: &'a str) -> Option<Part<'a>> {
+        let Some((before, rest)) = segment.split_once('{') else {
+            return (!segment.contains('}')).then_some(Part { before: segment, name: None, after: "" });
+        };
+        let (name, after) = rest.split_once('}')?;
+        // It becomes the name of a label.
+        let is_name = is_label(name) && name.starts_with(|first: char| first.is_ascii_alphabetic());
+        let is_one = is_name && !name.contains(['-', '.']) && !before.contains('}') && !after.contains(['{', '}']);
+        is_one.then_some(Part { before, name: Some(name), after })
+    }
+
+    /// Returns what its name stands for in the name of a directory; none where it does not match.
+    fn value<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let value = name.strip_prefix(self.before)?.strip_suffix(self.after)?;
+        (value.is_empty() != self.name.is_some()).then_some(value)
+    }
+}
+
+/// Returns what the names stand for in names of objects.
+pub(super) fn lower(captures: &Captures) -> Captures {
+    captures.iter().map(|(name, value)| (name.clone(), value.to_lowercase())).collect()
+}
+
+/// Fills in what names in braces stand for; none where one stands for nothing.
+pub(super) fn fill(text: &str, captures: &Captures) -> Option<String> {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, name)) = rest.split_once('{') {
+        let (name, after) = name.split_once('}')?;
+        let (_, value) = captures.iter().find(|(known, _)| known == name)?;
+        filled.extend([before, value]);
+        rest = after;
+        if before.contains('}') {
+            return None;
+        }
+    }
+    (!rest.contains('}')).then(|| filled + rest)
+}
+
+/// Returns whether a text can be the value of a label, and is one.
+pub(super) fn is_label(text: &str) -> bool {
+    let is_at_end = |end: Option<char>| end.is_some_and(|end| end.is_ascii_alphanumeric());
+    let is_inside = |inside: char| inside.is_ascii_alphanumeric() || "-_.".contains(inside);
+    text.len() <= 63 && is_at_end(text.chars().next()) && is_at_end(text.chars().last()) && text.chars().all(is_inside)
+}
+
+/// Returns whether a text can be the name of an object.
+pub(super) fn is_object_name(text: &str) -> bool {
+    let is_part = |part: &str| {
+        let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !part.is_empty() && !part.starts_with('-') && !part.ends_with('-') && part.bytes().all(is_inside)
+    };
+    text.len() <= 253 && text.split('.').all(is_part)
+}
