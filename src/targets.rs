@@ -12,6 +12,7 @@
 //! | `argo` | Argo CD: `Application`, `ApplicationSet`, `argocd-cm` |
 //! | `fleet` | Fleet: `fleet.yaml` |
 //! | `git_repo` | Fleet: `GitRepo`, for directories without a `fleet.yaml` |
+//! | `engine` | what is asked of an engine |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
 //! | [`variables`] | what Flux fills in after a build |
@@ -33,6 +34,7 @@
 pub(crate) mod affected;
 mod argo;
 pub(crate) mod built;
+mod engine;
 mod field_specs;
 mod fleet;
 mod flux;
@@ -69,7 +71,7 @@ use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex};
 use crate::tree::{Tree, path};
 
-pub(crate) use argo::{exclusion, override_files};
+pub(crate) use argo::exclusion;
 pub use identity::Identity;
 use ignore::Ignores;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};

@@ -16,8 +16,8 @@ use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, key};
 use crate::message::redact::concealed;
+use crate::targets::Target;
 use crate::targets::policy::{self, Policy, at, full_name, is_kind, text};
-use crate::targets::{Engine, Target};
 
 /// The rows with their groups and what they find, an empty line, and what all of them have in common.
 pub(crate) const PAGE: &str = include_str!("consequences.md");
@@ -129,7 +129,7 @@ pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
 fn said(target: &Target) -> Option<Value> {
     let Ok(Value::Mapping(mut said)) = serde_json::from_str(&target.said) else { return None };
     if !said.contains_key("kind") {
-        let group = if target.engine == Engine::Fleet { policy::FLEET } else { policy::ARGO };
+        let group = if target.object.kind == "Application" { policy::ARGO } else { policy::FLEET };
         said.insert("apiVersion".into(), format!("{group}/v1alpha1").into());
         said.insert("kind".into(), target.object.kind.clone().into());
     }

@@ -17,7 +17,7 @@ use crate::record::LoadRestrictor;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::plain::plain;
 use crate::targets::variables::Variables;
-use crate::targets::{Engine, Found, Place, Target, at_other_revision};
+use crate::targets::{Found, Place, Target, at_other_revision};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace};
@@ -67,7 +67,7 @@ impl Subject {
             return Err(Failure::new(format!("it deploys another revision, `{}`", shown(revision))));
         }
         // Only Flux packs what it builds. Who sees everything shares the tree with the roots.
-        let all = if target.engine == Engine::Flux { tree.below("")? } else { Vec::new() };
+        let all = if target.engine.packs() { tree.below("")? } else { Vec::new() };
         let (mut packed, mut hides) = (OverlayTree::new(tree.clone()), false);
         for place in all {
             if tree.entry(&place)?.is_some_and(|entry| target.hides(there, &place, entry)) {

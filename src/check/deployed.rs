@@ -11,7 +11,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
-use crate::targets::{self, Engine, Here, Target, Targets, Unread};
+use crate::targets::{self, Here, Target, Targets, Unread};
 use crate::tree::{Tree, path};
 
 /// Walks the tree, and finds what is deployed from it.
@@ -199,7 +199,7 @@ impl<'a> Deployed<'a> {
 
     /// Returns what is wrong with the files of which a checkout makes another text: Flux reads them as they are stored.
     pub(super) fn stored_otherwise(&self, tree: &dyn Tree) -> Vec<Failure> {
-        let flux = self.here.iter().filter(|one| one.target.engine == Engine::Flux);
+        let flux = self.here.iter().filter(|one| one.target.engine.packs());
         let files: BTreeSet<&str> = flux.flat_map(|one| self.files(one)).collect();
         let without_returns = |bytes: Vec<u8>| -> Vec<u8> { bytes.into_iter().filter(|byte| *byte != b'\r').collect() };
         let look = |path: &str| -> Result<()> {

@@ -11,19 +11,18 @@ use super::deployed::One;
 use crate::graph::{Edge, Root, Target};
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule, Subject};
-use crate::targets::Engine;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in &context.deployed.here {
         let engine = one.target.engine;
-        if !matches!(engine, Engine::Flux | Engine::Fleet) {
+        if engine.runs_plugins() {
             continue;
         }
         plugins(context, one, &mut findings);
         for root in one.roots.iter().map(|root| &context.graph.roots[*root]) {
             for edge in &root.edges {
-                let told = if engine == Engine::Flux { link(context, root, edge) } else { fetched(edge) };
+                let told = if engine.packs() { link(context, root, edge) } else { fetched(edge) };
                 let told = told.map(|(message, help)| (message, vec![help.to_owned()]));
                 findings.extend(told.map(|(message, help)| context.at_reference(Rule::Engine, edge, message, help)));
             }

@@ -7,7 +7,7 @@ use super::Context;
 use super::deployed::One;
 use crate::graph;
 use crate::message::finding::{Finding, Rule, Subject};
-use crate::targets::{Engine, Found, Text};
+use crate::targets::{Found, Text};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -59,7 +59,7 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
     let (target, here) = (one.target, one.here);
     let is_built = match here.found {
         Found::Kustomization(_) => true,
-        Found::Directory(_) => target.engine == Engine::Flux,
+        Found::Directory(_) => target.engine.generates(),
         _ => false,
     };
     if !is_built || target.build.ignore_missing_components {

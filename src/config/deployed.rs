@@ -28,16 +28,6 @@ impl Engine {
             Engine::Kustomize => "kustomize",
         }
     }
-
-    /// Returns its name for machines, as in the configuration.
-    pub fn id(self) -> &'static str {
-        match self {
-            Engine::Flux => "flux",
-            Engine::ArgoCd => "argo-cd",
-            Engine::Fleet => "fleet",
-            Engine::Kustomize => "kustomize",
-        }
-    }
 }
 
 /// An entry of `repository`: a URL under which this repository is deployed.

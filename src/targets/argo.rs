@@ -1,6 +1,7 @@
 //! Argo CD: `Application`, the applications that an `ApplicationSet` makes, and how they are built.
 
 mod application_set;
+mod edit;
 mod generator;
 mod pattern;
 mod template;
@@ -19,6 +20,7 @@ use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
 pub(crate) use application_set::exclusion;
+pub(super) use edit::edit;
 pub(super) use pattern::{crossing, glob, in_go, matcher};
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
@@ -318,7 +320,7 @@ fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<V
 }
 
 /// Returns the files beside those of an application that change its source, whether they are there or not.
-pub(crate) fn override_files(directory: &str, application: &str) -> Vec<String> {
+pub(super) fn override_files(directory: &str, application: &str) -> Vec<String> {
     if application.is_empty() || application.contains('/') {
         return Vec::new();
     }

@@ -2,6 +2,7 @@
 //! What a `ResourceSet` makes is the cluster's.
 
 mod copied;
+mod edit;
 mod path_pattern;
 mod source;
 
@@ -11,6 +12,7 @@ use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::Tree;
+pub(super) use edit::edit;
 use source::{Bound, Sources};
 
 /// The kinds that name a directory to build.

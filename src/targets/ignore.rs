@@ -11,7 +11,7 @@ use std::rc::Rc;
 use globset::{GlobSet, GlobSetBuilder};
 
 use super::argo::{glob, in_go};
-use super::{Engine, Here, Target};
+use super::{Here, Target};
 use crate::message::failure::Result;
 use crate::os::limits::PATTERNS;
 use crate::tree::{Entry, Tree, path};
@@ -68,7 +68,7 @@ impl Target {
     /// Returns whether its engine does not get to see something: Flux leaves links out of an artifact, too.
     pub(crate) fn hides(&self, here: &Here, place: &str, entry: Entry) -> bool {
         match entry {
-            Entry::Link => self.engine == Engine::Flux,
+            Entry::Link => self.engine.packs(),
             Entry::File { .. } => here.left_out(place).is_some(),
             Entry::Directory | Entry::Submodule => false,
         }

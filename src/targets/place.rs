@@ -4,18 +4,16 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::{Artifact, Build, Engine, Found, Here, Identity, Object, Place, Resource, Revision, Target, Targets, argo};
+use super::{Artifact, Build, Engine, Found, Here, Identity, Object, Place, Resource, Revision, Target, Targets};
 use crate::config::Config;
-use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
-use crate::record::LoadRestrictor;
 use crate::reference::is_url;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// Returns the place that an engine takes a path for, from the top of the repository: `base` is the top of what it has.
 /// None where it leads out of that.
 pub(super) fn resolve(engine: Engine, base: &str, written: &str) -> Option<String> {
-    if engine != Engine::Flux {
+    if !engine.packs() {
         return path::resolve(base, written).filter(|place| path::is_in(place, base));
     }
     // Nothing leads above the top of an artifact.
@@ -39,7 +37,7 @@ pub(super) fn here(
     };
     let path = place.unwrap_or_else(|| base.to_owned());
     let mut here = Here { written: written.to_owned(), path, revision, found, artifact, scanned: Vec::new() };
-    if let (Engine::Flux, Found::Directory(directory)) = (engine, &here.found) {
+    if let (true, Found::Directory(directory)) = (engine.generates(), &here.found) {
         let mut scanned = Vec::new();
         scan(tree, &here, directory, &mut scanned)?;
         here.scanned = scanned;
@@ -55,7 +53,7 @@ pub(super) fn component(tree: &dyn Tree, engine: Engine, directory: &str, text: 
     }
     let place = path::resolve(directory, text).filter(|_| !path::is_absolute(text));
     // A chart is none.
-    let engine = if engine == Engine::Flux { engine } else { Engine::Kustomize };
+    let engine = if engine.packs() { engine } else { Engine::Kustomize };
     look(tree, engine, place.as_deref()).map(Some)
 }
 
@@ -63,7 +61,7 @@ pub(super) fn component(tree: &dyn Tree, engine: Engine, directory: &str, text: 
 fn look(tree: &dyn Tree, engine: Engine, place: Option<&str>) -> Result<Found> {
     let nothing = |why: String| Ok(Found::Nothing(why));
     let Some(place) = place else { return nothing("it leads out of the repository".to_owned()) };
-    let link = if engine == Engine::Flux { link_to(tree, place)? } else { None };
+    let link = if engine.packs() { link_to(tree, place)? } else { None };
     if let Some(link) = link {
         return nothing(format!("`{link}` is a link, which Flux leaves out of its artifacts"));
     }
@@ -75,20 +73,7 @@ fn look(tree: &dyn Tree, engine: Engine, place: Option<&str>) -> Result<Found> {
         Resolved::Leaves { link, .. } => return nothing(format!("`{link}` leads out of the repository")),
         Resolved::Loop { link } => return nothing(format!("`{link}` leads to itself")),
     };
-    let is_built = |(name, file): &(&str, String)| match engine {
-        // Links are not in an artifact.
-        Engine::Flux => *file == path::join(&directory, name),
-        // Fleet knows one name only.
-        Engine::Fleet => *name == FILE_NAMES[0],
-        Engine::ArgoCd | Engine::Kustomize => true,
-    };
-    if tree::kustomization_in(tree, &directory)?.is_some_and(|found| is_built(&found)) {
-        return Ok(Found::Kustomization(directory));
-    }
-    let chart = path::join(&directory, "Chart.yaml");
-    let has_chart = matches!(engine, Engine::ArgoCd | Engine::Fleet)
-        && matches!(tree::resolve(tree, &chart)?, Resolved::File { .. });
-    Ok(if has_chart { Found::Chart(directory) } else { Found::Directory(directory) })
+    engine.found(tree, directory)
 }
 
 /// Returns the link on the way to a path, or at it.
@@ -143,12 +128,7 @@ pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) 
     for declared in &config.targets {
         let here = here(tree, declared.engine, "", &declared.path, Revision::this(), None)?;
         let object = Object::of(&config.file, declared.line, "target", tree.label(&here.path));
-        let load_restrictor = match declared.engine {
-            Engine::Flux => Some(LoadRestrictor::None),
-            Engine::Fleet => Some(LoadRestrictor::RootOnly),
-            Engine::ArgoCd => argo::restrictor(targets.argo_options.as_deref()),
-            Engine::Kustomize => None,
-        };
+        let load_restrictor = declared.engine.load_restrictor(targets.argo_options.as_deref());
         let build = Build { load_restrictor, ..Build::default() };
         let spot = (declared.line, declared.column);
         targets.targets.push(Target::new(declared.engine, object, spot, Place::Here(here), build, &Json::Null));

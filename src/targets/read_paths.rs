@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::argo::matcher;
-use super::{Engine, Found, Here, Object, Place, Target, Targets, fleet, override_files, unfilled};
+use super::{Found, Here, Object, Place, Target, Targets, unfilled};
 use crate::graph::Graph;
 use crate::graph::inputs::{self, Input};
 use crate::kustomization::{Value, read_object};
@@ -17,23 +17,17 @@ const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 /// Returns what an engine reads for a target besides roots.
 pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Vec<Input>> {
     let mut whole = target.build.values.clone();
-    let beside = override_files(&here.path, &target.object.name);
+    let [directories, beside] = target.beside(here);
     let scanned = here.scanned.iter().filter(|one| !one.is_root).map(|one| one.path.clone());
     match &here.found {
         // Flux does not take all of it.
-        Found::Directory(_) if target.engine == Engine::Flux => {}
+        Found::Directory(_) if target.engine.generates() => {}
         Found::Chart(directory) => whole.extend(charts(tree, directory)?),
         Found::Directory(directory) | Found::Plugin(directory) => whole.push(directory.clone()),
         Found::Kustomization(_) | Found::Submodule(_) | Found::Nothing(_) => {}
     }
-    // A bundle holds everything beside its file, or in its directory.
-    if target.object.kind == fleet::FILE_NAME {
-        whole.push(path::parent(&target.object.file).to_owned());
-    } else if target.engine == Engine::Fleet {
-        whole.push(here.path.clone());
-    }
+    whole.extend(directories);
     let mut all = inputs::of_no_root(tree, &here.path, &whole)?;
-    let beside = beside.into_iter().filter(|_| target.engine == Engine::ArgoCd);
     all.extend(scanned.chain(beside).map(Input::At));
     Ok(all)
 }
@@ -85,7 +79,7 @@ fn read(graph: &Graph, target: &Target, here: &Here) -> Result<(Vec<Input>, BTre
 pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
     let tree = &*graph.sources[0].tree;
     let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
-    for target in targets.targets.iter().filter(|one| one.engine == Engine::ArgoCd && one.object.kind != "target") {
+    for target in targets.targets.iter().filter(|one| one.object.kind == "Application") {
         let Place::Here(here) = &target.place else { continue };
         let (all, mut read) = read(graph, target, here)?;
         for input in all {

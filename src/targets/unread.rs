@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{Engine, Found, Here, Target, Targets};
+use super::Targets;
 use crate::graph::Graph;
 use crate::kustomization::Accepts;
 use crate::message::failure::Result;
@@ -67,20 +67,6 @@ pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-impl Target {
-    /// Returns whether its engine renders a file as part of a chart, or applies it as it is.
-    fn takes(&self, here: &Here, file: &str) -> bool {
-        match (&here.found, self.engine) {
-            (Found::Chart(directory), _) | (Found::Directory(directory), Engine::Fleet) => path::is_in(file, directory),
-            (Found::Directory(directory), Engine::ArgoCd) => {
-                path::is_in(file, directory) && (self.build.directory.recurse || path::parent(file) == directory)
-            }
-            (Found::Directory(_), Engine::Flux) => here.scanned.iter().any(|one| one.path == file),
-            _ => false,
-        }
-    }
 }
 
 impl Targets {

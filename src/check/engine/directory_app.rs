@@ -8,7 +8,7 @@ use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::targets::plain::manifests;
-use crate::targets::{DirectorySet, Engine, Found, exclusion};
+use crate::targets::{DirectorySet, Found, exclusion};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -69,10 +69,8 @@ fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) ->
 
 /// Finds localized files that an application takes for manifests.
 fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
-    let files = manifests(context.tree, one.target, one.here)?;
-    let (Engine::ArgoCd, Found::Directory(directory), Some(files)) = (one.target.engine, &one.here.found, files) else {
-        return Ok(None);
-    };
+    let files = manifests(context.tree, one.target, one.here)?.filter(|_| one.target.build.directory.recurse);
+    let (Found::Directory(directory), Some(files)) = (&one.here.found, files) else { return Ok(None) };
     let is_made = |file: &&String| {
         let inside = path::below(file, directory).unwrap_or_default();
         path::components(inside).any(|name| name == LOCALIZED_FILES)

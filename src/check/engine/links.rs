@@ -4,11 +4,10 @@ use crate::check::Context;
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact::visible;
-use crate::targets::Engine;
 use crate::tree::{Entry, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let argo = context.deployed.here.iter().filter(|one| one.target.engine == Engine::ArgoCd).count();
+    let argo = context.deployed.here.iter().filter(|one| one.target.engine.refuses_links()).count();
     if argo == 0 || !context.input.paths.is_empty() {
         return Vec::new();
     }

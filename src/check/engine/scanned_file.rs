@@ -4,13 +4,13 @@ use crate::check::Context;
 use crate::check::deployed::One;
 use crate::kustomization::{Kind, looks_like_resources};
 use crate::message::finding::{Finding, Rule};
-use crate::targets::{Engine, Found};
+use crate::targets::Found;
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in &context.deployed.here {
-        if let (Engine::Flux, Found::Directory(directory)) = (one.target.engine, &one.here.found) {
+        if let (true, Found::Directory(directory)) = (one.target.engine.generates(), &one.here.found) {
             findings.extend(context.looked(scan(context, one, directory)).into_iter().flatten());
         }
     }

@@ -5,7 +5,7 @@ use crate::graph;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{Upstream, is_remote_file, is_url};
-use crate::targets::{Engine, Target, Text};
+use crate::targets::{Target, Text};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -15,7 +15,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         for component in &target.build.components {
             // Whatever is here by that name: kustomize is given the text, which is a URL for it.
             let component = &component.text;
-            let is_pattern = target.engine == Engine::ArgoCd && may_match_url(&component.text);
+            let is_pattern = target.engine.takes_patterns() && may_match_url(&component.text);
             if is_url(&component.text) || is_pattern {
                 findings.push(finding(context, target, component, "component"));
             }
@@ -46,8 +46,8 @@ fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str) -> 
     let is_pattern = what == "component" && !is_url(&added.text);
     let why = match target.engine {
         _ if is_pattern => "a pattern: kustomize takes some names for URLs",
-        Engine::Flux => "which Flux refuses: it must be local and relative",
-        Engine::ArgoCd | Engine::Fleet | Engine::Kustomize => "which is fetched anew for each build",
+        engine if engine.generates() => "which Flux refuses: it must be local and relative",
+        _ => "which is fetched anew for each build",
     };
     let message = format!("{} adds the {what} `{shown}`, {why}", target.by());
     let help = if is_pattern {

@@ -31,11 +31,15 @@ fn is_program(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "rs") && !path.iter().any(is_test)
 }
 
+/// Returns the code of a file, without comments and tests.
+fn code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+}
+
 /// Returns the rooms that a file names in its code.
 fn used(text: &str) -> BTreeSet<String> {
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let code: String =
-        code.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect();
+    let code = code(text);
     let name = |text: &str| -> String {
         let is_part = |character: &char| character.is_ascii_alphanumeric() || *character == '_';
         text.chars().take_while(is_part).collect()
@@ -96,6 +100,34 @@ fn a_room_uses_only_rooms_below_it() {
     }
     assert!(looked_at > 100, "{looked_at}");
     assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn nothing_but_its_modules_knows_an_engine_by_name() {
+    const KNOW: [&str; 10] = [
+        "config/deployed.rs",
+        "targets/argo",
+        "targets/argo.rs",
+        "targets/engine.rs",
+        "targets/fleet.rs",
+        "targets/flux",
+        "targets/flux.rs",
+        "targets/git_repo.rs",
+        "targets/installed.rs",
+        "targets/plain.rs",
+    ];
+    let (source, mut all) = (source(), BTreeSet::new());
+    each_file(&source, &mut |path| {
+        let place = path.strip_prefix(&source).unwrap();
+        let code = if is_program(place) { code(&fs::read_to_string(path).unwrap()) } else { String::new() };
+        if ["Flux", "ArgoCd", "Fleet", "{", "*"].iter().any(|name| code.contains(&format!("Engine::{name}"))) {
+            all.insert(place.to_owned());
+        }
+    });
+    let knows = |place: &&PathBuf| KNOW.iter().any(|know| place.starts_with(know));
+    assert!(all.iter().filter(knows).count() > 5, "{all:?}");
+    all.retain(|place| !knows(&place));
+    assert_eq!(all, BTreeSet::new());
 }
 
 #[test]
