@@ -8,6 +8,7 @@ mod chart;
 mod cycle;
 pub(crate) mod inputs;
 mod local;
+pub(crate) mod named;
 mod nodes;
 mod plugin;
 mod reach;

@@ -34,10 +34,10 @@
 //! | [`check`](mod@check) | the rules, one file and one page per rule: what a hermetic build could not resolve; the list of their ids is `message/rule.rs` |
 //! | [`build`] | builds original and result, and compares the outputs; what a build sees of its environment: `build/run.rs`; what a difference brings about: `build/consequences.rs` |
 //! | [`plan`] | what localizing changes, as a copy or in place, and what locking does; the layout of `localized-files` (`plan/layout.rs`; its segments: `reference/localized_path.rs`) |
-//! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, and what a change of it touches, each engine in its own module, asked in `targets/engine.rs`; the kinds of objects that are read at all: `targets/scan.rs`; the graph as people see it |
+//! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, and what a change of it touches, each engine in its own module, asked in `targets/engine.rs`; the kinds of objects that are read at all: `targets/scan.rs` |
 //! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
 //! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network; how much it may take is `fetch/budget.rs`; how old it is and who signed it: `fetch/trust.rs` |
-//! | [`graph`] | roots, files and references; defines [`graph::Remotes`], which `fetch` implements |
+//! | [`graph`] | roots, files and references, and what they are called (`graph/named.rs`); defines [`graph::Remotes`], which `fetch` implements |
 //! | [`config`] | `.kustomize-localize`: the configuration of a repository |
 //! | [`record`] | lock and trailers, written, read and checked by the same code; what a localized branch holds of them |
 //! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars; YAML of our own formats |

@@ -28,7 +28,6 @@
 //! | `undeployed` | which objects nothing deploys |
 //! | `unread` | what could not be read |
 //! | [`affected`] | what a change touches |
-//! | [`reference_tree`] | the graph as people see it |
 //! | `reaches` | what builds reach that the tree does not hold |
 
 pub(crate) mod affected;
@@ -48,7 +47,6 @@ pub(crate) mod plain;
 pub(crate) mod policy;
 mod reaches;
 mod read_paths;
-pub(crate) mod reference_tree;
 mod scan;
 mod settle;
 mod undeployed;

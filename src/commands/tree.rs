@@ -1,22 +1,26 @@
 //! `tree`: the reference graph, as `cargo tree` prints dependencies. `schema.json` describes the JSON.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use clap::{Args, ValueHint};
 use console::Style;
+use serde::Serialize;
 
 use super::check;
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use crate::check::Checking;
 use crate::config::Config;
-use crate::graph::reach;
+use crate::graph::inputs::explore;
+use crate::graph::named::{Link, Namer, Node, NodeKind};
+use crate::graph::{RootId, reach};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact::{self, visible};
 use crate::plan::update;
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::{RepoSpec, Upstream};
-use crate::targets::reference_tree::{Node, NodeKind, ReferenceTree};
-use crate::tree::path;
+use crate::targets::flux_objects;
+use crate::tree::{Tree, path};
 use crate::workspace::{from_top, repository_offline};
 
 /// Arguments of `tree`.
@@ -82,6 +86,65 @@ fn leading_to(url: &str, lock: &Lock) -> BTreeSet<Upstream> {
     let above = |upstream: &Upstream| named_by.get(upstream).cloned().unwrap_or_default();
     let meant: Vec<Upstream> = lock.upstreams().filter(|upstream| is_named(url, &upstream.to_string())).collect();
     reach(meant.iter().flat_map(above), above).into_iter().map(|upstream| upstream.source()).collect()
+}
+
+/// The graph.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct ReferenceTree {
+    /// Where to begin reading.
+    pub starts: Vec<Node>,
+    /// The references, those of one node in their order in the file.
+    #[serde(rename = "references")]
+    pub links: Vec<Link>,
+}
+
+impl ReferenceTree {
+    /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all. It begins at those that
+    /// no other one names.
+    pub(super) fn survey(tree: Rc<dyn Tree>, config: &Config, paths: &[String]) -> Result<ReferenceTree> {
+        let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
+        let explored = explore(tree, &directories);
+        let graph = &explored.graph;
+        let flux = flux_objects(&explored);
+        let mut roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
+        roots.retain(|root| !flux.contains(&graph.roots[*root].file));
+        let starts = graph.unnamed(&roots, 0..graph.roots.len());
+        let namer = Namer::of(&explored)?;
+        let links = (0..graph.roots.len()).flat_map(|root| namer.named(root)).collect();
+        Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), links })
+    }
+
+    /// Returns what each node names, each once, in the order of the references.
+    pub(super) fn below(&self) -> HashMap<&Node, Vec<&Node>> {
+        let mut below: HashMap<&Node, Vec<&Node>> = HashMap::new();
+        let mut seen = HashSet::new();
+        for link in &self.links {
+            if seen.insert((&link.from, &link.to)) {
+                below.entry(&link.from).or_default().push(&link.to);
+            }
+        }
+        below
+    }
+
+    /// Turns the graph around: it begins at what is on another host, or was brought in from one, where `is_meant` picks
+    /// it, and leads to what names that.
+    pub(super) fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) {
+        let is_meant = |node: &&Node| (node.is_away() || node.remote.is_some()) && is_meant(node);
+        let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
+        let meant: BTreeSet<Node> = named.filter(is_meant).cloned().collect();
+        let mut above: HashMap<&Node, Vec<&Node>> = HashMap::new();
+        for link in &self.links {
+            above.entry(&link.to).or_default().push(&link.from);
+        }
+        let kept = reach(&meant, |node| above.get(node).cloned().unwrap_or_default());
+        let kept: HashSet<Node> = kept.into_iter().cloned().collect();
+        self.links.retain(|link| kept.contains(&link.to));
+        self.starts = meant.into_iter().collect();
+        for link in &mut self.links {
+            let from = Rc::new(link.to.clone());
+            link.to = std::mem::replace(&mut link.from, from).as_ref().clone();
+        }
+    }
 }
 
 impl Outcome for ReferenceTree {

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use serde_json::Value as Json;
 
 use super::generated::{Generated, generated};
-use super::reference_tree::Namer;
+use super::reaches::beyond;
 use super::scan::{self, Document, Scan};
 use super::settle::files_read;
 use super::{Build, Engine, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Why, place};
 use crate::config::Config;
+use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
 use crate::kustomization::Kind;
 use crate::message::failure::Result;
@@ -148,7 +149,7 @@ impl Targets {
                 _ => (tree.label(&file), tree.label(&file), (file, 1)),
             };
             let files = files[index].iter().map(|file| (*file).to_owned()).collect();
-            let reaches = namer.beyond(roots(target, here));
+            let reaches = beyond(&namer, roots(target, here));
             let Generated { directory, text, arguments, variables, .. } = &made;
             let key = sha256_hex(format!("{directory} {text:?} {arguments:?} {variables:?}").as_bytes());
             let key = format!("{by} {key}");

@@ -1,7 +1,9 @@
 //! What the builds of targets reach that the tree does not hold.
 
-use super::reference_tree::Namer;
+use std::collections::BTreeSet;
+
 use super::{Found, Place, Reached, Revision, Targets};
+use crate::graph::named::Namer;
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
 use crate::message::redact;
@@ -25,7 +27,7 @@ impl Targets {
             let Some(roots) = roots.filter(|_| is_it(&here.revision)) else {
                 continue;
             };
-            let mut reached = namer.beyond(roots);
+            let mut reached = beyond(&namer, roots);
             for component in &target.build.components {
                 let state = match &component.found {
                     None if is_url(&component.text.text) => "not locked".to_owned(),
@@ -43,6 +45,12 @@ impl Targets {
         }
         Ok(())
     }
+}
+
+/// Returns what is not in the tree among what roots lead to, sorted.
+pub(super) fn beyond(namer: &Namer<'_>, roots: Vec<RootId>) -> Vec<Reached> {
+    let reached = namer.beyond(roots).map(|node| Reached { state: node.state(), name: node.name });
+    reached.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 #[cfg(test)]

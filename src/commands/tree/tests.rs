@@ -2,7 +2,6 @@ use std::rc::Rc;
 
 use super::*;
 use crate::message::failure::Location;
-use crate::targets::reference_tree::Link;
 
 fn node(name: &str, kind: NodeKind) -> Node {
     Node { name: name.to_owned(), kind, ..Node::default() }

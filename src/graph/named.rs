@@ -1,20 +1,17 @@
-//! The reference graph as people see it: what names what, and in which state it is.
+//! What roots and references are called, and in which state they are.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
-use super::{Reached, flux_objects};
-use crate::config::Config;
-use crate::graph::inputs::explore;
-use crate::graph::{At, Chart, Edge, Explored, FileId, Graph, Place, RemoteRef, RootId, Target, TroubleKind, reach};
+use super::{At, Chart, Edge, Explored, FileId, Graph, Place, RemoteRef, RootId, Target, TroubleKind};
 use crate::kustomization::Kind;
 use crate::message::failure::{Location, Result, short};
 use crate::message::redact;
 use crate::record::{Digest, LOCK_NAME, Lock};
 use crate::reference::{Pin, Upstream};
-use crate::tree::{Tree, path};
+use crate::tree::path;
 
 /// Something that is named, or that names something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -103,67 +100,8 @@ fn name<S: Serializer>(node: &Rc<Node>, serializer: S) -> std::result::Result<S:
     node.name.serialize(serializer)
 }
 
-/// The graph.
-#[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct ReferenceTree {
-    /// Where to begin reading.
-    pub starts: Vec<Node>,
-    /// The references, those of one node in their order in the file.
-    #[serde(rename = "references")]
-    pub links: Vec<Link>,
-}
-
-impl ReferenceTree {
-    /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all. It begins at those that
-    /// no other one names.
-    pub(crate) fn survey(tree: Rc<dyn Tree>, config: &Config, paths: &[String]) -> Result<ReferenceTree> {
-        let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
-        let explored = explore(tree, &directories);
-        let graph = &explored.graph;
-        let flux = flux_objects(&explored);
-        let mut roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
-        roots.retain(|root| !flux.contains(&graph.roots[*root].file));
-        let starts = graph.unnamed(&roots, 0..graph.roots.len());
-        let namer = Namer::of(&explored)?;
-        let links = (0..graph.roots.len()).flat_map(|root| namer.named(root)).collect();
-        Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), links })
-    }
-
-    /// Returns what each node names, each once, in the order of the references.
-    pub(crate) fn below(&self) -> HashMap<&Node, Vec<&Node>> {
-        let mut below: HashMap<&Node, Vec<&Node>> = HashMap::new();
-        let mut seen = HashSet::new();
-        for link in &self.links {
-            if seen.insert((&link.from, &link.to)) {
-                below.entry(&link.from).or_default().push(&link.to);
-            }
-        }
-        below
-    }
-
-    /// Turns the graph around: it begins at what is on another host, or was brought in from one, where `is_meant` picks
-    /// it, and leads to what names that.
-    pub(crate) fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) {
-        let is_meant = |node: &&Node| (node.is_away() || node.remote.is_some()) && is_meant(node);
-        let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
-        let meant: BTreeSet<Node> = named.filter(is_meant).cloned().collect();
-        let mut above: HashMap<&Node, Vec<&Node>> = HashMap::new();
-        for link in &self.links {
-            above.entry(&link.to).or_default().push(&link.from);
-        }
-        let kept = reach(&meant, |node| above.get(node).cloned().unwrap_or_default());
-        let kept: HashSet<Node> = kept.into_iter().cloned().collect();
-        self.links.retain(|link| kept.contains(&link.to));
-        self.starts = meant.into_iter().collect();
-        for link in &mut self.links {
-            let from = Rc::new(link.to.clone());
-            link.to = std::mem::replace(&mut link.from, from).as_ref().clone();
-        }
-    }
-}
-
 /// Says what roots and references of a walk without a network are.
-pub(super) struct Namer<'a> {
+pub(crate) struct Namer<'a> {
     graph: &'a Graph,
     /// The lock at the top.
     lock: Rc<Lock>,
@@ -174,7 +112,7 @@ pub(super) struct Namer<'a> {
 }
 
 impl<'a> Namer<'a> {
-    pub(super) fn of(explored: &'a Explored) -> Result<Namer<'a>> {
+    pub(crate) fn of(explored: &'a Explored) -> Result<Namer<'a>> {
         let graph = &explored.graph;
         let tree = &*graph.sources[0].tree;
         let mut brought = HashMap::new();
@@ -193,16 +131,14 @@ impl<'a> Namer<'a> {
         Ok(Namer { graph, lock: at_top, brought, whys: whys.collect() })
     }
 
-    /// Returns what is not in the tree among what roots lead to, sorted.
-    pub(super) fn beyond(&self, roots: impl IntoIterator<Item = RootId>) -> Vec<Reached> {
+    /// Returns what is not in the tree among what roots lead to.
+    pub(crate) fn beyond(&self, roots: impl IntoIterator<Item = RootId>) -> impl Iterator<Item = Node> {
         let roots = self.graph.insisted(roots).into_iter();
         let nodes = roots.flat_map(|root| self.named(root).map(|link| link.to).chain([self.root(root)]));
-        let beyond = nodes.filter(|node| node.is_away() || node.why.is_some());
-        let reached = beyond.map(|node| Reached { state: node.state(), name: node.name });
-        reached.collect::<BTreeSet<_>>().into_iter().collect()
+        nodes.filter(|node| node.is_away() || node.why.is_some())
     }
 
-    fn root(&self, id: RootId) -> Node {
+    pub(crate) fn root(&self, id: RootId) -> Node {
         let root = &self.graph.roots[id];
         let why = self.whys.get(&At::File(root.file)).copied();
         Node {
@@ -220,7 +156,7 @@ impl<'a> Namer<'a> {
     }
 
     /// Returns the references of a root, and its charts: these are no references of kustomize, which leaves them to helm.
-    fn named(&self, root: RootId) -> impl Iterator<Item = Link> {
+    pub(crate) fn named(&self, root: RootId) -> impl Iterator<Item = Link> {
         let from = Rc::new(self.root(root));
         let link = move |to, place, text| Link { from: from.clone(), to, place, reference: redact::url(text) };
         let link_chart = link.clone();
