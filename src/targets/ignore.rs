@@ -75,6 +75,33 @@ impl Target {
     }
 }
 
+/// A file that an `ArtifactGenerator` copies, or a directory, without what it excludes.
+#[derive(Debug, Clone)]
+pub(super) struct Copied {
+    /// Its path from the top of the repository.
+    pub(super) from: String,
+    /// Its path from the top of the source.
+    pub(super) inside: String,
+    /// The patterns, and what they match.
+    pub(super) excluded: Vec<(String, Rc<GlobSet>)>,
+}
+
+impl Copied {
+    /// Returns the pattern that excludes what is in it, or a directory above that, if one does. Patterns are compared with
+    /// paths from the top of the source and from here; those for names with those, too (source-watcher, `shouldExcludePath`).
+    pub(super) fn excludes(&self, place: &str) -> Option<&str> {
+        let rest = path::below(place, &self.from)?;
+        path::and_above(rest).find_map(|rest| {
+            let whole = path::join(&self.inside, rest);
+            let matches = |(text, globs): &&(String, Rc<GlobSet>)| {
+                let name = if text.contains('/') { rest } else { path::name(rest) };
+                [rest, &whole, name].iter().any(|one| globs.is_match(one))
+            };
+            self.excluded.iter().find(matches).map(|(text, _)| text.as_str())
+        })
+    }
+}
+
 /// What is left out of an artifact.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ignores {
@@ -84,8 +111,8 @@ pub(super) struct Ignores {
     own: Vec<Pattern>,
     /// Directories that alone are packed, each with a slash at its end, and what says so; all when empty.
     pub(super) sparse: Vec<String>,
-    /// Those that an `ArtifactGenerator` copies, and files.
-    copied: Vec<String>,
+    /// What alone an `ArtifactGenerator` copies; all when empty.
+    copied: Vec<Copied>,
     /// What is left out of what it makes, whatever the source says.
     after: Vec<Pattern>,
     /// What the patterns say of files: many targets ask for the same.
@@ -124,11 +151,34 @@ impl Ignores {
     }
 
     /// Returns what is left out of the artifact that a generator makes of one, of files and directories in it.
-    pub(super) fn copied(&self, copied: Vec<String>) -> Ignores {
+    pub(super) fn copied(&self, copied: Vec<Copied>) -> Ignores {
         let place = "the defaults of Flux, which hold for all that an ArtifactGenerator makes";
         let mut after = patterns(&self.compiled, &ALWAYS.join("\n"), "", |_| place.to_owned());
         after.append(&mut self.defaults(place));
         Ignores { copied, after, known: Rc::default(), ..self.clone() }
+    }
+
+    /// Returns what a pattern excludes of what is copied; none for one that is not followed here.
+    pub(super) fn excluding(&self, text: &str) -> Option<Rc<GlobSet>> {
+        let key = format!("\n{text}");
+        if let Some(known) = self.compiled.borrow().get(&key) {
+            return Some(known.clone());
+        }
+        let is_plain = |name: &str| !name.is_empty() && (name == "**" || !name.contains("**"));
+        if text.contains(['[', ']', '{', '}', '\\', '$'])
+            || !text.split('/').all(is_plain)
+            || self.compiled.borrow().len() >= PATTERNS.most
+        {
+            return None;
+        }
+        let mut globs = GlobSetBuilder::new();
+        // What is in a directory goes with it.
+        for text in [Some(text), text.strip_suffix("/**")].into_iter().flatten() {
+            globs.add(glob(text)?);
+        }
+        let globs = Rc::new(globs.build().ok()?);
+        self.compiled.borrow_mut().insert(key, globs.clone());
+        Some(globs)
     }
 
     fn defaults(&self, place: &str) -> Vec<Pattern> {
@@ -141,34 +191,45 @@ impl Ignores {
     }
 
     /// Returns what the source says of it.
-    pub(super) fn said(&self) -> (Vec<&str>, &[String], &[String]) {
-        (self.own.iter().chain(&self.after).map(|pattern| &*pattern.text).collect(), &self.sparse, &self.copied)
+    pub(super) fn said(&self) -> (Vec<&str>, &[String], Vec<&String>) {
+        let copied = self.copied.iter();
+        let copied = copied.flat_map(|one| [&one.from].into_iter().chain(one.excluded.iter().map(|(text, _)| text)));
+        (self.own.iter().chain(&self.after).map(|pattern| &*pattern.text).collect(), &self.sparse, copied.collect())
     }
 
     /// Returns the pattern that leaves a file out, if one does.
     pub(super) fn rule(&self, file: &str) -> Option<Ignored> {
-        let only = |directories: &[String], place: &str| Ignored {
-            pattern: directories.join(", "),
-            place: place.to_owned(),
-            otherwise: Some("name a directory there that holds it"),
-        };
-        if !self.sparse.is_empty() && !self.sparse.iter().any(|place| file.starts_with(place)) {
-            return Some(only(&self.sparse, "`spec.sparseCheckout`"));
-        }
-        if !self.copied.is_empty() && !self.copied.iter().any(|place| path::is_in(file, place)) {
-            return Some(only(&self.copied, "`copy` of its ArtifactGenerator"));
-        }
         if let Some(known) = self.known.borrow().get(file) {
             return known.clone();
+        }
+        let ignored = self.find(file);
+        self.known.borrow_mut().insert(file.to_owned(), ignored.clone());
+        ignored
+    }
+
+    fn find(&self, file: &str) -> Option<Ignored> {
+        let only = |pattern: String, place: &str, help| {
+            Some(Ignored { pattern, place: place.to_owned(), otherwise: Some(help) })
+        };
+        const HELP: &str = "name a directory there that holds it";
+        if !self.sparse.is_empty() && !self.sparse.iter().any(|place| file.starts_with(place)) {
+            return only(self.sparse.join(", "), "`spec.sparseCheckout`", HELP);
+        }
+        let steps = self.copied.iter().filter(|one| path::is_in(file, &one.from));
+        let steps: Vec<Option<&str>> = steps.map(|one| one.excludes(file)).collect();
+        if !self.copied.is_empty() && steps.iter().all(Option::is_some) {
+            let copied: Vec<&str> = self.copied.iter().map(|one| one.from.as_str()).collect();
+            return match steps.into_iter().flatten().next() {
+                Some(pattern) => only(pattern.to_owned(), "`exclude` of its ArtifactGenerator", "exclude less"),
+                None => only(copied.join(", "), "`copy` of its ArtifactGenerator", HELP),
+            };
         }
         let last = |patterns: &mut dyn DoubleEndedIterator<Item = &Pattern>, otherwise| {
             let last = patterns.rev().find(|pattern| pattern.matches(file)).filter(|last| !last.takes_in)?;
             Some(Ignored { pattern: last.text.clone(), place: last.place.clone(), otherwise })
         };
-        let ignored = last(&mut self.given.iter().chain(&self.own), None)
-            .or_else(|| last(&mut self.after.iter(), Some("give it a name that they do not match")));
-        self.known.borrow_mut().insert(file.to_owned(), ignored.clone());
-        ignored
+        last(&mut self.given.iter().chain(&self.own), None)
+            .or_else(|| last(&mut self.after.iter(), Some("give it a name that they do not match")))
     }
 }
 

@@ -4,8 +4,9 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use super::super::ignore::Copied;
 use super::super::scan::Document;
-use super::super::{FILE, Object, unfilled};
+use super::super::{Artifact, FILE, Object, unfilled};
 use super::path_pattern::{self, Captures, is_label, is_object_name};
 use super::source::{Bound, Sources};
 use crate::kustomization::Value;
@@ -137,37 +138,65 @@ fn holds(
     let Bound::Here { base: top, revision, artifact } = first else { return Ok(first.clone()) };
     // What localizing makes, and another revision, may be there only.
     let is_known = revision.is_this && !revision.is_localized();
-    let (mut above, mut placed): (Option<String>, Vec<(String, String)>) = (None, Vec::new());
-    for (_, step) in &copies {
-        let from = path::join(top, &step.from);
-        if let Some(included) = artifact.as_ref().and_then(|artifact| artifact.covers(&from)) {
-            return Err(Wrong::Unknown(format!("copies from `{included}`, which comes from another source")));
-        }
-        let is_file = matches!(sources.entry(&from)?, Some(Entry::File { .. }));
-        if is_known && (is_file && step.is_contents || !sources.packs(artifact.as_deref(), &from)?) {
-            return Err(Wrong::Fails(format!("copies from `{}`, which is not there", path::shown(&from))));
-        }
-        let is_directory = |to: &str| {
-            let is_it = |(known, from): &(String, String)| match path::below(to, known) {
-                Some(rest) => matches!(sources.tree.entry(&path::join(from, rest)), Ok(Some(Entry::Directory))),
-                None => path::is_in(known, to),
-            };
-            to.is_empty() || placed.iter().any(is_it)
-        };
-        let keeps_name = !step.is_contents && (!is_file || step.is_into || is_directory(&step.to));
-        let to = path::join(&step.to, if keeps_name { path::name(&step.from) } else { "" });
-        let names: Vec<&str> = path::components(&from).collect();
+    let (mut above, mut placed): (Option<String>, Vec<(String, Copied)>) = (None, Vec::new());
+    let mut artifact = artifact.as_deref().cloned().unwrap_or_default();
+    for (_, step) in copies.iter() {
+        let copied = copied(sources, top, &artifact, step, is_known)?;
+        let to = destination(sources, step, &copied.from, &placed)?;
+        let names: Vec<&str> = path::components(&copied.from).collect();
         let rest = names.strip_suffix(&path::components(&to).collect::<Vec<_>>()[..]).map(|rest| rest.join("/"));
         let Some(rest) = rest.filter(|rest| above.as_ref().is_none_or(|above| above == rest)) else {
             return Err(unknown("arranges its files anew"));
         };
         above = Some(rest);
-        placed.push((to, from));
+        placed.push((to, copied));
     }
-    let copied = placed.into_iter().map(|(_, from)| from).collect();
-    let mut artifact = artifact.as_deref().cloned().unwrap_or_default();
-    artifact.ignores = artifact.ignores.copied(copied);
+    artifact.ignores = artifact.ignores.copied(placed.into_iter().map(|(_, copied)| copied).collect());
     Ok(Bound::Here { base: above.unwrap_or_default(), revision: revision.clone(), artifact: Some(Rc::new(artifact)) })
+}
+
+/// Returns what a step copies out of a source whose top is a directory of this repository. What is known to be missing is
+/// an error.
+fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_known: bool) -> Result<Copied, Wrong> {
+    let from = path::join(top, &step.from);
+    if let Some(included) = source.covers(&from) {
+        return Err(Wrong::Unknown(format!("copies from `{included}`, which comes from another source")));
+    }
+    let is_file = matches!(sources.entry(&from)?, Some(Entry::File { .. }));
+    let exclude = step.exclude.iter().map(|text| Some((text.clone(), source.ignores.excluding(text)?)));
+    let excluded: Option<Vec<_>> = exclude.collect();
+    let excluded = excluded.filter(|all| !is_file || all.is_empty());
+    let excluded = excluded.ok_or_else(|| Wrong::Unknown("copies more than files and directories".to_owned()))?;
+    let copied = Copied { from, inside: step.from.clone(), excluded };
+    let from = &copied.from;
+    let nothing = || Wrong::Fails(format!("finds nothing to copy at `{}`", path::shown(from)));
+    if is_known && (is_file && step.is_contents || !sources.packs(source, from)?) {
+        return Err(nothing());
+    }
+    if is_known && step.is_contents {
+        let names = sources.names(from)?;
+        let mut places = names.iter().map(|name| path::join(from, name));
+        places.find(|place| copied.excludes(place).is_none()).ok_or_else(nothing)?;
+    }
+    Ok(copied)
+}
+
+/// Returns where a step puts what it copies: `to` may be its new name, or a directory that an earlier step made.
+fn destination(sources: &Sources<'_>, step: &Step, from: &str, placed: &[(String, Copied)]) -> Result<String, Wrong> {
+    let is_made = |(known, copied): &(String, Copied)| match path::below(&step.to, known) {
+        Some(rest) => {
+            let place = path::join(&copied.from, rest);
+            Ok(sources.entry(&place)? == Some(Entry::Directory) && copied.excludes(&place).is_none())
+        }
+        None => Ok(path::is_in(known, &step.to)),
+    };
+    let is_file = matches!(sources.entry(from)?, Some(Entry::File { .. }));
+    let mut is_into = !is_file || step.is_into || step.to.is_empty();
+    for one in placed.iter().filter(|_| !step.is_contents) {
+        is_into |= is_made(one)?;
+    }
+    let name = if is_into && !step.is_contents { path::name(&step.from) } else { "" };
+    Ok(path::join(&step.to, name))
 }
 
 /// A step of `copy`: what it copies out of a source, and where that goes in the artifact.
@@ -179,9 +208,10 @@ struct Step {
     to: String,
     /// Whether `to` can only be a directory.
     is_into: bool,
+    exclude: Vec<String>,
 }
 
-/// Reads a step that copies a file or a directory with all that is in it; none where it copies anything else, for example
+/// Reads a step that copies a file, or a directory without what it excludes; none where it copies anything else, for example
 /// what a pattern matches.
 fn step(entry: &Value, captures: Option<&Captures>) -> Option<Step> {
     let text = |key: &str| filled(entry.get(key).and_then(Value::text)?, captures);
@@ -191,17 +221,19 @@ fn step(entry: &Value, captures: Option<&Captures>) -> Option<Step> {
     let contents = if from == "**" { Some(".") } else { from.strip_suffix("/**") };
     let from = contents.unwrap_or(from);
     let is_plain = |text: &str| !text.starts_with('/') && !text.contains(['*', '?', '[', ']', '{', '\\', '$']);
-    let has_more = entry.get("exclude").is_some() || text("strategy").is_some_and(|strategy| strategy != "Overwrite");
+    let exclude = entry.get("exclude").map_or(Some(&[][..]), Value::list)?;
     let place = path::resolve("", from)?;
     // Before a pattern nothing is cleaned.
     let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == place;
-    let is_read = is_plain(from) && is_plain(to) && is_clean && !has_more;
+    let is_overwriting = entry.get("strategy").is_none_or(|strategy| strategy.text() == Some("Overwrite"));
+    let is_read = is_plain(from) && is_plain(to) && is_clean && is_overwriting;
     is_read.then_some(Step {
         alias: alias.to_owned(),
         from: place,
         is_contents: contents.is_some(),
         is_into: to.ends_with('/'),
         to: path::resolve("", to)?,
+        exclude: exclude.iter().map(|one| Some(one.text()?.to_owned())).collect::<Option<_>>()?,
     })
 }
 

@@ -40,9 +40,9 @@ pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> R
         }
         found = inside;
     }
-    let mut all = Vec::new();
+    let (mut all, artifact) = (Vec::new(), artifact.as_deref().cloned().unwrap_or_default());
     for (directory, captures) in found {
-        if sources.packs(artifact.as_deref(), &directory)? {
+        if sources.packs(&artifact, &directory)? {
             all.push(captures);
         }
     }

@@ -187,10 +187,10 @@ impl<'a> Sources<'a> {
     }
 
     /// Returns whether a file, or one in a directory, is in an artifact of this repository.
-    pub(super) fn packs(&self, artifact: Option<&Artifact>, place: &str) -> Result<bool, Wrong> {
+    pub(super) fn packs(&self, artifact: &Artifact, place: &str) -> Result<bool, Wrong> {
         match self.entry(place)? {
             None | Some(Entry::Link) => Ok(false),
-            Some(Entry::File { .. }) => Ok(artifact.is_none_or(|artifact| artifact.ignores.rule(place).is_none())),
+            Some(Entry::File { .. }) => Ok(artifact.ignores.rule(place).is_none()),
             // Nobody here knows.
             Some(Entry::Submodule) => Ok(true),
             Some(Entry::Directory) => {

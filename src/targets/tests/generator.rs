@@ -81,6 +81,11 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
             "apps/prod kustomization",
         ),
         (
+            "{from: '@repo/apps/**', to: '@artifact/', exclude: [prod]}, {from: '@repo/apps/prod/app.yaml', to: '@artifact/prod'}",
+            "prod",
+            ANEW,
+        ),
+        (
             "{from: '@repo/apps/base/web', to: '@artifact/base'}, {from: '@repo/apps/notes.md', to: '@artifact/base'}",
             "base",
             ANEW,
@@ -140,21 +145,21 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
         ("{from: '@HelmChart/**', to: '@artifact/'}", "apps", "templated: copies from what the cluster makes"),
         ("{from: '@ExternalArtifact/**', to: '@artifact/'}", "apps", "templated: copies from what the cluster makes"),
         // What is not there is an error, and so is a pattern that matches nothing.
-        ("{from: '@repo/gone.yaml', to: '@artifact/'}", ".", "templated: copies from `gone.yaml`, which is not there"),
+        ("{from: '@repo/gone.yaml', to: '@artifact/'}", ".", "templated: finds nothing to copy at `gone.yaml`"),
         (
             "{from: '@repo/apps', to: '@artifact/'}, {from: '@repo/gone/**', to: '@artifact/gone/'}",
             "apps/prod",
-            "templated: copies from `gone`, which is not there",
+            "templated: finds nothing to copy at `gone`",
         ),
         (
             "{from: '@repo/apps/prod/app.yaml/**', to: '@artifact/'}",
             ".",
-            "templated: copies from `apps/prod/app.yaml`, which is not there",
+            "templated: finds nothing to copy at `apps/prod/app.yaml`",
         ),
-        ("{from: '@strict/apps/**', to: '@artifact/'}", "prod", "templated: copies from `apps`, which is not there"),
-        ("{from: '@sparse/apps/**', to: '@artifact/'}", "prod", "templated: copies from `apps`, which is not there"),
+        ("{from: '@strict/apps/**', to: '@artifact/'}", "prod", "templated: finds nothing to copy at `apps`"),
+        ("{from: '@sparse/apps/**', to: '@artifact/'}", "prod", "templated: finds nothing to copy at `apps`"),
         ("{from: '@sparse/**', to: '@artifact/'}", "base", "base kustomization"),
-        ("{from: '@repo/images/**', to: '@artifact/'}", "only", "templated: copies from `images`, which is not there"),
+        ("{from: '@repo/images/**', to: '@artifact/'}", "only", "templated: finds nothing to copy at `images`"),
         (
             "{from: '@part/apps/part/x', to: '@artifact/'}",
             "x",
@@ -209,19 +214,20 @@ fn what_patterns_and_strategies_make_is_unknown() {
         "from: '@repo/nothing*.yaml', to: '@artifact/'",
         "from: '@repo/apps/**', to: '@artifact/{app}/'",
         "from: '@repo/apps/${x}/**', to: '@artifact/'",
-        // Exclusions: a name, a directory at any depth, from the top, from the selected directory, a single file, all.
-        "from: '@repo/**', to: '@artifact/', exclude: ['*.md']",
-        "from: '@repo/**', to: '@artifact/', exclude: ['**/testdata/**']",
-        "from: '@repo/**', to: '@artifact/', exclude: ['*.md', '*.tmp', .hidden, 'docs/**', '**/*_test.go']",
+        // Exclusions of what a pattern matches, of a file, and by patterns that are not followed here.
         "from: '@repo/*.yaml', to: '@artifact/configs/', exclude: [secret.yaml]",
         "from: '@repo/apps/notes.md', to: '@artifact/config.yaml', exclude: [notes.md]",
-        "from: '@repo/apps/**', to: '@artifact/', exclude: ['apps/prod/**']",
-        "from: '@repo/apps', to: '@artifact/', exclude: ['apps/prod/**']",
-        "from: '@repo/apps/**', to: '@artifact/', exclude: ['prod/**']",
-        "from: '@repo/apps', to: '@artifact/', exclude: ['prod/**']",
-        "from: '@repo/apps/**', to: '@artifact/', exclude: [apps/prod/app.yaml]",
         "from: '@repo/*.md', to: '@artifact/', exclude: ['*.md']",
         "from: '@repo/*.md', to: '@artifact/', exclude: ['[*.md']",
+        "from: '@repo/apps', to: '@artifact/', exclude: ['[*.md']",
+        "from: '@repo/apps', to: '@artifact/', exclude: ['*.{md,txt}']",
+        "from: '@repo/apps', to: '@artifact/', exclude: ['a**b']",
+        "from: '@repo/apps', to: '@artifact/', exclude: ['prod/']",
+        "from: '@repo/apps', to: '@artifact/', exclude: ['/prod']",
+        "from: '@repo/apps', to: '@artifact/', exclude: ['\\*.md']",
+        "from: '@repo/apps', to: '@artifact/', exclude: ['']",
+        "from: '@repo/apps', to: '@artifact/', exclude: [[x]]",
+        "from: '@repo/apps', to: '@artifact/', exclude: x",
         // What is merged: files, JSON, what a pattern matches, where nothing is, what is no YAML.
         "from: '@repo/apps/prod/app.yaml', to: '@artifact/app.yaml', strategy: Merge",
         "from: '@repo/x.json', to: '@artifact/app.yaml', strategy: Merge",
@@ -240,6 +246,7 @@ fn what_patterns_and_strategies_make_is_unknown() {
         "from: '@repo/apps/prod/app.yaml', to: '@artifact/', strategy: Extract",
         "from: '@repo/apps/**', to: '@artifact/', strategy: Unheard",
         "from: '@repo/apps/**', to: '@artifact/', strategy: ''",
+        "from: '@repo/apps/**', to: '@artifact/', strategy: [Overwrite]",
     ] {
         let alone = generator(&format!("artifacts: [{{name: apps, copy: [{{{step}}}]}}]"));
         let after = "{from: '@repo/', to: '@artifact/'}";
@@ -278,12 +285,69 @@ fn what_is_left_out_is_not_in_it() {
 }
 
 #[test]
+fn what_it_excludes_is_not_in_it() {
+    const WEB: &str = "apps/base/web/kustomization.yaml";
+    // A name at any depth; paths from the top of the source and from the directory that is copied, but from no other one.
+    for (from, to, exclude, left_out, kept) in [
+        ("apps/**", "", "'*.md'", &["apps/notes.md"][..], &["apps/prod/app.yaml", WEB][..]),
+        ("apps", "", "'*.md', app.yaml", &["apps/notes.md", "apps/prod/app.yaml"], &[WEB]),
+        ("apps/**", "", "web", &[WEB], &["apps/notes.md"]),
+        ("**", "", "'**/prod/**'", &["apps/prod/app.yaml"], &["apps/notes.md", WEB]),
+        ("apps/**", "", "apps/prod/**", &["apps/prod/app.yaml"], &["apps/notes.md", WEB]),
+        ("apps", "", "apps/prod/**", &["apps/prod/app.yaml"], &["apps/notes.md", WEB]),
+        ("apps/**", "", "prod/**", &["apps/prod/app.yaml"], &["apps/notes.md", WEB]),
+        ("apps", "", "prod/**", &["apps/prod/app.yaml"], &["apps/notes.md", WEB]),
+        ("apps/**", "", "apps/prod/app.yaml", &["apps/prod/app.yaml"], &["apps/prod/kustomization.yaml"]),
+        ("apps/**", "", "web/**", &[], &[WEB]),
+        ("apps/**", "", "'prod/*', '?ase/*/k*'", &["apps/prod/app.yaml", WEB], &["apps/notes.md"]),
+        ("apps/**", "", "'*/app.yaml'", &["apps/prod/app.yaml"], &[WEB]),
+        ("apps/**", "", "'p*'", &["apps/prod/app.yaml"], &[WEB]),
+        // What is copied is not left out by its own name.
+        ("apps/**", "", "apps", &[], &["apps/prod/app.yaml", WEB]),
+        ("apps", "", "'apps/*/app.yaml'", &["apps/prod/app.yaml"], &[WEB]),
+        ("apps/prod", "apps/", "'apps'", &[], &["apps/prod/app.yaml"]),
+        ("apps", "", "", &[], &["apps/notes.md", "apps/prod/app.yaml", WEB]),
+    ] {
+        let copy = format!("{{from: '@repo/{from}', to: '@artifact/{to}', exclude: [{exclude}]}}");
+        let generator = generator(&format!("artifacts: [{{name: apps, copy: [{copy}]}}]"));
+        let targets = targets_of(&[&generator], "apps", ".").targets;
+        let here = targets[0].here().unwrap_or_else(|| panic!("{copy}: {targets:?}"));
+        for file in left_out {
+            let rule = here.left_out(file).unwrap_or_else(|| panic!("{copy} {file}"));
+            assert_eq!(rule.place, "`exclude` of its ArtifactGenerator", "{copy} {file}");
+        }
+        for file in kept {
+            assert_eq!(here.left_out(file), None, "{copy} {file}");
+        }
+    }
+    // Everything that a pattern matches is an error, and a later step brings in again what an earlier one excludes.
+    for (copy, expected) in [
+        ("{from: '@repo/apps/**', to: '@artifact/', exclude: ['*']}", "templated: finds nothing to copy at `apps`"),
+        ("{from: '@repo/apps/**', to: '@artifact/', exclude: ['**']}", "templated: finds nothing to copy at `apps`"),
+        (
+            "{from: '@repo/apps/**', to: '@artifact/', exclude: [prod/**, base, notes.md]}",
+            "templated: finds nothing to copy at `apps`",
+        ),
+        ("{from: '@repo/apps', to: '@artifact/', exclude: ['*']}", "apps/prod kustomization"),
+        ("{from: '@repo/apps/**', to: '@artifact/apps', exclude: ['*.yaml']}", "apps/prod kustomization"),
+    ] {
+        let generator = generator(&format!("artifacts: [{{name: apps, copy: [{copy}]}}]"));
+        assert_eq!(made(&[&generator], "apps", "apps/prod"), expected, "{copy}");
+    }
+    let copy = "{from: '@repo/apps', to: '@artifact/', exclude: [prod]}, {from: '@repo/apps/prod/app.yaml', to: '@artifact/apps/prod/'}";
+    let generator = generator(&format!("artifacts: [{{name: apps, copy: [{copy}]}}]"));
+    let targets = targets_of(&[&generator], "apps", "apps").targets;
+    let is_out = |file: &str| targets[0].here().unwrap().left_out(file).is_some();
+    assert_eq!(["apps/prod/app.yaml", "apps/prod/kustomization.yaml", WEB].map(is_out), [false, true, false]);
+}
+
+#[test]
 fn what_flux_refuses_is_unknown() {
     let good = "{name: apps, copy: [{from: '@repo/apps/**', to: '@artifact/'}]}";
     let bad = "{name: bad, copy: [{from: '@repo/gone', to: '@artifact/'}]}";
     let odd = "{name: odd, copy: [{from: '@repo/*.yaml', to: '@artifact/'}]}";
     let of = |artifacts: &str| generator(&format!("artifacts: [{artifacts}]"));
-    let gone = "templated: copies from `gone`, which is not there";
+    let gone = "templated: finds nothing to copy at `gone`";
     for (generator, expected) in [
         (of(good), "apps/prod kustomization"),
         // Artifacts are made in turn, until one fails.
@@ -399,7 +463,7 @@ fn each_directory_of_a_path_pattern_makes_its_artifacts() {
             "{name: 'x-{app}', copy: [{from: '@repo/{app}/**', to: '@artifact/'}]}",
             "x-prod",
             "./",
-            "templated: copies from `prod`, which is not there",
+            "templated: finds nothing to copy at `prod`",
         ),
         (
             "@repo/apps/{app}",
