@@ -92,10 +92,10 @@ fn leading_to(url: &str, lock: &Lock) -> BTreeSet<Upstream> {
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct ReferenceTree {
     /// Where to begin reading.
-    pub starts: Vec<Node>,
+    starts: Vec<Node>,
     /// The references, those of one node in their order in the file.
     #[serde(rename = "references")]
-    pub links: Vec<Link>,
+    pub(super) links: Vec<Link>,
 }
 
 impl ReferenceTree {
@@ -115,7 +115,7 @@ impl ReferenceTree {
     }
 
     /// Returns what each node names, each once, in the order of the references.
-    pub(super) fn below(&self) -> HashMap<&Node, Vec<&Node>> {
+    fn below(&self) -> HashMap<&Node, Vec<&Node>> {
         let mut below: HashMap<&Node, Vec<&Node>> = HashMap::new();
         let mut seen = HashSet::new();
         for link in &self.links {
@@ -128,7 +128,7 @@ impl ReferenceTree {
 
     /// Turns the graph around: it begins at what is on another host, or was brought in from one, where `is_meant` picks
     /// it, and leads to what names that.
-    pub(super) fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) {
+    fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) {
         let is_meant = |node: &&Node| (node.is_away() || node.remote.is_some()) && is_meant(node);
         let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
         let meant: BTreeSet<Node> = named.filter(is_meant).cloned().collect();
