@@ -48,6 +48,11 @@ impl Roots {
         Ok(Roots { answers: Answers::of(graph, true, &input)?, tops, scratch })
     }
 
+    /// Returns the digest of what the root in one of the directories is built from, if nothing was fetched for it.
+    pub(super) fn digest(&self, directory: &str) -> Result<String> {
+        disk::digest(&self.tops[directory]).map_err(|error| unusable(&error))
+    }
+
     /// Builds the root in one of the directories, and returns what kustomize wrote, to the byte; else why it failed, on one
     /// line without the temporary directory.
     pub(super) fn build(&self, program: &Program, directory: &str, arguments: &[String]) -> Result<Vec<u8>, Failures> {

@@ -1,5 +1,6 @@
 //! The one writer of trees to disk: each entry at its path from the top, so that relative links lead where they did.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
 use crate::os::interrupt::unusable;
+use crate::record::sha256_hex;
 use crate::tree::checkout::Conversion;
 use crate::tree::{Entry, Tree, path};
 
@@ -62,6 +64,26 @@ fn file(place: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
     failpoint::before("write a file");
     fs::write(place, bytes)?;
     set_executable(place, fs::metadata(place)?.permissions(), executable)
+}
+
+/// Returns the digest of all that lies below a directory: names, what links say, modes and bytes.
+pub(super) fn digest(top: &Path) -> io::Result<String> {
+    let (mut lines, mut todo) = (BTreeSet::new(), vec![top.to_owned()]);
+    while let Some(directory) = todo.pop() {
+        for entry in fs::read_dir(directory)? {
+            let (place, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+            let what = if kind.is_dir() {
+                todo.push(place.clone());
+                "directory".to_owned()
+            } else if kind.is_symlink() {
+                format!("{:?}", fs::read_link(&place)?)
+            } else {
+                format!("{:?} {}", fs::metadata(&place)?.permissions(), sha256_hex(&fs::read(&place)?))
+            };
+            lines.insert(format!("{:?} {what}", place.strip_prefix(top).unwrap_or(&place)));
+        }
+    }
+    Ok(sha256_hex(format!("{lines:?}").as_bytes()))
 }
 
 /// Writes a program.

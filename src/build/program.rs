@@ -1,9 +1,11 @@
 //! Which program builds, and how the network is closed for it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -163,8 +165,15 @@ fn is_executable(file: &Path) -> bool {
     }
 }
 
-/// Asks a program for its version, and finds out how its network can be closed.
+/// Asks a program for its version, and finds out how its network can be closed: once in a run.
 fn examine(path: &Path, kind: Kind) -> Result<Program, String> {
+    static KNOWN: Mutex<BTreeMap<PathBuf, Result<Program, String>>> = Mutex::new(BTreeMap::new());
+
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(path.to_owned()).or_insert_with(|| examined(path, kind)).clone()
+}
+
+fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
     if !is_executable(path) {
         return Err("is not an executable file".to_owned());
     }

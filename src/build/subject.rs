@@ -1,5 +1,6 @@
 //! What can be built of a tree: a root as it is, or what an engine makes of one; with what the lock holds.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -215,6 +216,17 @@ impl Written {
         written.with(tree, false, subjects, reach)
     }
 
+    /// Returns what stands for all that one of the subjects is built from, if it is built from nothing but its tree.
+    fn key(&self, subject: usize) -> Result<Option<String>, Failures> {
+        Ok(match &self.calls[subject] {
+            Ok(Some(Call::Kustomize(at, directory, arguments, variables))) => {
+                let digest = self.roots[*at].digest(directory)?;
+                Some(format!("{digest} {directory:?} {arguments:?} {variables:?}"))
+            }
+            _ => None,
+        })
+    }
+
     /// Builds one of the subjects, and returns what kustomize wrote, to the byte, with what its engine fills in.
     pub(crate) fn build(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let call = self.calls[subject].as_ref().map_err(Failures::clone)?;
@@ -243,14 +255,33 @@ fn refusal(graph: &Graph) -> impl Fn(&str) -> Option<Failure> {
     }
 }
 
-/// Builds what engines make of a tree, side by side, without anything else.
-pub(crate) fn build_all(tree: &SharedTree, all: &[&Generated], config: &Config) -> Vec<Result<Vec<u8>, Failures>> {
+/// What builds made, by what they were built from.
+pub(crate) type Known = HashMap<String, Vec<u8>>;
+
+/// Builds what engines make of a tree, side by side, without anything else. What was built from the same before is `known`.
+pub(crate) fn build_all(
+    tree: &SharedTree,
+    all: &[&Generated],
+    config: &Config,
+    known: &mut Known,
+) -> Vec<Result<Vec<u8>, Failures>> {
     if all.is_empty() {
         return Vec::new();
     }
     let subjects = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
-    match Written::closed(tree, subjects, None, (config, &[]), false) {
-        Ok(written) => side_by_side(all, processors(), |number, _| written.build(number)),
-        Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
-    }
+    let written = match Written::closed(tree, subjects, None, (config, &[]), false) {
+        Ok(written) => written,
+        Err(failure) => return all.iter().map(|_| Err(failure.clone().into())).collect(),
+    };
+    let built = side_by_side(all, processors(), |number, _| -> Result<_, Failures> {
+        let key = written.key(number)?;
+        let output = key.as_ref().and_then(|key| known.get(key));
+        Ok((output.map_or_else(|| written.build(number), |output| Ok(output.clone()))?, key))
+    });
+    let outputs = built.into_iter().map(|one| {
+        let (output, key) = one?;
+        known.extend(key.map(|key| (key, output.clone())));
+        Ok(output)
+    });
+    outputs.collect()
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::messages::{counted, fitting, named};
 use super::output::{Done, Outcome, OutputArgs, Shown};
-use super::targets::deployed;
+use super::targets::both;
 use crate::config::Config;
 use crate::git::object_id;
 use crate::git::{CommitId, LocalRepo};
@@ -54,7 +54,7 @@ impl AffectedArgs {
         let old = merge_base(&here, &self.base, Some(&new.commit))?;
         let changes = of_commits(&here, &old, &new)?;
         let config = Config::of(&*changes.new, "")?;
-        let (was, is) = (deployed(&here, &changes.old, &config)?, deployed(&here, &changes.new, &config)?);
+        let [was, is] = both(&here, &changes, &config)?;
         let affected = affected::affected(&changes, &config, &was, &is)?;
         Ok(Box::new(Touched { since: old.commit, commit: new.commit, affected }))
     }

@@ -11,7 +11,7 @@ use clap::Args;
 use super::check;
 use super::messages::counted;
 use super::output::{Done, Outcome, Page, Shown};
-use crate::build::subject::build_all;
+use crate::build::subject::{Known, build_all};
 use crate::check::Checking;
 use crate::config::{Config, FILE_NAME};
 use crate::git::LocalRepo;
@@ -19,6 +19,7 @@ use crate::graph::Explored;
 use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failures, Result};
 use crate::message::redact::{inert, visible};
+use crate::targets::affected::changes::Changes;
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{self, Found, Here, Identity, Place, Revision, Target, Targets};
@@ -194,7 +195,7 @@ fn summary(targets: &Targets) -> String {
 /// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
 /// what may change them.
 pub(super) fn find(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explored, Targets), Failures> {
-    Ok(deployed(here, tree, &Config::of(&**tree, "")?)?)
+    Ok(deployed(here, tree, &Config::of(&**tree, "")?, &mut Known::new())?)
 }
 
 /// Finds what is deployed as its objects are written, and walks all of the tree.
@@ -203,22 +204,38 @@ pub(super) fn written(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) 
     Ok((explore_all(tree.clone())?, found))
 }
 
-/// Does what [`find`] does, with another configuration than that of the tree.
-pub(super) fn deployed(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Targets)> {
+/// Does what [`find`] does for both sides of a change, with one configuration. What is the same on both is built once.
+pub(super) fn both(here: &Rc<LocalRepo>, changes: &Changes, config: &Config) -> Result<[(Explored, Targets); 2]> {
+    let mut known = Known::new();
+    Ok([deployed(here, &changes.old, config, &mut known)?, deployed(here, &changes.new, config, &mut known)?])
+}
+
+fn deployed(
+    here: &Rc<LocalRepo>,
+    tree: &SharedTree,
+    config: &Config,
+    known: &mut Known,
+) -> Result<(Explored, Targets)> {
     let (explored, found) = written(here, tree, config)?;
     let identity = || Identity::of(here, config);
     let mut left = MOST_BUILDS;
-    let found = found
-        .built(&explored, config, &identity, &|_| false, &[], |builders| outputs(tree, config, builders, &mut left))?;
+    let run = |builders: &[&Builder]| outputs(tree, config, builders, &mut left, known);
+    let found = found.built(&explored, config, &identity, &|_| false, &[], run)?;
     Ok((explored, found))
 }
 
 /// Builds what needs nothing but the tree, as long as some are `left`.
-fn outputs(tree: &SharedTree, config: &Config, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
+fn outputs(
+    tree: &SharedTree,
+    config: &Config,
+    builders: &[&Builder],
+    left: &mut usize,
+    known: &mut Known,
+) -> Vec<Output> {
     let all: Vec<&Generated> =
         builders.iter().filter(|one| one.reaches.is_empty()).map(|one| &one.made).take(*left).collect();
     *left -= all.len();
-    let mut outputs = build_all(tree, &all, config).into_iter();
+    let mut outputs = build_all(tree, &all, config, known).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
         None => match outputs.next() {

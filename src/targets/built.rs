@@ -217,10 +217,7 @@ fn find_built<'a>(
         let file = &found.object.file;
         found.has_options() || !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
     });
-    for mut own in made {
-        scan.objects.append(&mut own.objects);
-        scan.unread.append(&mut own.unread);
-    }
+    made.into_iter().for_each(|own| scan.extend(own));
     let mut targets = super::of_scan(tree, config, identity, scan)?;
     targets.builds = builds;
     targets.files.clone_from(&before.files);

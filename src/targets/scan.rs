@@ -1,11 +1,14 @@
 //! The YAML documents of a tree in which an engine is interested.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
 use crate::kustomization::{Data, Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::os::limits::{FILE, OBJECTS};
+use crate::record::sha256_hex;
 use crate::tree::{Entry, Search, Tree, path};
 
 use super::unread::{Why, is_of_chart};
@@ -201,7 +204,7 @@ fn mistyped(value: &Value, keys: &str, from: usize) -> Option<(usize, String)> {
 }
 
 /// What a scan comes to.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Scan {
     pub(super) objects: Vec<Document>,
     pub(super) unread: Vec<Unread>,
@@ -242,6 +245,23 @@ fn declares(text: &str) -> bool {
     })
 }
 
+/// Reads the objects that matter in a file: once in a run, for both sides of a change and after each round of builds.
+fn read(file: &str, bytes: &[u8], is_template: bool) -> Rc<Scan> {
+    thread_local! {
+        static READ: RefCell<HashMap<String, Rc<Scan>>> = RefCell::default();
+    }
+
+    let key = format!("{} {is_template} {file}", sha256_hex(bytes));
+    let known = READ.with_borrow(|read| read.get(&key).cloned());
+    known.unwrap_or_else(|| {
+        let mut scan = Scan::default();
+        scan.file(file, bytes, is_template);
+        let scan = Rc::new(scan);
+        READ.with_borrow_mut(|read| read.insert(key, scan.clone()));
+        scan
+    })
+}
+
 /// Reads every object that matters in these files.
 pub(super) fn scan(tree: &dyn Tree, candidates: &BTreeSet<String>) -> Result<Scan> {
     let mut scan = Scan::default();
@@ -250,7 +270,7 @@ pub(super) fn scan(tree: &dyn Tree, candidates: &BTreeSet<String>) -> Result<Sca
             continue;
         }
         match tree.read(file) {
-            Ok(bytes) => scan.file(file, &bytes, is_of_chart(file, tree)?),
+            Ok(bytes) => scan.extend(read(file, &bytes, is_of_chart(file, tree)?).as_ref().clone()),
             Err(failure) => {
                 let why = Why::Away(failure.hints);
                 scan.pass(file, 0, failure.message, why);
@@ -266,6 +286,11 @@ pub(crate) fn is_searched(path: &str) -> bool {
 }
 
 impl Scan {
+    pub(super) fn extend(&mut self, other: Scan) {
+        self.objects.extend(other.objects);
+        self.unread.extend(other.unread);
+    }
+
     fn pass(&mut self, file: &str, line: usize, message: impl Into<String>, why: Why) {
         self.unread.push(Unread { file: file.to_owned(), line, message: message.into(), why });
     }

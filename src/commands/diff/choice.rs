@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::build::consequences::{Needs, needs};
 use crate::build::subject::Subject;
 use crate::commands::build::{is_meant, unknown};
-use crate::commands::targets::deployed;
+use crate::commands::targets::both;
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::kustomization::FILE_NAMES;
@@ -53,7 +53,7 @@ impl Choice {
         changes: &Changes,
         only: &[String],
     ) -> Result<Choices, Failures> {
-        let (was, is) = (deployed(here, &changes.old, config)?, deployed(here, &changes.new, config)?);
+        let [was, is] = both(here, changes, config)?;
         let affected = affected(changes, config, &was, &is)?;
         let mut needed = Needs::new();
         is.1.targets.iter().for_each(|target| needs(target.said.as_bytes(), &mut needed));
