@@ -89,9 +89,10 @@ impl RemoteGit {
         if self.anonymous {
             command.args(["-c", "credential.helper=", "-c", "core.askPass="]);
             command.env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");
-            // An empty value takes back what stands before it, and nothing is more exact than the whole URL.
-            for key in ["extraHeader", "cookieFile"] {
-                command.args(["-c", &format!("http.{bare}.{key}=")]);
+            // An empty value takes back what stands before it, and nothing is more exact than the whole URL. By itself git
+            // shows a ticket of Kerberos to every server that asks for one.
+            for setting in ["extraHeader=", "cookieFile=", "emptyAuth=false", "proactiveAuth=none"] {
+                command.args(["-c", &format!("http.{bare}.{setting}")]);
             }
         } else if terminal == Terminal::Shared {
             command.env_remove("GIT_TERMINAL_PROMPT");
@@ -115,6 +116,17 @@ impl RemoteGit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_logins_no_setting_of_the_users_shows_one() {
+        let url = "https://git.example.com/a/b";
+        let command = RemoteGit::default().anonymous().to(url, Terminal::Shared);
+        let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy().into_owned()).collect();
+        for setting in ["extraHeader=", "cookieFile=", "emptyAuth=false", "proactiveAuth=none"] {
+            assert!(arguments.contains(&format!("http.{url}.{setting}")), "{setting}: {arguments:?}");
+        }
+        assert!(command.get_envs().any(|(name, value)| name == "GIT_TERMINAL_PROMPT" && value == Some("0".as_ref())));
+    }
 
     /// Its name could stand for another address when git asks for it.
     #[test]
