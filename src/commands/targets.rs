@@ -172,7 +172,7 @@ fn localized(targets: &Targets) -> Option<String> {
     here.any(is_wanted).then(|| targets.deployed_from("a localized branch", Revision::is_localized))?
 }
 
-/// Returns the counts: nothing that was found is missing in them.
+/// Returns the counts: nothing that was found is missing in them. What may deploy something else is not known, as in `diff`.
 fn summary(targets: &Targets) -> String {
     let (mut here, mut external, mut templated) = (0, 0, 0);
     for target in &targets.targets {
@@ -185,6 +185,10 @@ fn summary(targets: &Targets) -> String {
     let mut line = counted(targets.targets.len(), "target");
     if !targets.targets.is_empty() {
         line += &format!(": {here} here, {external} external, {templated} templated");
+    }
+    let not_known = targets.targets.iter().filter(|target| target.unknown().is_some()).count();
+    if not_known > 0 {
+        line += &format!("; {not_known} not known");
     }
     if !targets.unread.is_empty() {
         line += &format!("; {} not read", targets.unread.len());

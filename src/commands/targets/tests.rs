@@ -110,7 +110,7 @@ fn each_target_is_named_and_counted() {
 6.yaml:7
   not read: Application argocd/web: `path` is a list where a text should be
 
-7 targets: 5 here, 1 external, 1 templated; 1 not read
+7 targets: 5 here, 1 external, 1 templated; 1 not known; 1 not read
 "
     );
     assert_eq!(Targets::default().text(Shown::default()), "0 targets\n");
