@@ -400,6 +400,11 @@ fn titles(group: &[&Compared]) -> Vec<[String; 2]> {
     all.into_iter().map(counted).collect()
 }
 
+/// Returns how many last components two names have in common.
+fn in_common(one: &str, other: &str) -> usize {
+    one.rsplit('/').zip(other.rsplit('/')).take_while(|(one, other)| one == other).count()
+}
+
 /// Returns these builds, of which one that is gone and one that is new with the same objects are one.
 fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
     let key = |one: &Compared| {
@@ -412,10 +417,20 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
         let is_it = move |one: &(usize, &Compared)| one.1.status == status && !one.1.objects.is_empty();
         all.iter().enumerate().filter(is_it).map(|(number, one)| (key(one), number)).collect::<Vec<_>>()
     };
-    let mut gone: HashMap<_, usize> = of(&all, Status::Removed).into_iter().collect();
-    let mut merged = BTreeSet::new();
+    let mut gone: HashMap<_, Vec<usize>> = HashMap::new();
+    of(&all, Status::Removed).into_iter().for_each(|(objects, number)| gone.entry(objects).or_default().push(number));
+    let mut pairs = Vec::new();
     for (objects, number) in of(&all, Status::Added) {
-        let Some(before) = gone.remove(&objects) else { continue };
+        let like = gone.get(&objects).into_iter().flatten();
+        pairs.extend(like.map(|&before| (in_common(&all[before].name, &all[number].name), before, number)));
+    }
+    // Of several that are equal, those belong together whose names end alike.
+    pairs.sort_by_key(|pair| std::cmp::Reverse(pair.0));
+    let (mut merged, mut named) = (BTreeSet::new(), BTreeSet::new());
+    for (_, before, number) in pairs {
+        if merged.contains(&before) || !named.insert(number) {
+            continue;
+        }
         merged.insert(before);
         let mut consequences = std::mem::take(&mut all[before].consequences);
         // Nothing deploys a root but targets.
@@ -487,5 +502,29 @@ impl Outcome for Diff {
 
     fn pager(&self) -> Option<&str> {
         self.pager.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::markdown::tests::build;
+    use super::*;
+
+    #[test]
+    fn equal_builds_are_renamed_each_to_the_nearest() {
+        let of = |name: &str, status| Compared { status, ..build(name, &["+x\n"]) };
+        let gone = |name| of(name, Status::Removed);
+        let new = |name| of(name, Status::Added);
+        let names = |all: Vec<Compared>| -> Vec<(String, String)> {
+            renamed(all).into_iter().map(|one| (one.name.clone(), one.why())).collect()
+        };
+        let was = |name: &str, was: &str| (name.to_owned(), format!("was {was}, all objects are equal"));
+        let twins = vec![new("new/a"), new("new/b"), gone("old/a"), gone("old/b")];
+        assert_eq!(names(twins), [was("new/a", "old/a"), was("new/b", "old/b")]);
+        // Whoever comes first takes none that is nearer to another.
+        let more = vec![gone("x/a"), new("y/b"), new("y/a")];
+        assert_eq!(names(more), [("y/b".to_owned(), "added".to_owned()), was("y/a", "x/a")]);
+        let fewer = vec![gone("x/a"), gone("x/b"), new("y/b")];
+        assert_eq!(names(fewer), [("x/a".to_owned(), "removed".to_owned()), was("y/b", "x/b")]);
     }
 }
