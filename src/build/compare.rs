@@ -73,7 +73,8 @@ pub(crate) struct Difference {
 pub(crate) struct ObjectChange {
     /// What names it: `apps/v1 Deployment NAMESPACE/NAME`.
     pub id: String,
-    /// What named it before, where that is something else: another version, another hash of a generator.
+    /// What named it before, where that is something else: another version, another hash of a generator, a
+    /// namespace that it had without saying it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
     /// What happened to it: `added`, `removed` or `changed`.
@@ -105,7 +106,7 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     if is_text && before.iter().map(|one| &one.text).eq(after.iter().map(|one| &one.text)) {
         return Verdict::Identical;
     }
-    let mut objects = changed(&before, &after);
+    let mut objects = changed(&before, &after, ["", ""]);
     let diff = if objects.is_empty() {
         let ids = |objects: &[Object]| objects.iter().map(|one| format!("{}\n", one.id)).collect::<String>();
         diff(&ids(&before), &ids(&after))
@@ -115,27 +116,40 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
     Verdict::Differs(Difference { objects, diff: limited(&diff) })
 }
 
-/// Returns the objects of two outputs that are not the same, wherever they stand in them.
-pub(crate) fn changes(before: &[u8], after: &[u8]) -> Vec<ObjectChange> {
-    if before == after { Vec::new() } else { changed(&split(before), &split(after)) }
+/// Returns the objects of two outputs that are not the same, wherever they stand in them. What says no namespace may lie in
+/// the one of its side, where that is not empty.
+pub(crate) fn changes(before: &[u8], after: &[u8], namespaces: [&str; 2]) -> Vec<ObjectChange> {
+    if before == after { Vec::new() } else { changed(&split(before), &split(after), namespaces) }
 }
 
-fn changed(before: &[Object], after: &[Object]) -> Vec<ObjectChange> {
-    let mut by_key: BTreeMap<String, [Vec<&Object>; 2]> = BTreeMap::new();
-    for (side, objects) in [without(before, after), without(after, before)].into_iter().enumerate() {
-        objects.into_iter().for_each(|one| by_key.entry(key(&one.id)).or_default()[side].push(one));
-    }
+fn changed(before: &[Object], after: &[Object], namespaces: [&str; 2]) -> Vec<ObjectChange> {
+    let mut left = [without(before, after), without(after, before)];
     let mut all = Vec::new();
-    for [mut old, mut new] in by_key.into_values() {
-        // Where several differ in nothing but hash or version, those of the same name belong together.
-        old.sort_by_key(|old| !new.iter().any(|new| new.id == old.id));
-        for old in old {
-            let at = new.iter().position(|new| new.id == old.id).unwrap_or(0);
-            let new = (!new.is_empty()).then(|| new.remove(at));
-            all.push(change(Some(old), new));
+    // First as they are written: what has no namespace may be of a kind that has none.
+    for namespaces in [["", ""], namespaces] {
+        let mut by_key: BTreeMap<String, [Vec<&Object>; 2]> = BTreeMap::new();
+        for (side, objects) in std::mem::take(&mut left).into_iter().enumerate() {
+            let key = |one: &Object| in_namespace(key(&one.id), namespaces[side]);
+            objects.into_iter().for_each(|one| by_key.entry(key(one)).or_default()[side].push(one));
         }
-        all.extend(new.into_iter().map(|new| change(None, Some(new))));
+        for [mut old, mut new] in by_key.into_values() {
+            // Where several differ in nothing but hash or version, those of the same name belong together.
+            old.sort_by_key(|old| !new.iter().any(|new| new.id == old.id));
+            for old in old {
+                if new.is_empty() {
+                    left[0].push(old);
+                    continue;
+                }
+                let at = new.iter().position(|new| new.id == old.id).unwrap_or(0);
+                all.push(change(Some(old), Some(new.remove(at))));
+            }
+            left[1].extend(new);
+        }
     }
+    let [old, new] = left;
+    all.extend(old.into_iter().map(|old| change(Some(old), None)));
+    all.extend(new.into_iter().map(|new| change(None, Some(new))));
+    all.sort_by_cached_key(|one| key(&one.id));
     all
 }
 
@@ -291,6 +305,14 @@ pub(super) fn key(id: &str) -> String {
         _ => rest,
     };
     format!("{group} {stem}")
+}
+
+/// Returns a key with this namespace, if it has none.
+pub(super) fn in_namespace(key: String, namespace: &str) -> String {
+    match key.rsplit_once(' ') {
+        Some((kind, name)) if !namespace.is_empty() && !name.contains('/') => format!("{kind} {namespace}/{name}"),
+        _ => key,
+    }
 }
 
 /// Returns what names an object.

@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::{Deserialize as _, Serialize};
 use serde_yaml::{Deserializer, Value};
 
-use super::compare::{self, ObjectChange, key};
+use super::compare::{self, ObjectChange, in_namespace, key};
 use crate::message::redact::concealed;
 use crate::targets::Target;
 use crate::targets::policy::{self, Policy, at, full_name, is_kind, text};
@@ -65,7 +65,7 @@ rows! {
     "resumed" |seen| gains(seen.new, seen.old, facts::waits).filter(|_| seen.new.is_some()).map(|what| format!("no longer {what}"));
     "below-suspended" |seen| seen.below_suspended();
     "prune-switched" |seen| seen.old.filter(|old| !facts::prunes(old).is_empty()).and(seen.gains(facts::prunes));
-    "destination-moved" |seen| seen.old.and(seen.gains(facts::destinations));
+    "destination-moved" |seen| seen.old.and(seen.gains(if seen.is_still { facts::clusters } else { facts::destinations }));
     "removed-target" |seen| seen.gone();
     "removed-dependency" |seen| seen.needed();
     "major-version" |seen| facts::major_version(seen.old?, seen.new?);
@@ -92,6 +92,8 @@ struct Seen<'a> {
     is_deployed: bool,
     /// Whether what deploys it goes, too.
     is_last: bool,
+    /// Whether it deploys what it did, with the namespaces that its build wrote.
+    is_still: bool,
     /// How many objects change that it deploys.
     below: usize,
     /// Another target that it comes in.
@@ -101,11 +103,16 @@ struct Seen<'a> {
 }
 
 /// What is built for one name, and how it differs.
+#[derive(Default)]
 pub(crate) struct Build<'a> {
     pub name: &'a str,
     /// The target, as it was and as it is; none of a root that nothing deploys.
     pub target: [Option<&'a Target>; 2],
     pub objects: Vec<ObjectChange>,
+    /// Whether these are all: it was built on both sides.
+    pub is_built: bool,
+    /// Where what says no namespace was, and is.
+    pub namespaces: [String; 2],
 }
 
 /// Objects that are needed, `KIND NAMESPACE/NAME`, each with one that needs it.
@@ -136,6 +143,11 @@ fn said(target: &Target) -> Option<Value> {
     Some(Value::Mapping(said))
 }
 
+/// Returns where what a target deploys lies if it says no namespace; empty where that is not known.
+pub(crate) fn namespace(target: Option<&Target>) -> String {
+    target.and_then(said).and_then(|by| Policy::of(&by)).map_or(String::new(), |by| by.namespace)
+}
+
 /// Returns what each of these builds brings about. Adds to its objects what deploys it, if that changes and no build shows
 /// it.
 pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
@@ -152,6 +164,16 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
     let is_made = |target: Option<&Target>| {
         target.is_some_and(|one| one.object.set.as_ref().is_some_and(|set| sets.contains(set)))
     };
+    // The build itself shows what moves as it writes another namespace.
+    let is_still = |(build, own): &(&Build<'_>, &[Option<Value>; 2])| {
+        let [was, is] = own.each_ref().map(Option::as_ref);
+        let is_moved = was.is_some() && is.is_some_and(|is| is_kind(is, policy::KUSTOMIZATION));
+        is_moved
+            && build.is_built
+            && build.objects.iter().all(|one| one.change == "changed")
+            && gains(was, is, facts::destinations).is_some()
+    };
+    let still: Vec<_> = all.iter().zip(&own).filter(is_still).map(|(_, own)| own.clone()).collect();
     let mut itself = Vec::new();
     for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
         let below = build.objects.len();
@@ -170,10 +192,10 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
     let mut comes: HashMap<String, &str> = HashMap::new();
     for build in all.iter().filter(|build| build.target[1].is_some() || build.target[0].is_none()) {
         for one in build.objects.iter().filter(|one| one.change == "added") {
-            comes.entry(key(&one.id)).or_insert(build.name);
+            build.keys(1, &one.id).into_iter().for_each(|key| _ = comes.entry(key).or_insert(build.name));
         }
     }
-    let of = |(build, itself): (&Build<'_>, _)| build.consequences(itself, &comes, needs);
+    let of = |(build, itself): (&Build<'_>, _)| build.consequences(itself, &comes, &still, needs);
     all.iter().zip(&itself).map(of).collect()
 }
 
@@ -191,10 +213,15 @@ fn is_of(made: &[Option<Value>; 2], own: &[Option<Value>; 2]) -> bool {
 }
 
 impl Build<'_> {
+    /// Returns what names an object on a side: as it is written, and where it lies if its kind has namespaces.
+    fn keys(&self, side: usize, id: &str) -> [String; 2] {
+        [key(id), in_namespace(key(id), &self.namespaces[side])]
+    }
+
     /// Returns how what deploys it differs.
     fn own(&self, was: &Value, is: &Value) -> Vec<ObjectChange> {
         let text = |value| serde_yaml::to_string(value).unwrap_or_default().into_bytes();
-        let mut changes = compare::changes(&text(was), &text(is));
+        let mut changes = compare::changes(&text(was), &text(is), ["", ""]);
         // What Fleet has is no object.
         let id = at(is, "metadata").and_then(|_| compare::id(is)).unwrap_or_else(|| self.name.to_owned());
         changes.iter_mut().for_each(|one| one.id.clone_from(&id));
@@ -205,6 +232,7 @@ impl Build<'_> {
         &self,
         (below, own): &(usize, [Option<Value>; 2]),
         comes: &HashMap<String, &str>,
+        still: &[[Option<Value>; 2]],
         needs: &Needs,
     ) -> Vec<Consequence> {
         let [was, is] = self.target;
@@ -212,10 +240,12 @@ impl Build<'_> {
         let mut all: Vec<Consequence> = Vec::new();
         let itself = Seen { below: *below, ..Seen::of(own, needs) };
         let objects = self.objects.iter().map(|one| {
-            let comes_in = comes.get(&key(&one.id)).copied();
+            let comes_in = self.keys(0, &one.id).iter().find_map(|key| comes.get(key)).copied();
             let is_last = was.is_some() && is.is_none();
             let seen = Seen::of(&one.values, needs);
-            (one.id.as_str(), Seen { by: by.as_ref(), comes_in, is_last, is_deployed: was.is_some(), ..seen })
+            let is_still = still.iter().any(|own| is_of(&one.values, own));
+            let is_deployed = was.is_some();
+            (one.id.as_str(), Seen { by: by.as_ref(), comes_in, is_last, is_deployed, is_still, ..seen })
         });
         for (object, seen) in std::iter::once((self.name, itself)).chain(objects) {
             for row in TABLE {

@@ -18,7 +18,7 @@ use super::localize::{KustomizeArgs, NowRemote};
 use super::messages::{self, counted, cut, fitting};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::compare::{self, ObjectChange};
-use crate::build::consequences::{Build, Consequence, Needs, consequences, needs};
+use crate::build::consequences::{Build, Consequence, Needs, consequences, namespace, needs};
 use crate::build::subject::Written;
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
@@ -258,11 +258,15 @@ impl Diff {
     }
 }
 
-/// Builds one of what is written for both sides: how the objects differ, what those that stay need, and what failed.
-fn built(written: &[Written; 2], number: usize) -> (Vec<ObjectChange>, Needs, [Vec<Failure>; 2]) {
+/// Builds one of what is written for both sides, with where what says no namespace was and is: how the objects differ, what those that stay need, and what failed.
+fn built(
+    written: &[Written; 2],
+    number: usize,
+    [was, is]: &[String; 2],
+) -> (Vec<ObjectChange>, Needs, [Vec<Failure>; 2]) {
     match written.each_ref().map(|side| side.build(number)) {
         [Ok(before), Ok(after)] => {
-            let (objects, mut needed) = (compare::changes(&before, &after), Needs::new());
+            let (objects, mut needed) = (compare::changes(&before, &after, [was, is]), Needs::new());
             if objects.iter().any(|one| one.change == "removed") {
                 needs(&after, &mut needed);
             }
@@ -292,11 +296,14 @@ impl Compared {
         quiet: bool,
     ) -> Vec<Compared> {
         let names: Vec<String> = chosen.iter().map(Choice::title).collect();
+        let namespaces: Vec<_> = chosen.iter().map(|choice| choice.targets().map(namespace)).collect();
         let built = Progress::new("building", quiet)
-            .each(processors(), &names, String::clone, |number, _| built(written, number));
+            .each(processors(), &names, String::clone, |number, _| built(written, number, &namespaces[number]));
         let (mut all, mut failed) = (Vec::new(), Vec::new());
-        for ((choice, name), (objects, more, not_built)) in chosen.iter().zip(&names).zip(built) {
-            all.push(Build { name, target: choice.targets(), objects });
+        let built = chosen.iter().zip(&names).zip(namespaces.clone()).zip(built);
+        for (((choice, name), namespaces), (objects, more, not_built)) in built {
+            let is_built = not_built.iter().all(Vec::is_empty);
+            all.push(Build { name, target: choice.targets(), objects, is_built, namespaces });
             failed.push(not_built);
             needed.extend(more);
         }

@@ -15,6 +15,8 @@ pub(crate) struct Policy {
     pub is_suspended: bool,
     /// Whether a change is deployed without anybody who asks for it.
     pub is_automatic: bool,
+    /// The namespace of what says none, if its kind has one; empty where that is not known.
+    pub namespace: String,
     /// Where it is deployed: names of fields with their values.
     pub destination: Vec<(&'static str, String)>,
     /// The objects of its kind that have to be ready before, as `NAMESPACE/NAME`.
@@ -22,6 +24,7 @@ pub(crate) struct Policy {
 }
 
 const FLUX: &str = ".toolkit.fluxcd.io";
+pub(crate) const KUSTOMIZATION: &str = "kustomize.toolkit.fluxcd.io/Kustomization";
 /// The group under which files of Fleet are known here, which are no objects.
 pub(crate) const FLEET: &str = "fleet.cattle.io";
 pub(crate) const ARGO: &str = "argoproj.io";
@@ -81,10 +84,16 @@ impl Policy {
                 let place = |field: &str| if kind == "GitRepo" { format!("spec.{field}") } else { field.to_owned() };
                 let fields = ["namespace", "defaultNamespace", "targetNamespace"];
                 let destination = fields.map(|field| (field, text(object, &place(field)).to_owned()));
-                let takes_along = Some(!is_true(object, &place("keepResources")));
-                let is_suspended = is_true(object, &place("paused"));
-                let destination = destination.into();
-                Some(Policy { takes_along, is_suspended, is_automatic: true, destination, ..Policy::default() })
+                let [forced, default, older] = destination.each_ref().map(|(_, namespace)| namespace.as_str());
+                let namespace = [forced, older, default, "default"].into_iter().find(|one| !one.is_empty());
+                Some(Policy {
+                    takes_along: Some(!is_true(object, &place("keepResources"))),
+                    is_suspended: is_true(object, &place("paused")),
+                    is_automatic: true,
+                    namespace: namespace.unwrap_or_default().to_owned(),
+                    destination: destination.into(),
+                    ..Policy::default()
+                })
             }
             (group, kind) if group.ends_with(FLUX) => Some(Policy::flux(object, kind)),
             _ => None,
@@ -109,6 +118,8 @@ impl Policy {
         let takes_along = takes_along.or((kind == "HelmRelease").then_some(true));
         let fields = ["targetNamespace", "kubeConfig.secretRef.name", "kubeConfig.configMapRef.name"];
         let destination = fields.map(|field| (field, text(object, &format!("spec.{field}")).to_owned()));
+        // The build writes any other one into all that can have one.
+        let is_default = is_kustomization && destination[0].1.is_empty();
         Policy {
             prunes,
             // What is suspended is deleted without more.
@@ -116,6 +127,7 @@ impl Policy {
             forces: is_kustomization && is_true(object, "spec.force"),
             is_suspended,
             is_automatic: true,
+            namespace: if is_default { "default".to_owned() } else { String::new() },
             destination: destination.into(),
             depends_on: depends_on.map(name).collect(),
         }
@@ -137,6 +149,7 @@ impl Policy {
             takes_along: Some(finalizers.any(|one| one.starts_with(FINALIZER))),
             forces: options.any(|one| FORCING.contains(&one)),
             is_automatic: automated.is_some(),
+            namespace: of("namespace").to_owned(),
             destination: vec![("cluster", cluster.to_owned()), ("namespace", of("namespace").to_owned())],
             ..Policy::default()
         }

@@ -302,7 +302,7 @@ fn an_object_is_the_same_under_another_version_and_hash() {
         map(name, value).replace("apiVersion: v1", &format!("apiVersion: {version}"))
     };
     let both = |before: &str, after: &str| {
-        let found = super::changes(before.as_bytes(), after.as_bytes());
+        let found = super::changes(before.as_bytes(), after.as_bytes(), ["", ""]);
         let all = found.into_iter().map(|one| (one.change, one.was.unwrap_or_default(), one.id));
         all.collect::<Vec<_>>()
     };

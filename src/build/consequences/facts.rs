@@ -100,6 +100,13 @@ pub(super) fn destinations(object: &Value) -> Vec<String> {
     all.into_iter().map(shown).collect()
 }
 
+/// Returns its destinations without the namespaces that its build writes.
+pub(super) fn clusters(object: &Value) -> Vec<String> {
+    let mut all = destinations(object);
+    all.retain(|one| !one.starts_with("targetNamespace "));
+    all
+}
+
 /// Returns of what the first number of the version changes.
 pub(super) fn major_version(old: &Value, new: &Value) -> Option<String> {
     let old = versions(old);

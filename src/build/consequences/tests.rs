@@ -24,8 +24,10 @@ fn target(name: &str, spec: &str) -> Target {
 
 /// Returns the consequences of a change of what `by` deploys.
 fn of(old: &str, new: &str, by: [Option<&Target>; 2]) -> Vec<String> {
-    let objects = objects(old.as_bytes(), new.as_bytes());
-    let mut all = [Build { name: "T", target: by, objects }];
+    let namespaces = by.map(namespace);
+    let [was, is] = namespaces.each_ref().map(String::as_str);
+    let objects = objects(old.as_bytes(), new.as_bytes(), [was, is]);
+    let mut all = [Build { name: "T", target: by, objects, is_built: true, namespaces }];
     let found = consequences(&mut all, &Needs::new()).remove(0);
     found
         .into_iter()
@@ -399,7 +401,7 @@ fn what_deploys_it_is_looked_at_with_what_it_deploys() {
     assert_eq!(of(&old, &old, [Some(&suspended), Some(&suspended)]), [""; 0]);
     assert_eq!(of(&old, &old, [Some(&suspended), Some(&runs)]), ["resumed: no longer `suspend: true`"]);
     // It is an object among those that differ, unless another build shows it.
-    let objects = |text: [&str; 2]| objects(text[0].as_bytes(), text[1].as_bytes());
+    let objects = |text: [&str; 2]| objects(text[0].as_bytes(), text[1].as_bytes(), ["", ""]);
     let yaml = |target: &Target| serde_yaml::to_string(&serde_json::from_str::<Value>(&target.said).unwrap()).unwrap();
     let parent = objects([&yaml(&suspended), &yaml(&runs)]);
     let suffixed = [&suspended, &runs].map(|one| yaml(one).replace("name: a\n", "name: a-b\n"));
@@ -407,8 +409,8 @@ fn what_deploys_it_is_looked_at_with_what_it_deploys() {
     let other = [&suspended, &runs].map(|one| yaml(one).replace("name: a\n", "name: b\n"));
     let other = objects([&other[0], &other[1]]);
     for (parent, shown) in [(Vec::new(), [0, 1]), (parent, [1, 0]), (suffixed, [1, 0]), (other, [1, 1])] {
-        let child = Build { name: "a", target: [Some(&suspended), Some(&runs)], objects: Vec::new() };
-        let mut all = [Build { name: "parent", target: [None, None], objects: parent }, child];
+        let child = Build { name: "a", target: [Some(&suspended), Some(&runs)], ..Build::default() };
+        let mut all = [Build { name: "parent", target: [None, None], objects: parent, ..Build::default() }, child];
         let found = consequences(&mut all, &Needs::new());
         assert_eq!(all.each_ref().map(|one| one.objects.len()), shown);
         assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), shown);
@@ -422,31 +424,33 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     let mut needed = Needs::new();
     needs(apps.said.as_bytes(), &mut needed);
     let set = text(SET, "");
-    let objects = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes());
+    let objects = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["", ""]);
     let found = |all: &mut [Build<'_>]| {
         let found = consequences(all, &needed).into_iter().flatten();
         found.map(|one| format!("{} {}", one.target, one.text)).collect::<Vec<_>>()
     };
-    let gone = Build { name: "infra", target: [Some(&infra), None], objects: Vec::new() };
+    let gone = Build { name: "infra", target: [Some(&infra), None], ..Build::default() };
     let expected = [
         "infra a target is removed (what it deploys is deleted with it)",
         "infra something is removed that others depend on (needed by ns/apps)",
     ];
     assert_eq!(found(&mut [gone]), expected);
-    let gone = Build { name: "infra", target: [Some(&infra), None], objects: objects(&set, "") };
-    let comes = Build { name: "next", target: [None, Some(&apps)], objects: objects("", &set) };
+    let gone = Build { name: "infra", target: [Some(&infra), None], objects: objects(&set, ""), ..Build::default() };
+    let comes = Build { name: "next", target: [None, Some(&apps)], objects: objects("", &set), ..Build::default() };
     let text = "deleted or orphaned with the target, unless next takes it over";
     assert!(found(&mut [gone, comes]).contains(&format!("infra a StatefulSet is removed ({text})")));
-    let leaves = Build { name: "infra", target: [Some(&infra), Some(&infra)], objects: objects(&set, "") };
-    let comes = Build { name: "apps", target: [Some(&apps), Some(&apps)], objects: objects("", &set) };
+    let leaves =
+        Build { name: "infra", target: [Some(&infra), Some(&infra)], objects: objects(&set, ""), ..Build::default() };
+    let comes =
+        Build { name: "apps", target: [Some(&apps), Some(&apps)], objects: objects("", &set), ..Build::default() };
     let expected = [
         "infra a StatefulSet is removed (the target prunes, so it is deleted, unless apps takes it over)",
         "infra an object moves to another target (apps has it now)",
     ];
     assert_eq!(found(&mut [leaves, comes]), expected);
     // Of directories that no target deploys, it is not known whether that is the same cluster.
-    let leaves = Build { name: "old", target: [None, None], objects: objects(&set, "") };
-    let comes = Build { name: "new", target: [None, None], objects: objects("", &set) };
+    let leaves = Build { name: "old", target: [None, None], objects: objects(&set, ""), ..Build::default() };
+    let comes = Build { name: "new", target: [None, None], objects: objects("", &set), ..Build::default() };
     let expected = ["old a StatefulSet is removed (deleted if the target prunes, which is not known; new has it now)"];
     assert_eq!(found(&mut [leaves, comes]), expected);
 }
@@ -483,9 +487,9 @@ fn what_a_set_makes_and_what_fleet_has_says_it_too() {
         let text = text("argoproj.io/v1alpha1 ApplicationSet", &format!("spec: {{x: {value}}}"));
         text.replace("name: a", "name: s").replace("namespace: n", "namespace: argocd")
     };
-    let changed = objects(set_of("a").as_bytes(), set_of("b").as_bytes());
-    let made = Build { name: "T", target: [Some(&prunes), Some(&keeps)], objects: Vec::new() };
-    let mut all = [Build { name: "parent", target: [None, None], objects: changed }, made];
+    let changed = objects(set_of("a").as_bytes(), set_of("b").as_bytes(), ["", ""]);
+    let made = Build { name: "T", target: [Some(&prunes), Some(&keeps)], ..Build::default() };
+    let mut all = [Build { name: "parent", target: [None, None], objects: changed, ..Build::default() }, made];
     let found = consequences(&mut all, &Needs::new());
     assert_eq!((found[1].len(), found[1][0].id, all[1].objects.len()), (1, "prune-switched", 0));
     // One element less.
@@ -495,6 +499,85 @@ fn what_a_set_makes_and_what_fleet_has_says_it_too() {
     let fleet = |namespace: &str| target_of("apps/web/fleet.yaml", &format!("defaultNamespace: {namespace}\n"));
     let moved = of("", "", [Some(&fleet("a")), Some(&fleet("b"))]);
     assert_eq!(moved, ["destination-moved: defaultNamespace `b`"]);
+}
+
+#[test]
+fn what_says_no_namespace_lies_in_that_of_the_target() {
+    let claim = |namespace: &str| text(PVC, "").replace("  namespace: n\n", namespace);
+    let (silent, x, other) = (claim(""), claim("  namespace: x\n"), claim("  namespace: y\n"));
+    let argo = |namespace: &str| {
+        let policy = "source: {repoURL: x, path: .}, syncPolicy: {automated: {prune: true}}";
+        target("a", &format!("{policy}, destination: {{namespace: {namespace}}}"))
+    };
+    let (flux, placed) = (target("a", "path: ., prune: true"), target("a", "path: ., prune: true, targetNamespace: x"));
+    let fleet = |text: &str| target_of("apps/web/fleet.yaml", text);
+    let default = claim("  namespace: default\n");
+    for (by, namespaced) in [
+        (&argo("x"), &x),
+        (&flux, &default),
+        (&fleet("defaultNamespace: x\n"), &x),
+        (&fleet("defaultNamespace: y\nnamespace: x\n"), &x),
+        (&fleet("keepResources: true\n"), &default),
+    ] {
+        let by = [Some(by), Some(by)];
+        for (old, new) in [(&silent, namespaced), (namespaced, &silent)] {
+            assert_eq!(of(old, new, by), [""; 0], "{old}{new}");
+        }
+        assert_eq!(of(&silent, &other, by).len(), 1);
+        assert_eq!(of(&other, &silent, by).len(), 1);
+    }
+    // Where it is not known, another name is another object.
+    for by in [&argo("''"), &placed] {
+        assert_eq!(of(&silent, &x, [Some(by), Some(by)]), ["removed-pvc: deleted: the target prunes"]);
+    }
+    // It stays where it was, and the target goes elsewhere.
+    let (was, is) = (argo("x"), argo("y"));
+    let moved = "destination-moved: namespace `y`";
+    assert_eq!(of(&silent, &x, [Some(&was), Some(&is)]), [moved]);
+    assert_eq!(of(&x, &silent, [Some(&was), Some(&is)]), [moved, "removed-pvc: deleted: the target prunes"]);
+    // A kind without namespaces is the same wherever the rest goes.
+    let role = |verb: &str| {
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: a}}\nrules: [{{verbs: [{verb}]}}]\n"
+        )
+    };
+    let found = objects(role("get").as_bytes(), role("list").as_bytes(), ["x", "y"]);
+    assert_eq!(
+        found.iter().map(|one| (one.change, &*one.id)).collect::<Vec<_>>(),
+        [("changed", "rbac.authorization.k8s.io/v1 ClusterRole a")]
+    );
+    // Another target has it.
+    let at = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["x", "x"]);
+    let [leaves, comes] = [("a", at(&silent, "")), ("b", at("", &x))].map(|(name, objects)| Build {
+        name,
+        target: [Some(&was), Some(&was)],
+        objects,
+        is_built: true,
+        namespaces: ["x", "x"].map(str::to_owned),
+    });
+    let found = consequences(&mut [leaves, comes], &Needs::new());
+    assert_eq!(found[0].last().map(|one| one.id), Some("moved-object"));
+}
+
+#[test]
+fn a_namespace_that_the_build_writes_moves_what_the_build_shows() {
+    let in_namespace = |namespace: &str| text(PVC, "").replace("namespace: n", &format!("namespace: {namespace}"));
+    let [plain, placed] = ["path: .", "path: ., targetNamespace: q"].map(|spec| target("a", spec));
+    let (old, q) = (in_namespace("n"), in_namespace("q"));
+    assert_eq!(of(&q, &q, [Some(&plain), Some(&placed)]), [""; 0]);
+    assert_eq!(of(&q, &q, [Some(&placed), Some(&plain)]), [""; 0]);
+    let more = text(PVC, "spec: {x: y}").replace("namespace: n", "namespace: q");
+    assert_eq!(of(&q, &more, [Some(&plain), Some(&placed)]), [""; 0]);
+    let moved = of(&old, &q, [Some(&plain), Some(&placed)]);
+    let expected = ["destination-moved: targetNamespace `q`", "removed-pvc: orphaned: the target does not prune"];
+    assert_eq!(moved, expected);
+    // Another cluster is another place.
+    let remote = target("a", "path: ., targetNamespace: q, kubeConfig: {secretRef: {name: k}}");
+    let moved = of(&q, &q, [Some(&plain), Some(&remote)]);
+    assert_eq!(moved, ["destination-moved: kubeConfig.secretRef.name `k`"]);
+    // What could not be built may move.
+    let unknown = Build { name: "T", target: [Some(&plain), Some(&placed)], ..Build::default() };
+    assert_eq!(consequences(&mut [unknown], &Needs::new())[0].len(), 1);
 }
 
 #[test]
