@@ -16,8 +16,8 @@ use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, in_namespace, key};
 use crate::message::redact::concealed;
-use crate::targets::Target;
 use crate::targets::policy::{self, Policy, at, full_name, is_kind, text};
+use crate::targets::{Object, Target};
 
 /// The rows with their groups and what they find, an empty line, and what all of them have in common.
 pub(crate) const PAGE: &str = include_str!("consequences.md");
@@ -100,6 +100,17 @@ struct Seen<'a> {
     comes_in: Option<&'a str>,
     /// What stays, and depends on it.
     needed_by: Vec<&'a str>,
+}
+
+/// What is known of all builds.
+struct Around<'a> {
+    /// The builds in which objects are new, by their keys.
+    comes: HashMap<String, &'a str>,
+    /// The targets that deploy what they did, with the namespaces that their builds wrote.
+    still: Vec<[Option<Value>; 2]>,
+    needs: &'a Needs,
+    /// Applications by what names them: whether they stay, and the objects that come to or leave one of their sources.
+    applications: HashMap<[&'a str; 4], (bool, HashMap<String, [Option<&'a Value>; 2]>)>,
 }
 
 /// What is built for one name, and how it differs.
@@ -195,7 +206,18 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
             build.keys(1, &one.id).into_iter().for_each(|key| _ = comes.entry(key).or_insert(build.name));
         }
     }
-    let of = |(build, itself): (&Build<'_>, _)| build.consequences(itself, &comes, &still, needs);
+    let mut around = Around { comes, still, needs, applications: HashMap::new() };
+    for build in all.iter() {
+        let Some(application) = build.application() else { continue };
+        let (stays, objects) = around.applications.entry(application).or_default();
+        *stays |= build.target[1].is_some();
+        for one in build.objects.iter().filter(|one| one.change != "changed") {
+            let side = usize::from(one.change == "added");
+            let [_, key] = build.keys(side, &one.id);
+            objects.entry(key).or_default()[side] = one.values[side].as_ref();
+        }
+    }
+    let of = |(build, itself): (&Build<'_>, _)| build.consequences(itself, &around);
     all.iter().zip(&itself).map(of).collect()
 }
 
@@ -228,21 +250,35 @@ impl Build<'_> {
         changes
     }
 
-    fn consequences(
-        &self,
-        (below, own): &(usize, [Option<Value>; 2]),
-        comes: &HashMap<String, &str>,
-        still: &[[Option<Value>; 2]],
-        needs: &Needs,
-    ) -> Vec<Consequence> {
+    /// Returns what names the application of Argo CD of which it is a source, of perhaps several.
+    fn application(&self) -> Option<[&str; 4]> {
+        let target = self.target[1].or(self.target[0]).filter(|one| one.engine.takes_sources())?;
+        let Object { file, namespace, name, built_by, .. } = &target.object;
+        Some([file, namespace, name, built_by.as_deref().unwrap_or_default()])
+    }
+
+    fn consequences(&self, (below, own): &(usize, [Option<Value>; 2]), around: &Around<'_>) -> Vec<Consequence> {
+        let Around { comes, still, needs, applications } = around;
         let [was, is] = self.target;
         let by = is.or(was).and_then(said).and_then(|by| Policy::of(&by));
         let mut all: Vec<Consequence> = Vec::new();
+        let application = self.application().and_then(|one| applications.get(&one));
+        // An application has one source less.
+        let stays = is.is_some() || application.is_some_and(|(stays, _)| *stays);
+        let own = own.each_ref().map(|one| one.as_ref().filter(|_| is.is_some() || !stays));
         let itself = Seen { below: *below, ..Seen::of(own, needs) };
         let objects = self.objects.iter().map(|one| {
             let comes_in = self.keys(0, &one.id).iter().find_map(|key| comes.get(key)).copied();
-            let is_last = was.is_some() && is.is_none();
-            let seen = Seen::of(&one.values, needs);
+            let is_last = was.is_some() && !stays;
+            // What moves from one source to another is the same object of the same application.
+            let [_, key] = self.keys(usize::from(one.change == "added"), &one.id);
+            let moved = application.and_then(|(_, objects)| objects.get(&key));
+            let values = match moved {
+                Some([Some(_), Some(_)]) if one.change == "removed" => [None, None],
+                Some([Some(old), Some(new)]) if one.change == "added" => [Some(*old), Some(*new)],
+                _ => one.values.each_ref().map(Option::as_ref),
+            };
+            let seen = Seen::of(values, needs);
             let is_still = still.iter().any(|own| is_of(&one.values, own));
             let is_deployed = was.is_some();
             (one.id.as_str(), Seen { by: by.as_ref(), comes_in, is_last, is_deployed, is_still, ..seen })
@@ -272,13 +308,13 @@ fn gains(old: Option<&Value>, new: Option<&Value>, of: fn(&Value) -> Vec<String>
 }
 
 impl<'a> Seen<'a> {
-    fn of([old, new]: &'a [Option<Value>; 2], needs: &'a Needs) -> Seen<'a> {
+    fn of([old, new]: [Option<&'a Value>; 2], needs: &'a Needs) -> Seen<'a> {
         let name = |old| format!("{} {}", text(old, "kind"), full_name(old));
-        let name = old.as_ref().map_or(String::new(), name);
+        let name = old.map_or(String::new(), name);
         let needed = needs.range((name.clone(), String::new())..);
         let needed_by = needed.take_while(|one| one.0 == name).map(|one| one.1.as_str());
         let needed_by = needed_by.collect();
-        Seen { old: old.as_ref(), new: new.as_ref(), needed_by, ..Seen::default() }
+        Seen { old, new, needed_by, ..Seen::default() }
     }
 
     fn gains(&self, of: fn(&Value) -> Vec<String>) -> Option<String> {

@@ -29,6 +29,11 @@ impl Engine {
         self == Engine::ArgoCd
     }
 
+    /// Returns whether one object may deploy several sources.
+    pub(crate) fn takes_sources(self) -> bool {
+        self == Engine::ArgoCd
+    }
+
     /// Returns whether components that an object adds may be patterns.
     pub(crate) fn takes_patterns(self) -> bool {
         self == Engine::ArgoCd

@@ -8,7 +8,7 @@ fn target(name: &str, spec: &str) -> Target {
     use crate::config::Config;
     use crate::targets::{Identity, find};
     use crate::tree::overlay::OverlayTree;
-    let is_argo = spec.contains("source:");
+    let is_argo = ["source:", "sources:"].iter().any(|one| spec.contains(one));
     let flux = ("kustomize.toolkit.fluxcd.io/v1", "Kustomization");
     let (version, kind) = if is_argo { ("argoproj.io/v1alpha1", "Application") } else { flux };
     let source = if kind == "Application" { "" } else { ", sourceRef: {kind: GitRepository, name: x}" };
@@ -502,6 +502,33 @@ fn what_a_set_makes_and_what_fleet_has_says_it_too() {
 }
 
 #[test]
+fn what_moves_within_an_application_is_the_same() {
+    let app = target("a", "sources: [{repoURL: x, path: a}, {repoURL: x, path: b}]");
+    let other = target("b", "source: {repoURL: x, path: .}");
+    let pod = "spec: {containers: [{name: c, securityContext: {privileged: true}}]}";
+    let (claim, pod) = (text(PVC, "spec: {accessModes: [x]}"), text("v1 Pod", pod));
+    let refused = claim.replace("[x]", "[y]");
+    let found = |from: [Option<&Target>; 2], to: &Target, new: &str| {
+        let objects = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["", ""]);
+        let (old, to) = (format!("{claim}---\n{pod}"), [Some(to), Some(to)]);
+        let leaves = Build { name: "from", target: from, objects: objects(&old, ""), ..Build::default() };
+        let comes = Build { name: "to", target: to, objects: objects("", new), ..Build::default() };
+        let found = consequences(&mut [comes, leaves], &Needs::new());
+        found.into_iter().flatten().map(|one| format!("{} {}", one.target, one.id)).collect::<Vec<_>>()
+    };
+    let same = format!("{claim}---\n{pod}");
+    let app_is = Some(&app);
+    assert_eq!(found([app_is, app_is], &app, &same), [""; 0]);
+    // The source that had it is dropped, and not the application.
+    assert_eq!(found([app_is, None], &app, &same), [""; 0]);
+    assert_eq!(found([app_is, None], &app, &pod), ["from removed-pvc"]);
+    assert_eq!(found([app_is, app_is], &app, &format!("{refused}---\n{pod}")), ["to immutable-field"]);
+    let elsewhere = ["to privileged", "from removed-pvc", "from moved-object", "from moved-object"];
+    assert_eq!(found([Some(&other), Some(&other)], &app, &same), elsewhere);
+    assert_eq!(found([Some(&other), None], &app, &same).len(), 5);
+}
+
+#[test]
 fn what_says_no_namespace_lies_in_that_of_the_target() {
     let claim = |namespace: &str| text(PVC, "").replace("  namespace: n\n", namespace);
     let (silent, x, other) = (claim(""), claim("  namespace: x\n"), claim("  namespace: y\n"));
@@ -548,13 +575,10 @@ fn what_says_no_namespace_lies_in_that_of_the_target() {
     );
     // Another target has it.
     let at = |old: &str, new: &str| objects(old.as_bytes(), new.as_bytes(), ["x", "x"]);
-    let [leaves, comes] = [("a", at(&silent, "")), ("b", at("", &x))].map(|(name, objects)| Build {
-        name,
-        target: [Some(&was), Some(&was)],
-        objects,
-        is_built: true,
-        namespaces: ["x", "x"].map(str::to_owned),
-    });
+    let namespaces = || ["x", "x"].map(str::to_owned);
+    let leaves =
+        Build { target: [Some(&was); 2], objects: at(&silent, ""), namespaces: namespaces(), ..Build::default() };
+    let comes = Build { target: [Some(&flux); 2], objects: at("", &x), namespaces: namespaces(), ..Build::default() };
     let found = consequences(&mut [leaves, comes], &Needs::new());
     assert_eq!(found[0].last().map(|one| one.id), Some("moved-object"));
 }
