@@ -287,8 +287,9 @@ impl Build<'_> {
             for row in TABLE {
                 let Some(what) = (row.of)(&seen) else { continue };
                 let text = concealed(&format!("{} ({what})", row.described().1));
-                // One chart is the label of many objects.
-                if what.starts_with("chart ") && all.iter().any(|one| one.text == text) {
+                // One chart is the label of many objects, and deployed by each object of an engine that names it.
+                let is_label = what.starts_with("chart ") && seen.new.and_then(Policy::of).is_none();
+                if is_label && all.iter().any(|one| one.text == text) {
                     continue;
                 }
                 let [object, target] = [object, self.name].map(str::to_owned);

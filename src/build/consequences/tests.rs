@@ -455,6 +455,22 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     assert_eq!(found(&mut [leaves, comes]), expected);
 }
 
+#[test]
+fn each_object_that_names_a_chart_says_so_and_of_those_that_bear_its_label_one() {
+    let all = |kind: &str, rest: &str, version: &str| {
+        let rest = rest.replace("VERSION", version);
+        ["a", "b"].map(|name| text(kind, &rest).replace("name: a\n", &format!("name: {name}\n"))).join("---\n")
+    };
+    for (kind, rest, count) in [
+        (RELEASE, "spec: {chart: {spec: {chart: x, version: VERSION}}}", 2),
+        (ARGO, "spec: {source: {chart: x, targetRevision: VERSION}}", 2),
+        ("v1 ConfigMap", "  labels: {helm.sh/chart: x-VERSION}", 1),
+    ] {
+        let found = of(&all(kind, rest, "1.0.0"), &all(kind, rest, "2.0.0"), [None, None]);
+        assert_eq!(found, vec!["major-version: chart x 1.0.0 -> 2.0.0"; count], "{kind}");
+    }
+}
+
 /// Returns the first target of a file, by its name.
 fn target_of(file: &str, text: &str) -> Target {
     use crate::targets::{Identity, find};
