@@ -41,6 +41,7 @@ const ARGO: &str = "argoproj.io/v1alpha1 Application";
 const PVC: &str = "v1 PersistentVolumeClaim";
 const SET: &str = "apps/v1 StatefulSet";
 const DEPLOYMENT: &str = "apps/v1 Deployment";
+const BUNDLE: &str = "fleet.cattle.io/v1alpha1 fleet.yaml";
 const JOB: &str = "batch/v1 Job";
 const ROLE: &str = "rbac.authorization.k8s.io/v1 ClusterRole";
 const BINDING: &str = "rbac.authorization.k8s.io/v1 ClusterRoleBinding";
@@ -312,6 +313,27 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
             "  labels: {helm.sh/chart: a-b-9.9.9-rc.1}",
             "  labels: {helm.sh/chart: a-b-10.0.0}",
             one("major-version: chart a-b 9.9.9-rc.1 -> 10.0.0"),
+        ),
+        (
+            BUNDLE,
+            "helm: {chart: 'oci://h/x', version: 1.0.0}",
+            "helm: {chart: 'oci://h/x', version: 2.0.0}",
+            one("major-version: chart oci://h/x 1.0.0 -> 2.0.0"),
+        ),
+        (
+            BUNDLE,
+            "helm: {chart: x, version: 1.0.0}\ntargetCustomizations: [{name: b, helm: {version: 1.5.0}}]\ntargets: [{name: c, helm: {version: 1.0.0}}]",
+            "helm: {chart: x, version: 1.1.0}\ntargetCustomizations: [{name: b, helm: {version: 2.5.0}}]\ntargets: [{name: c, helm: {version: 1.0.0}}]",
+            one("major-version: chart x 1.5.0 -> 2.5.0"),
+        ),
+        // Of any other kind that is no chart.
+        ("example.com/v1 X", "helm: {chart: x, version: 1.0.0}", "helm: {chart: x, version: 2.0.0}", none()),
+        (BUNDLE, "paused: false", "paused: true", one("suspended: `paused: true`")),
+        (
+            "fleet.cattle.io/v1alpha1 GitRepo",
+            "spec: {paused: true}",
+            "spec: {paused: false}",
+            one("resumed: no longer `paused: true`"),
         ),
     ]
 }
