@@ -31,6 +31,9 @@ pub(crate) struct Consequence {
     pub object: String,
     /// What builds it.
     pub target: String,
+    /// What built the object of the target: several may have one name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub built_by: Option<String>,
     pub text: String,
 }
 
@@ -293,7 +296,8 @@ impl Build<'_> {
                     continue;
                 }
                 let [object, target] = [object, self.name].map(str::to_owned);
-                all.push(Consequence { id: row.id, object, target, text });
+                let built_by = is.or(was).and_then(|target| target.object.built_by.clone());
+                all.push(Consequence { id: row.id, object, target, built_by, text });
             }
         }
         all

@@ -493,6 +493,22 @@ fn each_object_that_names_a_chart_says_so_and_of_those_that_bear_its_label_one()
     }
 }
 
+#[test]
+fn what_built_the_target_tells_it_from_others_of_its_name() {
+    let by = |name: &str| {
+        let mut target = target("a", "path: .");
+        target.object.built_by = Some(format!("{name}/kustomization.yaml"));
+        target
+    };
+    let [here, there] = ["x", "y"].map(by);
+    let objects = || objects(text(PVC, "").as_bytes(), b"", ["", ""]);
+    let build = |target| Build { name: "a", target, objects: objects(), ..Build::default() };
+    let mut all = [build([Some(&here); 2]), build([Some(&there); 2]), build([None, None])];
+    let found: Vec<Consequence> = consequences(&mut all, &Needs::new()).concat();
+    let by: Vec<_> = found.iter().map(|one| one.built_by.as_deref()).collect();
+    assert_eq!(by, [Some("x/kustomization.yaml"), Some("y/kustomization.yaml"), None]);
+}
+
 /// Returns the first target of a file, by its name.
 fn target_of(file: &str, text: &str) -> Target {
     use crate::targets::{Identity, find};

@@ -200,6 +200,7 @@ mod tests {
                 id: "privileged",
                 object: object.to_owned(),
                 target: (*name).to_owned(),
+                built_by: None,
                 text: (*name).to_owned(),
             };
             one.consequences = vec![consequence(&one.objects[0].id), consequence(name), consequence("other <i>")];
@@ -240,6 +241,7 @@ mod tests {
             id: "removed-pvc",
             object: builds[2].objects[0].id.clone(),
             target: "c".to_owned(),
+            built_by: None,
             text: "gone".to_owned(),
         }];
         let consequences = builds[2].consequences.clone();

@@ -443,6 +443,11 @@ fn what_differs_alike_is_shown_once() {
     let output = work.run_unchanged(&["diff", "HEAD", "--format=markdown"]);
     assert_eq!(output.success().stdout.matches("<details>").count(), 1);
     assert_eq!(report(&work, &["HEAD"])["builds"].as_array().unwrap().len(), 8);
+    work.write("prod/more.yaml", deployment("web").replace("replicas: 1", "replicas: 0"));
+    let json = report(&work, &["HEAD"]);
+    let consequences = json["consequences"].as_array().unwrap();
+    assert_eq!(consequences.len(), 8);
+    assert!(consequences.iter().all(|one| one["built_by"] == "clusters/kustomization.yaml"), "{consequences:?}");
     // One error is printed once.
     work.write("prod/kustomization.yaml", "resources: [gone.yaml]\n");
     let output = work.run_unchanged(&["diff", "HEAD"]);
