@@ -54,7 +54,7 @@ rows! {
     "removed-statefulset" |seen| seen.removed(|old| is_kind(old, "apps/StatefulSet"));
     "removed-pvc" |seen| seen.removed(|old| is_kind(old, "/PersistentVolumeClaim"));
     "removed-namespace" |seen| seen.removed(|old| is_kind(old, "/Namespace"));
-    "removed-crd" |seen| seen.removed(|old| is_kind(old, "apiextensions.k8s.io/CustomResourceDefinition"));
+    "removed-crd" |seen| seen.removed(policy::is_crd);
     "removed-networkpolicy" |seen| seen.removed(|old| text(old, "kind").ends_with("NetworkPolicy"));
     "smaller-pvc" |seen| immutable::smaller(seen.old?, seen.new?);
     "immutable-field" |seen| seen.immutable();
@@ -329,22 +329,25 @@ impl<'a> Seen<'a> {
     /// Returns what becomes of such an object that is removed.
     fn removed(&self, is_such: fn(&Value) -> bool) -> Option<String> {
         let old = self.old.filter(|old| self.new.is_none() && is_such(old))?;
-        let what = match (self.by.and_then(|by| by.prunes), self.comes_in) {
-            _ if policy::stays(old) => "orphaned, as it says itself",
-            _ if self.is_last && self.by.is_some_and(|by| by.takes_along == Some(false)) => {
-                "orphaned: the target leaves it"
-            }
-            (_, None) if self.is_last => "deleted or orphaned, as the target goes, too",
-            (_, Some(other)) if self.is_last => {
-                &format!("deleted or orphaned with the target, unless {other} takes it over")
-            }
-            (Some(true), None) => "deleted: the target prunes",
-            (Some(false), _) => "orphaned: the target does not prune",
-            (None, None) => "deleted if the target prunes, which is not known",
-            (None, Some(other)) => &format!("deleted if the target prunes, which is not known; {other} has it now"),
-            (Some(true), Some(other)) => &format!("the target prunes, so it is deleted, unless {other} takes it over"),
+        let goes = self.is_last;
+        let deletes = self.by.and_then(|by| if goes { by.takes_along } else { by.prunes });
+        let stays = goes && self.by.is_some_and(|by| by.leaves_crds) && policy::is_crd(old);
+        let what = match deletes {
+            _ if policy::stays(old, goes) => return Some("orphaned, as it says itself".to_owned()),
+            Some(false) if !goes => return Some("orphaned: the target does not prune".to_owned()),
+            _ if stays || deletes == Some(false) => return Some("orphaned: the target leaves it".to_owned()),
+            _ if policy::is_asked_for(old, goes) => "deleted once somebody confirms it",
+            Some(_) if goes => "deleted with the target",
+            Some(_) if self.comes_in.is_some() => "the target prunes, so it is deleted",
+            Some(_) => "deleted: the target prunes",
+            None if goes => "deleted or orphaned with the target",
+            None => "deleted if the target prunes, which is not known",
         };
-        Some(what.to_owned())
+        Some(match self.comes_in {
+            None => what.to_owned(),
+            Some(other) if deletes.is_none() && !goes => format!("{what}; {other} has it now"),
+            Some(other) => format!("{what}, unless {other} takes it over"),
+        })
     }
 
     fn immutable(&self) -> Option<String> {

@@ -9,6 +9,8 @@ pub(crate) struct Policy {
     pub prunes: Option<bool>,
     /// Whether what it deploys is deleted with it; none where it deploys nothing itself.
     pub takes_along: Option<bool>,
+    /// Whether a CustomResourceDefinition is not deleted with it.
+    pub leaves_crds: bool,
     /// Whether what cannot be changed is deleted, and made anew.
     pub forces: bool,
     /// Whether nothing is deployed until it is resumed.
@@ -124,6 +126,7 @@ impl Policy {
             prunes,
             // What is suspended is deleted without more.
             takes_along: takes_along.map(|takes| takes && !is_suspended),
+            leaves_crds: false,
             forces: is_kustomization && is_true(object, "spec.force"),
             is_suspended,
             is_automatic: true,
@@ -147,6 +150,7 @@ impl Policy {
         Policy {
             prunes: automated.map(|one| is_true(one, "prune")),
             takes_along: Some(finalizers.any(|one| one.starts_with(FINALIZER))),
+            leaves_crds: true,
             forces: options.any(|one| FORCING.contains(&one)),
             is_automatic: automated.is_some(),
             namespace: of("namespace").to_owned(),
@@ -168,10 +172,19 @@ fn options(object: &Value) -> impl Iterator<Item = &str> {
     annotation(object, "argocd.argoproj.io/sync-options").split(',').map(str::trim)
 }
 
-/// Returns whether an object says that it is not pruned.
-pub(crate) fn stays(object: &Value) -> bool {
+pub(crate) fn is_crd(object: &Value) -> bool {
+    is_kind(object, "apiextensions.k8s.io/CustomResourceDefinition")
+}
+
+/// Returns whether an object says that it is not pruned, or not deleted with what deploys it.
+pub(crate) fn stays(object: &Value, with_target: bool) -> bool {
     annotation(object, "kustomize.toolkit.fluxcd.io/prune") == "disabled"
-        || options(object).any(|one| one == "Prune=false")
+        || options(object).any(|one| one == ["Prune=false", "Delete=false"][usize::from(with_target)])
+}
+
+/// Returns whether an object says that somebody has to confirm that.
+pub(crate) fn is_asked_for(object: &Value, with_target: bool) -> bool {
+    options(object).any(|one| one == ["Prune=confirm", "Delete=confirm"][usize::from(with_target)])
 }
 
 /// Returns whether an object says that it is made anew where it cannot be changed, as a hook is.

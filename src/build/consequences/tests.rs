@@ -46,6 +46,8 @@ const JOB: &str = "batch/v1 Job";
 const ROLE: &str = "rbac.authorization.k8s.io/v1 ClusterRole";
 const BINDING: &str = "rbac.authorization.k8s.io/v1 ClusterRoleBinding";
 const UNKNOWN: &str = "deleted if the target prunes, which is not known";
+const STAYS: &str = "orphaned, as it says itself";
+const CONFIRMED: &str = "deleted once somebody confirms it";
 const REFUSED: &str = "the API server refuses it";
 
 /// The kind of an object, what it was and what it is below its name (`-`: it is not there), and the consequences.
@@ -401,10 +403,35 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
     let expected = ["prune-switched: on: what is removed is deleted", "removed-pvc: deleted: the target prunes"];
     assert_eq!(both, expected);
     for (target, goes, expected) in [
-        (&prunes, deleted(), "removed-pvc: deleted or orphaned, as the target goes, too"),
+        (&prunes, deleted(), "removed-pvc: deleted with the target"),
         (&keeps, stays(), "removed-pvc: orphaned: the target leaves it"),
     ] {
         assert_eq!(of(&claim, "", [Some(target), None]), [&goes[0], expected]);
+    }
+    // Argo CD: what an object says of both, and what is confirmed.
+    let finalized = |policy: &str| {
+        let mut app = target("a", &format!("source: {{repoURL: x, path: .}}, syncPolicy: {{{policy}}}"));
+        let mut said: serde_json::Value = serde_json::from_str(&app.said).unwrap();
+        said["metadata"]["finalizers"] = serde_json::json!(["resources-finalizer.argocd.argoproj.io"]);
+        app.said = said.to_string().into();
+        app
+    };
+    let (app, by_hand) = (finalized("automated: {prune: true}"), finalized(""));
+    let [app, by_hand] = [&app, &by_hand].map(Some);
+    let crd = "apiextensions.k8s.io/v1 CustomResourceDefinition";
+    for (kind, option, pruned, taken, unknown) in [
+        (PVC, "", "deleted: the target prunes", "deleted with the target", UNKNOWN),
+        (PVC, "Prune=false", STAYS, "deleted with the target", STAYS),
+        (PVC, "Delete=false", "deleted: the target prunes", STAYS, UNKNOWN),
+        (PVC, "Prune=confirm", CONFIRMED, "deleted with the target", CONFIRMED),
+        (PVC, "Delete=confirm", "deleted: the target prunes", CONFIRMED, UNKNOWN),
+        (crd, "", "deleted: the target prunes", "orphaned: the target leaves it", UNKNOWN),
+    ] {
+        let text = text(kind, &format!("  annotations: {{argocd.argoproj.io/sync-options: 'A=b, {option}'}}"));
+        for (by, expected) in [([app, app], pruned), ([app, None], taken), ([by_hand, by_hand], unknown)] {
+            let found = of(&text, "", by).pop().unwrap();
+            assert_eq!(found.split_once(": ").unwrap().1, expected, "{option}");
+        }
     }
     // What makes objects anew.
     let forces = target("a", "path: ., force: true");
@@ -459,7 +486,7 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     assert_eq!(found(&mut [gone]), expected);
     let gone = Build { name: "infra", target: [Some(&infra), None], objects: objects(&set, ""), ..Build::default() };
     let comes = Build { name: "next", target: [None, Some(&apps)], objects: objects("", &set), ..Build::default() };
-    let text = "deleted or orphaned with the target, unless next takes it over";
+    let text = "deleted with the target, unless next takes it over";
     assert!(found(&mut [gone, comes]).contains(&format!("infra a StatefulSet is removed ({text})")));
     let leaves =
         Build { name: "infra", target: [Some(&infra), Some(&infra)], objects: objects(&set, ""), ..Build::default() };

@@ -630,7 +630,7 @@ fn what_is_renamed_is_one_line() {
     let output = work.run_unchanged(&["diff", "HEAD"]);
     let web = "Flux Kustomization web";
     let expected = format!(
-        "{web}2 (clusters/web.yaml:1): was {web} (clusters/web.yaml:1), all objects are equal\n  consequence[removed-target]: {web} (clusters/web.yaml:1): a target is removed (what it deploys is deleted with it)\n  consequence[removed-statefulset]: apps/v1 StatefulSet prod/db: a StatefulSet is removed (deleted or orphaned with the target, unless {web}2 (clusters/web.yaml:1) takes it over)\nstage: was dev, all objects are equal\n"
+        "{web}2 (clusters/web.yaml:1): was {web} (clusters/web.yaml:1), all objects are equal\n  consequence[removed-target]: {web} (clusters/web.yaml:1): a target is removed (what it deploys is deleted with it)\n  consequence[removed-statefulset]: apps/v1 StatefulSet prod/db: a StatefulSet is removed (deleted with the target, unless {web}2 (clusters/web.yaml:1) takes it over)\nstage: was dev, all objects are equal\n"
     );
     assert_eq!(output.success().stdout, expected);
     output.lacks("nothing differs");
