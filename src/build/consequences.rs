@@ -112,9 +112,11 @@ struct Around<'a> {
     /// The targets that deploy what they did, with the namespaces that their builds wrote.
     still: Vec<[Option<Value>; 2]>,
     needs: &'a Needs,
-    /// Applications by what names them: whether they stay, and the objects that come to or leave one of their sources.
-    applications: HashMap<[&'a str; 4], (bool, HashMap<String, [Option<&'a Value>; 2]>)>,
+    applications: Applications<'a>,
 }
+
+/// Applications by what names them: whether they stay, and the objects that come to or leave one of their sources.
+type Applications<'a> = HashMap<[&'a str; 4], (bool, HashMap<String, [Option<&'a Value>; 2]>)>;
 
 /// What is built for one name, and how it differs.
 #[derive(Default)]
@@ -203,23 +205,7 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
             own => (below, own),
         });
     }
-    let mut comes: HashMap<String, &str> = HashMap::new();
-    for build in all.iter().filter(|build| build.target[1].is_some() || build.target[0].is_none()) {
-        for one in build.objects.iter().filter(|one| one.change == "added") {
-            build.keys(1, &one.id).into_iter().for_each(|key| _ = comes.entry(key).or_insert(build.name));
-        }
-    }
-    let mut around = Around { comes, still, needs, applications: HashMap::new() };
-    for build in all.iter() {
-        let Some(application) = build.application() else { continue };
-        let (stays, objects) = around.applications.entry(application).or_default();
-        *stays |= build.target[1].is_some();
-        for one in build.objects.iter().filter(|one| one.change != "changed") {
-            let side = usize::from(one.change == "added");
-            let [_, key] = build.keys(side, &one.id);
-            objects.entry(key).or_default()[side] = one.values[side].as_ref();
-        }
-    }
+    let around = Around::of(all, still, needs);
     let of = |(build, itself): (&Build<'_>, _)| build.consequences(itself, &around);
     all.iter().zip(&itself).map(of).collect()
 }
@@ -235,6 +221,29 @@ fn is_of(made: &[Option<Value>; 2], own: &[Option<Value>; 2]) -> bool {
         _ => false,
     };
     own.iter().any(Option::is_some) && made.iter().zip(own).all(|(made, own)| is_it(made, own))
+}
+
+impl<'a> Around<'a> {
+    fn of(all: &'a [Build<'_>], still: Vec<[Option<Value>; 2]>, needs: &'a Needs) -> Around<'a> {
+        let mut comes = HashMap::new();
+        for build in all.iter().filter(|build| build.target[1].is_some() || build.target[0].is_none()) {
+            for one in build.objects.iter().filter(|one| one.change == "added") {
+                build.keys(1, &one.id).into_iter().for_each(|key| _ = comes.entry(key).or_insert(build.name));
+            }
+        }
+        let mut applications: Applications<'_> = HashMap::new();
+        for build in all {
+            let Some(application) = build.application() else { continue };
+            let (stays, objects) = applications.entry(application).or_default();
+            *stays |= build.target[1].is_some();
+            for one in build.objects.iter().filter(|one| one.change != "changed") {
+                let side = usize::from(one.change == "added");
+                let [_, key] = build.keys(side, &one.id);
+                objects.entry(key).or_default()[side] = one.values[side].as_ref();
+            }
+        }
+        Around { comes, still, needs, applications }
+    }
 }
 
 impl Build<'_> {

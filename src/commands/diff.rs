@@ -300,7 +300,7 @@ impl Compared {
         let built = Progress::new("building", quiet)
             .each(processors(), &names, String::clone, |number, _| built(written, number, &namespaces[number]));
         let (mut all, mut failed) = (Vec::new(), Vec::new());
-        let built = chosen.iter().zip(&names).zip(namespaces.clone()).zip(built);
+        let built = chosen.iter().zip(&names).zip(namespaces).zip(built);
         for (((choice, name), namespaces), (objects, more, not_built)) in built {
             let is_built = not_built.iter().all(Vec::is_empty);
             all.push(Build { name, target: choice.targets(), objects, is_built, namespaces });
