@@ -258,7 +258,8 @@ impl Diff {
     }
 }
 
-/// Builds one of what is written for both sides, with where what says no namespace was and is: how the objects differ, what those that stay need, and what failed.
+/// Builds one of what is written for both sides: how the objects differ, what those that stay need, and what failed. What
+/// says no namespace may lie in the one of its side.
 fn built(
     written: &[Written; 2],
     number: usize,
