@@ -181,10 +181,6 @@ impl<'a> Building<'a> {
                 }
                 Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::NotBuilt) => {
                     failed.push((*builder, failures));
-                    // Nobody builds a component by itself.
-                    if !is_component(&builder.made.directory) {
-                        self.not_built(builder, failures);
-                    }
                 }
                 Err(failures) => {
                     let failures = failures.clone().context(&builder.by);
@@ -192,34 +188,45 @@ impl<'a> Building<'a> {
                 }
             }
         }
-        self.build_whole(&tree, &failed)?;
+        for (builder, failures) in self.build_whole(&tree, failed)? {
+            // Nobody builds a component by itself.
+            if !is_component(&builder.made.directory) {
+                self.not_built(builder, failures);
+            }
+        }
         Ok(outputs)
     }
 
     /// Builds what fails once more, among all files of the tree: what was read may not be all that kustomize reads. What it
     /// asks for there counts, and so does that it builds there, unless what it lacks is leave to read files from anywhere.
-    fn build_whole(&self, tree: &SharedTree, failed: &[(&Builder, &Failures)]) -> Result<(), Failures> {
+    /// Returns those of which nothing came.
+    fn build_whole<'b>(
+        &self,
+        tree: &SharedTree,
+        mut failed: Vec<(&'b Builder, &'b Failures)>,
+    ) -> Result<Vec<(&'b Builder, &'b Failures)>, Failures> {
         if failed.is_empty() {
-            return Ok(());
+            return Ok(failed);
         }
         let any_file = |mut made: Generated| {
             made.arguments.push(ANY_FILE.to_owned());
             Subject::made(tree.clone(), &made)
         };
         let subjects = failed.iter().map(|(builder, _)| Ok(builder.made_in(&**tree)?.map(any_file)));
-        let outputs = self.run(tree, subjects.collect(), true)?;
-        for ((builder, failures), output) in failed.iter().zip(outputs) {
+        let mut outputs = self.run(tree, subjects.collect(), true)?.into_iter();
+        failed.retain(|(builder, failures)| {
             let reason = reason(failures);
-            match output {
-                Ok(_) if reason.contains(RESTRICTED) => {}
-                Ok(_) => {
+            match outputs.next() {
+                Some(Ok(_)) if !reason.contains(RESTRICTED) => {
                     let finding = unread_reference(&file(builder), unread_file(&reason), &builder.by);
                     self.came.borrow_mut().findings.push(finding);
+                    false
                 }
-                Err(failures) => drop(self.note(builder, &failures)),
+                Some(Err(failures)) => !self.note(builder, &failures),
+                _ => true,
             }
-        }
-        Ok(())
+        });
+        Ok(failed)
     }
 
     /// Builds side by side; what is `whole` among all files of the tree.
