@@ -25,19 +25,20 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    /// Writes what the roots of a walk read that began in some directories; with `whole` everything that is in the tree:
-    /// what was read may not be all that kustomize reads. With `checks_out` the graph is that of a commit, whose files
+    /// Writes what the roots of a walk read that began in some directories; with `whole`, where nothing was fetched,
+    /// everything that is in the tree: what was read may not be all that kustomize reads. With `checks_out` the graph is that of a commit, whose files
     /// are read as a checkout gives them.
     pub(super) fn write(graph: &Graph, directories: &[String], checks_out: bool, whole: bool) -> Result<Roots> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let (input, known) = (scratch.path().join("input"), graph.own_roots());
         let numbered = || directories.iter().enumerate();
-        let roots = numbered().filter_map(|(number, directory)| Some((number, *known.get(directory.as_str())?)));
-        inputs::of_graph(graph, roots, &HashSet::new(), checks_out, &input)?;
         let top = |number| if whole { input.join("whole") } else { inputs::own(graph, number, &input) };
         let tops: BTreeMap<_, _> = numbered().map(|(number, directory)| (directory.clone(), top(number))).collect();
         if whole {
             inputs::whole(&graph.sources[0], checks_out, &input.join("whole"))?;
+        } else {
+            let roots = numbered().filter_map(|(number, directory)| Some((number, *known.get(directory.as_str())?)));
+            inputs::of_graph(graph, roots, &HashSet::new(), checks_out, &input)?;
         }
         for (directory, top) in tops.iter().filter(|(directory, _)| !known.contains_key(directory.as_str())) {
             // Of what is no root kustomize says why.
@@ -103,7 +104,6 @@ mod tests {
         let map = "apiVersion: v1\ndata:\n  text: |\n    ::debug::x\nkind: ConfigMap\nmetadata:\n  name: map\n";
         let files = [
             ("app/kustomization.yaml", "resources: [../base]\n"),
-            ("other/kustomization.yaml", "resources: [../base]\n"),
             ("base/kustomization.yaml", "resources: [map.yaml]\n"),
             ("base/map.yaml", map),
             ("bad/kustomization.yaml", "resources: [nothing.yaml]\n"),
