@@ -390,7 +390,7 @@ impl<'a> Run<'a> {
         let overwrite = self.request.how.overwrite;
         let branch = destination.branch();
         let options = Options { overwrite: overwrite && branch.is_none(), trailers: branch.is_some() };
-        let plan = match self.subject.copied(workspace, destination, fetcher)? {
+        let plan = match self.subject.copied(workspace, fetcher)? {
             Some(target) => {
                 destination.claim(workspace, &target.name, overwrite)?;
                 plan::copy::plan(workspace, target, destination.place().to_owned(), &options, fetcher)?

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::What;
-use crate::destination::Destination;
 use crate::fetch::Fetcher;
 use crate::graph::{Source, Start, no_directory};
 use crate::message::failure::{Failure, Result};
@@ -68,17 +67,14 @@ impl Subject {
     }
 
     /// Returns what to copy; none where nothing is copied. A remote target is fetched for that.
-    pub(super) fn copied(
-        &self,
-        workspace: &Workspace,
-        destination: &Destination,
-        fetcher: &mut Fetcher,
-    ) -> Result<Option<copy::Target>> {
+    pub(super) fn copied(&self, workspace: &Workspace, fetcher: &mut Fetcher) -> Result<Option<copy::Target>> {
         match self {
             Subject::Local { directory, scope } => {
-                // How the lock names the target must not depend on where all of this lies.
-                let anchor = workspace.top.as_deref().unwrap_or_else(|| path::parent(destination.place()));
-                Ok(Some(local_target(workspace, directory, scope.as_deref(), anchor)))
+                let scope = scope.as_deref();
+                // How the lock names the target must not depend on where all of this lies, nor on where it goes.
+                let top = workspace.top.as_deref().filter(|top| path::is_in(directory, top));
+                let anchor = top.unwrap_or_else(|| path::parent(scope.unwrap_or(directory)));
+                Ok(Some(local_target(workspace, directory, scope, anchor)))
             }
             Subject::Remote { url, spec } => {
                 fetcher.take(spec, &workspace.config)?;

@@ -87,6 +87,15 @@ fn no_repository_is_needed() {
         .run(&plain.join("example/overlay"), &[".", "../../second", "--scope", "..", "--no-commit"])
         .success();
     assert_eq!(files(&plain.join("second")), files(&there));
+    // Wherever it goes, and from whatever repository it is run.
+    fs::create_dir_all(project.sandbox.path("else/where")).unwrap();
+    let third = project.sandbox.path("else/where/third");
+    let [target, scope] = ["example/overlay", "example"].map(|below| plain.join(below).display().to_string());
+    let away = [&target, third.to_str().unwrap(), "--scope", &scope, "--no-commit"];
+    for from in [&plain, project.work.path()] {
+        project.sandbox.run(from, &away).success();
+        assert_eq!(files(&third), files(&there));
+    }
 }
 
 #[test]
