@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::config::Config;
+use crate::config::{Config, FILE_NAME};
 use crate::git::{CommitId, LocalRepo};
 use crate::graph::Source;
 use crate::kustomization;
@@ -129,7 +129,7 @@ impl Workspace {
         // Not while another run is writing.
         let _alone = repo.alone()?;
         let tree = Rc::new(DiskTree::of_working_tree(repo.clone())?);
-        let merged = if merges { conflict::merged(&repo, &*tree)? } else { None };
+        let merged = if merges { conflict::merged(&repo, &tree)? } else { None };
         let lock = std::fs::read(top.join(LOCK_NAME)).ok();
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         let files = Files::WorkingTree { repo, top, tree, lock };
@@ -253,7 +253,11 @@ impl Workspace {
         if repo.top.is_none() {
             return Ok(Vec::new());
         }
-        let mut found = repo.uncommitted(directory, &kustomization::FILE_NAMES)?;
+        // What decides is looked at next.
+        let among = [directory, FILE_NAME, LOCK_NAME].map(str::to_owned);
+        let mut found: Vec<String> = repo.changed(&among.into())?.into_iter().map(|(_, place)| place).collect();
+        let is_kustomization = |place: &str| kustomization::FILE_NAMES.contains(&path::name(place));
+        found.retain(|place| path::is_in(place, directory) && is_kustomization(place));
         found.retain(|place| self.config.starts(path::parent(place)));
         Ok(found)
     }

@@ -61,7 +61,7 @@ pub struct LocalRepo {
     /// The whole configuration: it takes git longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
     /// What differs from HEAD, with git's letter for what it is on disk.
-    changed: OnceCell<Vec<(char, String)>>,
+    changed: RefCell<files::Changed>,
     /// The branches that stand for the repository as a whole.
     main_branches: OnceCell<Vec<String>>,
     /// The commits that were asked for, by their ids.
@@ -118,7 +118,7 @@ impl LocalRepo {
             may_fetch: true,
             repository: OnceCell::new(),
             settings: OnceCell::new(),
-            changed: OnceCell::new(),
+            changed: RefCell::default(),
             main_branches: OnceCell::new(),
             commits: RefCell::default(),
             merge_bases: RefCell::default(),

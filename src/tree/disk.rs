@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::{Entry, Names, Search, Tree, files_below, hold, path, search};
-use crate::git::LocalRepo;
+use crate::git::{LocalRepo, Staged};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::limits::PATH;
 
@@ -37,6 +37,7 @@ struct Tracked {
     files: BTreeMap<String, bool>,
     /// What a sparse checkout leaves out of them.
     left_out: BTreeSet<String>,
+    unmerged: Vec<Staged>,
     /// Which of them are there, once that is asked for.
     present: OnceCell<Vec<String>>,
     /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
@@ -65,6 +66,7 @@ impl DiskTree {
         let git = Tracked {
             submodules,
             programs: (!has_modes).then(|| of_mode("100755")),
+            unmerged: staged.iter().filter(|entry| entry.stage > 0).cloned().collect(),
             left_out: staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.clone()).collect(),
             files: staged
                 .into_iter()
@@ -115,6 +117,11 @@ impl DiskTree {
     /// Returns whether git tracks a file of the working tree.
     pub(crate) fn is_tracked(&self, path: &str) -> bool {
         self.git.as_ref().is_some_and(|git| git.files.get(path) == Some(&true))
+    }
+
+    /// Returns the sides of a file that git could not merge, from the index.
+    pub(crate) fn unmerged(&self, path: &str) -> impl Iterator<Item = &Staged> {
+        self.git.iter().flat_map(|git| &git.unmerged).filter(move |entry| entry.path == path)
     }
 
     /// Returns the tracked files that a sparse checkout leaves out.

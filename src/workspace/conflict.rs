@@ -4,17 +4,18 @@ use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, command, short};
 use crate::record::lock::{Both, Merged};
 use crate::record::{LOCK_NAME, Lock};
-use crate::tree::{LOCK_COMMAND, Tree};
+use crate::tree::disk::DiskTree;
+use crate::tree::{LOCK_COMMAND, Tree as _};
 
 /// Merges the two sides of the lock at the top; none if there is no conflict, or it is resolved.
 ///
 /// Both sides come from the index.
-pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>> {
+pub(super) fn merged(here: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>> {
     let on_disk = match tree.entry(LOCK_NAME)? {
         Some(_) => Some(tree.read(LOCK_NAME)?),
         None => None,
     };
-    let stages = stages(here)?;
+    let stages = stages(here, tree)?;
     if let [base, Some(ours), Some(theirs)] = &stages {
         let (ours, theirs) = (side(ours)?, side(theirs)?);
         let is_resolved = on_disk
@@ -57,9 +58,9 @@ fn side(bytes: &[u8]) -> Result<Lock> {
 }
 
 /// Returns what the index holds of the lock: base, ours, theirs.
-fn stages(here: &LocalRepo) -> Result<[Option<Vec<u8>>; 3]> {
+fn stages(here: &LocalRepo, tree: &DiskTree) -> Result<[Option<Vec<u8>>; 3]> {
     let mut stages = [None, None, None];
-    for entry in here.staged()?.iter().filter(|entry| entry.path == LOCK_NAME) {
+    for entry in tree.unmerged(LOCK_NAME) {
         if let Some(place) = entry.stage.checked_sub(1).and_then(|place| stages.get_mut(place)) {
             *place = here.object("blob", &entry.id)?;
         }

@@ -38,83 +38,72 @@ const UNTRACKED: char = '?';
 /// How many pathspecs git is given: it compares each of them with each file of the index.
 const MOST_PATHSPECS: usize = 50;
 
-/// Returns pathspecs for these paths, or for everything where they are too many.
-fn pathspecs(paths: &BTreeSet<String>) -> Vec<String> {
-    let is_all = paths.len() > MOST_PATHSPECS || paths.contains("");
-    let few = paths.iter().filter(|_| !is_all);
-    few.map(|path| format!(":(top,literal){path}")).collect()
+/// What is known to differ from HEAD.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    /// The files and directories that were asked for, from the top. The top itself is the empty path.
+    among: BTreeSet<String>,
+    /// The files that differ in the index or on disk, with git's letter for what each is on disk.
+    files: Vec<(char, String)>,
 }
 
-/// Returns pathspecs for all files of these names.
-fn named(directory: &str, names: &[&str]) -> Vec<String> {
-    let mut within = String::new();
-    for character in directory.chars() {
-        if "*?[\\".contains(character) {
-            within.push('\\');
-        }
-        within.push(character);
+impl Changed {
+    fn covers(&self, path: &str) -> bool {
+        self.among.contains("") || self.among.iter().any(|one| is_in(path, one))
     }
-    if !directory.is_empty() {
-        within.push('/');
-    }
-    names.iter().map(|name| format!(":(top,glob){within}**/{name}")).collect()
+}
+
+/// Returns whether a path is a directory or file, or lies in it.
+fn is_in(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl LocalRepo {
     /// Returns which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk.
     pub fn changed_paths(&self, among: &BTreeSet<String>) -> Result<Vec<String>> {
-        Ok(self.status(among)?.into_iter().map(|(_, path)| path).collect())
+        Ok(self.tracked(among)?.into_iter().map(|(_, path)| path).collect())
     }
 
     /// Returns which of these paths (from the top) are tracked, and something else on disk than in the index: also those
     /// that are not merged or not staged in full.
     pub fn unstaged_paths(&self, among: &BTreeSet<String>) -> Result<BTreeSet<String>> {
-        let changed = self.status(among)?.into_iter();
+        let changed = self.tracked(among)?.into_iter();
         Ok(changed.filter(|(on_disk, _)| *on_disk != ' ').map(|(_, path)| path).collect())
     }
 
     /// Returns what is different of these paths, with git's letter for what it is on disk.
-    fn status(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
-        if among.is_empty() {
-            return Ok(Vec::new());
-        }
-        let specs = if self.changed.get().is_some() { Vec::new() } else { pathspecs(among) };
-        let mut changed = self.changed(&specs)?;
+    fn tracked(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
+        let is_many = among.len() > MOST_PATHSPECS;
+        let all = BTreeSet::from([String::new()]);
+        let mut changed = self.changed(if is_many { &all } else { among })?;
         changed.retain(|(letter, path)| *letter != UNTRACKED && among.contains(path));
         Ok(changed)
     }
 
     /// Returns whether no file that git tracks differs from HEAD in the index or on disk.
     pub fn is_clean(&self) -> Result<bool> {
-        Ok(self.changed(&[])?.iter().all(|(letter, _)| *letter == UNTRACKED))
+        let all = BTreeSet::from([String::new()]);
+        Ok(self.changed(&all)?.iter().all(|(letter, _)| *letter == UNTRACKED))
     }
 
-    /// Returns what differs from HEAD, with git's letter for what it is on disk. Everything is asked for once in a run.
-    fn changed(&self, pathspecs: &[String]) -> Result<Vec<(char, String)>> {
-        if let Some(known) = self.changed.get().filter(|_| pathspecs.is_empty()) {
-            return Ok(known.clone());
+    /// Returns what differs from HEAD at or below these paths (from the top) in the index or on disk, with git's letter for
+    /// what it is on disk; not what git ignores. What the answer before holds is not asked for again.
+    pub fn changed(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
+        let mut known = self.changed.borrow_mut();
+        if !among.iter().all(|path| known.covers(path)) {
+            let is_all = among.contains("");
+            let specs = among.iter().filter(|_| !is_all).map(|path| format!(":(top,literal){path}"));
+            let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
+            let mut git = self.command();
+            git.args(status).args(["--ignore-submodules=all", "--"]).args(specs);
+            let output = done(run(&mut git, None)?)?;
+            // A name that is not UTF-8 is none that a reference could name.
+            let output = String::from_utf8_lossy(&output);
+            let entries = output.split('\0');
+            let files = entries.filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned()))).collect();
+            *known = Changed { among: among.clone(), files };
         }
-        let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
-        let mut git = self.command();
-        git.args(status).args(["--ignore-submodules=all", "--"]).args(pathspecs);
-        let output = done(run(&mut git, None)?)?;
-        // A name that is not UTF-8 is none that a reference could name.
-        let output = String::from_utf8_lossy(&output);
-        let changed = output.split('\0').filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned())));
-        let changed: Vec<(char, String)> = changed.collect();
-        if pathspecs.is_empty() {
-            let _ = self.changed.set(changed.clone());
-        }
-        Ok(changed)
-    }
-
-    /// Returns the files in or below a directory with one of these names (from the top) that are not the same in HEAD, the
-    /// index and on disk; not those that git ignores.
-    pub fn uncommitted(&self, directory: &str, names: &[&str]) -> Result<Vec<String>> {
-        let is_all = directory.is_empty();
-        let specs = if is_all { Vec::new() } else { named(directory, names) };
-        let changed = self.changed(&specs)?.into_iter().map(|(_, path)| path);
-        Ok(changed.filter(|path| !is_all || names.contains(&path.rsplit('/').next().unwrap_or(path))).collect())
+        Ok(known.files.clone())
     }
 
     /// Returns the files that were renamed since the commit `base`: the new path by the old one, from the top.
@@ -213,7 +202,7 @@ impl LocalRepo {
     /// reason, from the top.
     pub fn untracked_named(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {
         let which: &[&str] = if is_ignored { &["--ignored", "--exclude-standard"] } else { &[] };
-        let specs = named("", names);
+        let specs: Vec<String> = names.iter().map(|name| format!(":(top,glob)**/{name}")).collect();
         let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
         self.listed(&[&["ls-files", "-z", "--full-name", "--others"], which, &["--"], &specs].concat())
     }

@@ -61,7 +61,7 @@ fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
         assert_eq!(
             counts,
             [
-                ("lock", 7),
+                ("lock", 6),
                 ("check", 5),
                 ("check --staged", 2),
                 ("check --rev HEAD", 2),
@@ -70,7 +70,7 @@ fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
                 ("affected HEAD", 3),
                 ("branch --no-verify", 9),
                 ("branch --no-verify", 6),
-                ("other --branch copies --no-verify", 10),
+                ("other --branch copies --no-verify", 9),
                 ("other ../copy --no-commit --no-verify", 2),
             ],
             "{references}"
