@@ -2,25 +2,28 @@
 
 use std::path::Path;
 
+use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::{COPY, PAGES};
+use super::{COPY, Cli, PAGES};
 use crate::message::failure::{Failure, nearest};
 
-/// Other words for what a command does: those of other programs, and options of one command that are given to another.
-const OTHER_WORDS: [(&str, &str); 17] = [
+/// Other words for what a command does: those of other programs, and options of one command that are given to another. What
+/// begins with dashes is an option of any command that has it.
+const OTHER_WORDS: [(&str, &str); 18] = [
     ("base", "check --base"),
     ("config", "help configuration"),
     ("copy", COPY),
     ("fix", "lock"),
-    ("force", "branch --overwrite"),
+    ("force", "--overwrite"),
     ("install", "hook install"),
-    ("json", "check --format json"),
+    ("json", "--format json"),
     ("lint", "check"),
     ("list", "tree"),
     ("localize", COPY),
     ("man", "generate man"),
-    ("o", "check --format json"),
+    ("o", "--format json"),
+    ("output", "--format json"),
     ("push", "branch --push"),
     ("staged", "check --staged"),
     ("sync", "branch"),
@@ -61,8 +64,14 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
     let option = unknown.split('=').next().unwrap_or_default().trim_start_matches('-');
     let is_revision = || !unknown.starts_with('-') && std::env::args().nth(1).is_some_and(|word| word == "branch");
+    let first = std::env::args().nth(1).filter(|word| PAGES.iter().any(|(name, _)| name == word));
     let command = match word(option) {
         _ if error.kind() != ErrorKind::UnknownArgument => return,
+        Some("--format json") if first.is_none() => "TARGET NEW_DIR".to_owned(),
+        Some(meant) if meant.starts_with("--") => match first.as_deref().unwrap_or(COPY) {
+            command if takes(command, meant) => format!("{command} {meant}"),
+            _ => return,
+        },
         Some(command) => command.to_owned(),
         None if is_revision() => format!("branch --rev {unknown}"),
         None => return,
@@ -74,22 +83,26 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }
 
+/// Returns whether a command has an option.
+fn takes(command: &str, option: &str) -> bool {
+    let words = ["git-kustomize-localize", command].into_iter().chain(option.split_whitespace());
+    let kind = Cli::try_parse_from(words).err().map(|error| error.kind());
+    !matches!(kind, Some(ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand))
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
-    use crate::commands::Cli;
 
     #[test]
     fn what_is_meant_can_be_typed() {
         for (other, command) in OTHER_WORDS.into_iter().filter(|(_, command)| *command != COPY) {
-            let first = command.split(' ').next().unwrap_or_default();
-            assert!(first == "--version" || PAGES.iter().any(|(name, _)| *name == first), "{other}");
-            let parsed = Cli::try_parse_from(["git-kustomize-localize"].into_iter().chain(command.split(' ')));
-            let kind = parsed.err().map(|error| error.kind());
-            let is_unknown = matches!(kind, Some(ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand));
-            assert!(!is_unknown, "{other}: {command}: {kind:?}");
+            let (first, rest) = command.split_once(' ').unwrap_or((command, ""));
+            let is_known = match first.starts_with("--") {
+                true => first == "--version" || PAGES.iter().any(|(page, _)| takes(page, command)),
+                false => PAGES.iter().any(|(page, _)| *page == first) && takes(first, rest),
+            };
+            assert!(is_known, "{other}: {command}");
             assert!(PAGES.iter().all(|(name, _)| *name != other), "{other} is a command");
         }
     }

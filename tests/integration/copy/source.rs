@@ -237,6 +237,19 @@ fn a_missing_target_is_reported() {
     refused(work, &["vendor", "--update"], &["tip: did you mean `git kustomize-localize update`?"]);
     // Another command has the option.
     refused(work, &["--staged"], &["tip: did you mean `git kustomize-localize check --staged`?"]).lacks("similar");
+    // What is meant is said of the command at hand, if that has it.
+    for (args, meant) in [
+        (["diff", "--json"], Some("diff --format json")),
+        (["vendor", "--force"], Some("vendor --overwrite")),
+        (["example", "-o"], Some("TARGET NEW_DIR")),
+        (["lock", "--force"], None),
+    ] {
+        let output = refused(work, &args, &["unexpected argument"]);
+        match meant {
+            Some(meant) => output.stderr_has(&format!("did you mean `git kustomize-localize {meant}`?")),
+            None => output.lacks("did you mean"),
+        };
+    }
     // A directory of that name is a TARGET.
     fs::create_dir(work.path().join("chek")).unwrap();
     refused(work, &["chek", "--staged"], &["unexpected argument '--staged'"]);
