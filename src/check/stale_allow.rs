@@ -6,7 +6,7 @@
 use std::cell::LazyCell;
 
 use super::Context;
-use crate::config::{Comment, Config, Glob, is_placeholder};
+use crate::config::{Allow, Comment, Config, Glob, is_placeholder};
 use crate::graph::Target;
 use crate::message::failure::shown;
 use crate::message::finding::{Finding, Rule, Span};
@@ -82,13 +82,10 @@ fn without_effect(context: &Context<'_>, said: &Config, glob: &Glob, roots: &[St
     Some(stale(&said.file, glob.span, message, "remove the pattern, or what references the directory".to_owned()))
 }
 
-/// Returns what is stale about the entries of the configuration that give no reason.
-pub(super) fn stale_reasons(config: &Config) -> impl Iterator<Item = Finding> {
-    let unreasoned = config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
-    unreasoned.map(|entry| {
-        let (message, help) = unreasoned_with(&entry.reason);
-        stale(&config.file, entry.span, message, help)
-    })
+/// Returns what is stale about an entry of the configuration whose reason is none.
+pub(super) fn unreasoned(config: &Config, entry: &Allow) -> Option<Finding> {
+    let (message, help) = is_placeholder(&entry.reason).then(|| unreasoned_with(&entry.reason))?;
+    Some(stale(&config.file, entry.span, message, help))
 }
 
 fn unreasoned_with(reason: &str) -> (String, String) {

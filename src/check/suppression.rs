@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::stale_allow::{stale, stale_comment, stale_reasons};
+use super::stale_allow::{stale, stale_comment, unreasoned};
 use super::{Context, behind};
 use crate::config::{Allow, Comments, Config};
 use crate::message::failure::shown;
@@ -77,16 +77,12 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
             }));
         }
     }
-    findings.extend(stale_reasons(said));
-    if !complete {
-        return;
-    }
     for (index, entry) in said.allow.iter().enumerate() {
         // One that comes in a change of its own covers what comes later.
-        let is_new = || !config.allow.iter().any(|one| one.says(entry));
-        if !used_entries.contains(&index) && !is_new() {
-            findings.push(unused(said, entry, findings));
-        }
+        let is_known = || config.allow.iter().any(|one| one.says(entry));
+        let is_unused = complete && !used_entries.contains(&index) && is_known();
+        let stale = if is_unused { Some(unused(said, entry, findings)) } else { unreasoned(said, entry) };
+        findings.extend(stale);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Findings as people see them, in every command: each with its line, and what to do about it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use console::{Style, measure_text_width};
 
-use super::messages::{self, counted};
+use super::messages::{self, counted, named};
 use super::output::Shown;
 use crate::message::failure::{Failure, short};
 use crate::message::finding::{Finding, Rule, Severity};
@@ -40,6 +40,11 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
         out.truncate(out.trim_end().len() + usize::from(!out.is_empty()));
         return out;
     }
+    let left_out = findings.len() - wanted(findings, verbose).len();
+    if left_out > 0 {
+        out +=
+            &format!("{} {}: -v shows all\n", painted("note:", "cyan.bold", color), counted(left_out, "more warning"));
+    }
     let count = counted_by_rule(errors, "error");
     let message = match source {
         Some(commit) => format!("{} has {count}: nothing was committed", short(commit)),
@@ -74,15 +79,27 @@ pub(super) fn number(findings: &[Finding], verbose: bool) -> Option<String> {
     (!findings.is_empty()).then(|| format!("  {}{more}", counted_by_rule(findings, "warning")))
 }
 
-/// Returns the findings with their lines. What leads out of one is not repeated for another, without `verbose`.
+/// Returns the findings with their lines. Without `verbose` what is said of several lines of a file is said once, and what
+/// leads out of one finding is not repeated for another.
 pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     let (mut out, mut is_shortened) = (String::new(), false);
     let mut given: HashSet<Vec<&str>> = HashSet::new();
+    let said = |finding: &Finding| (finding.rule, finding.severity, finding.path.clone(), finding.message.clone());
+    let mut lines: HashMap<_, BTreeSet<usize>> = HashMap::new();
+    for (finding, span) in findings.iter().filter_map(|one| Some((one, one.span?))) {
+        lines.entry(said(finding)).or_default().insert(span.line);
+    }
     for finding in findings {
+        let lines = match finding.span {
+            Some(_) if !shown.verbose => lines.remove(&said(finding)),
+            _ => Some(BTreeSet::new()),
+        };
+        let Some(lines) = lines else { continue };
+        let others: Vec<String> = lines.iter().skip(1).map(usize::to_string).collect();
         let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
         let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
         is_shortened |= is_given && !finding.help.is_empty();
-        write_finding(&mut out, finding, if is_given { &[] } else { &finding.help }, shown.color);
+        write_finding(&mut out, finding, &others, if is_given { &[] } else { &finding.help }, shown.color);
     }
     if is_shortened && !shown.quiet {
         let mark = painted("note:", "cyan.bold", shown.color);
@@ -91,8 +108,8 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     out
 }
 
-/// Adds one finding as lines, and an empty one.
-fn write_finding(out: &mut String, finding: &Finding, help: &[String], color: bool) {
+/// Adds one finding as lines, and an empty one. The same is said of the lines `others`.
+fn write_finding(out: &mut String, finding: &Finding, others: &[String], help: &[String], color: bool) {
     let paint = |text: &str, style: &str| painted(text, style, color);
     let (style, level) = match (&finding.allowed, finding.severity) {
         (Some(_), _) => ("dim", "allowed"),
@@ -122,6 +139,10 @@ fn write_finding(out: &mut String, finding: &Finding, help: &[String], color: bo
         let lines = lines.join(&format!("\n{gutter}         "));
         *out += &format!("{gutter} {equals} {} {lines}\n", paint(mark, "cyan.bold"));
     };
+    if !others.is_empty() {
+        let word = if others.len() == 1 { "line" } else { "lines" };
+        add("note:", &format!("and in {word} {}", named(others, false)));
+    }
     if let Some((first, rest)) = finding.deployed.split_first() {
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
         add("note:", &format!("deployed by {first}{more}"));

@@ -33,6 +33,13 @@ fn reporting(findings: Vec<Finding>) -> Checked {
     Checked { findings, ..checked("namePrefix: a-\n") }
 }
 
+/// Returns the finding in so many kustomizations.
+fn many(count: usize) -> Vec<Finding> {
+    let one = finding();
+    let of = |number| Finding { path: format!("{number}/kustomization.yaml"), ..one.clone() };
+    (0..count).map(of).collect()
+}
+
 fn span(line: usize, column: usize, end_line: usize, end_column: usize) -> Option<Span> {
     Some(Span { line, column, end_line, end_column })
 }
@@ -194,7 +201,7 @@ fn the_last_line_names_the_source_and_the_result() {
         known: Some(Known { rev: "HEAD".to_owned(), left_out: 7 }),
         failures: vec![failure("x")],
         differing: 2,
-        ..reporting([vec![finding(); 10_000], vec![unknown; 2]].concat())
+        ..reporting([many(10_000), vec![unknown; 2]].concat())
     };
     let text = human(&checked, Shown::default());
     assert_eq!(text.matches("error[remote-reference]").count(), 10_000);
@@ -345,7 +352,7 @@ fn the_summary_of_github_is_what_a_terminal_shows() {
     let text = human(&checked, Shown::default()).replace('>', "&gt;").replace('\n', "&#10;");
     let failures = "error: x:2:1: x: x&#10;  hint: x&#10;";
     assert_eq!(summary, format!("\n### git kustomize-localize check\n\n<pre>{text}{failures}</pre>\n\n"));
-    let many = reporting(vec![finding(); 50]);
+    let many = reporting(many(50));
     assert_eq!(github_summary(&many, false).matches("error[").count(), 0);
     assert_eq!(github_summary(&many, true).matches("error[").count(), 50);
     assert_eq!(github(&many, Shown { width: Some(80), ..Shown::default() }).matches("error[").count(), 50);
@@ -362,7 +369,7 @@ fn no_text_leaves_the_summary() {
 
 #[test]
 fn a_summary_fits() {
-    let summary = github_summary(&reporting(vec![finding(); 20_000]), true);
+    let summary = github_summary(&reporting(many(20_000)), true);
     assert!(summary.len() < 1 << 20 && summary.len() > 900_000);
     assert!(summary.ends_with("… the rest is in the log</pre>\n\n"));
 }
@@ -405,4 +412,16 @@ checked 120 kustomizations with 120 references in the index: 120 errors
     let urls: String = (0..32).map(|n| format!("- https://github.com/o/r{n}//base\n")).collect();
     let text = human(&Scene::of(&format!("resources:\n{urls}")).check(), brief);
     assert!(text.contains("    22  in 22 more\n"), "{text}");
+}
+
+#[test]
+fn what_is_said_of_several_lines_is_said_once() {
+    let url = "https://example.com/a.yaml";
+    let found = checked(&format!("resources:\n- {url}\n- {url}\n- {url}?other\n- {url}\n"));
+    let text = human(&found, Shown::default());
+    assert_eq!(text.matches(&format!("`{url}` is neither")).count(), 1, "{text}");
+    assert!(text.contains("= note: and in lines 3, 5\n"), "{text}");
+    assert!(text.contains(&format!("`{url}?other` is neither")) && text.contains("4 errors"), "{text}");
+    let text = human(&found, VERBOSE);
+    assert_eq!(text.matches(&format!("`{url}` is neither")).count(), 3, "{text}");
 }
