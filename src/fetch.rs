@@ -4,7 +4,6 @@
 //! before the network does, and its bytes come from the branch's tip or the cache where they can; what the network has
 //! to be asked for at one depth of the walk is requested side by side.
 
-mod ahead;
 mod budget;
 mod cache;
 mod checkout;
@@ -47,7 +46,7 @@ use crate::message::finding::{Rule, Subject};
 use crate::message::redact::SafeUrl;
 use crate::record::{Lock, sha256_hex};
 use crate::reference::{self, Pin, RepoRef, RepoSpec, Upstream};
-use crate::tree::{self, Resolved};
+use crate::tree::{self, Entry, Resolved, Tree as _, license};
 
 use checkout::CheckoutTree;
 use git::{Fetched, GitRequest};
@@ -489,13 +488,7 @@ impl Fetcher {
             self.bring(next.collect::<Vec<_>>());
         }
         let not_fetched = |key: Key| Err(Failure::new(format!("{} was not fetched", key.upstream())));
-        let answers = wanted.iter().zip(&ways).map(|(one, ways)| self.answer(one, ways).unwrap_or_else(not_fetched));
-        let answers: Vec<Result<Found>> = answers.collect();
-        self.bring_files(wanted.iter().zip(&answers).filter_map(|(one, answer)| match (answer, &one.spec) {
-            (Ok(Found::Root(repository)), Some(spec)) => Some((repository, spec.directory())),
-            _ => None,
-        }));
-        answers
+        wanted.iter().zip(&ways).map(|(one, ways)| self.answer(one, ways).unwrap_or_else(not_fetched)).collect()
     }
 }
 
@@ -519,6 +512,21 @@ impl Remotes for Fetcher {
             _ => Err(Failure::new("the chart was not pulled")),
         };
         wanted.iter().map(answer).collect()
+    }
+
+    fn prefetch(&mut self, files: &[(Rc<Repository>, String)]) {
+        self.network.fetch_missing(|missing| {
+            for (repository, path) in files {
+                let Some(tree) = self.checkouts.get(&repository.version) else { continue };
+                match tree.entry(path) {
+                    Ok(Some(Entry::Directory)) => {
+                        let licenses = license::paths(&**tree, path).unwrap_or_default();
+                        licenses.iter().for_each(|path| tree.want(path, missing));
+                    }
+                    _ => tree.want(path, missing),
+                }
+            }
+        });
     }
 
     fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<Found>> {

@@ -28,7 +28,7 @@ pub(crate) use remote::no_directory;
 pub(crate) use remote_ref::{Found, RemoteRef, Remotes, Wants, rule, subject};
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 use std::rc::Rc;
 
@@ -120,10 +120,16 @@ pub(crate) fn explore(
     let starts = walker.start(directories);
     let mut remotes = remotes;
     loop {
-        while let Some((root, edge)) = walker.queue.pop_front()
-            && walker.has_room()
-        {
-            walker.follow(root, edge);
+        while !walker.queue.is_empty() {
+            if let Some(remotes) = remotes.as_deref_mut() {
+                remotes.prefetch(&walker.read_next());
+            }
+            for (root, edge) in mem::take(&mut walker.queue) {
+                if !walker.has_room() {
+                    break;
+                }
+                walker.follow(root, edge);
+            }
         }
         if walker.read_plugin_roots() {
             continue;
@@ -133,7 +139,13 @@ pub(crate) fn explore(
             None => break,
         }
     }
-    walker.find_charts(remotes);
+    match remotes {
+        Some(remotes) => {
+            walker.find_charts(Some(&mut *remotes));
+            remotes.prefetch(&walker.graph.of_repositories());
+        }
+        None => walker.find_charts(None),
+    }
     walker.refuse_reshaped_plugins();
     // What it took to walk is large: only this is kept.
     let (mut graph, mut troubles) = (mem::take(&mut walker.graph), mem::take(&mut walker.troubles));
@@ -174,7 +186,7 @@ struct Walker<'a> {
     references: HashSet<Rc<Reference>>,
     downloads: HashMap<SafeUrl, FileId>,
     /// The references to follow: a root and the index of its edge.
-    queue: VecDeque<(RootId, usize)>,
+    queue: Vec<(RootId, usize)>,
     /// The remote references that wait for their level to be complete: a root and the index of its edge.
     pending: Vec<(RootId, usize)>,
     /// The roots that others list for the plugin configurations in them: the lister, the root, and the field.
@@ -313,7 +325,7 @@ impl Walker<'_> {
         };
         let edges = &mut self.graph.roots[root].edges;
         edges.push(Edge { from, reference, remote: None, target: Target::Broken });
-        self.queue.push_back((root, edges.len() - 1));
+        self.queue.push((root, edges.len() - 1));
     }
 
     fn kustomization_file(&mut self, source: SourceId, directory: &str) -> WalkResult<(&'static str, FileId)> {

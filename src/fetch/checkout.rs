@@ -31,12 +31,8 @@ pub(super) struct CheckoutTree {
     has_attributes: Cell<bool>,
     /// The files that the budget has counted.
     counted: RefCell<HashSet<String>>,
-    /// Whether missing files are only noted now.
-    is_noting: Cell<bool>,
-    /// The missing files that were noted.
-    noted: RefCell<BTreeSet<ObjectId>>,
-    /// Those that were fetched, or should have been.
-    requested: RefCell<HashSet<ObjectId>>,
+    /// The missing files that were fetched, or should have been.
+    requested: RefCell<BTreeSet<ObjectId>>,
 }
 
 impl CheckoutTree {
@@ -61,46 +57,26 @@ impl CheckoutTree {
             conversion: Conversion::new(false, hash),
             has_attributes: Cell::default(),
             counted: RefCell::default(),
-            is_noting: Cell::default(),
-            noted: RefCell::default(),
             requested: RefCell::default(),
         })
     }
 
-    /// Returns which files are missing, in submodules too, that `look` asks for.
-    pub(super) fn missing(&self, look: impl FnOnce()) -> Vec<Missing> {
-        self.note(true);
-        look();
-        self.note(false);
-        self.take_noted()
-    }
-
-    fn note(&self, is_noting: bool) {
-        self.is_noting.set(is_noting);
-        for mount in self.mounts.borrow().values() {
-            mount.note(is_noting);
-        }
-    }
-
-    fn take_noted(&self) -> Vec<Missing> {
-        let mut all = Vec::new();
-        let ids = self.noted.take();
-        if !ids.is_empty() && self.fetched.stop.get().is_none() && !self.network.offline {
-            self.requested.borrow_mut().extend(ids.iter().copied());
-            all.push(Missing { commits: vec![self.fetched.clone()], ids });
-        }
-        for mount in self.mounts.borrow().values() {
-            all.extend(mount.take_noted());
-        }
-        all
-    }
-
-    /// Asks for the file at `path`, which is noted where it is missing.
-    pub(super) fn want(&self, path: &str) {
+    /// Adds what is missing of what it takes to read the file at `path`, once.
+    pub(super) fn want(&self, path: &str, missing: &mut Vec<Missing>) {
         match self.mounted(path) {
-            Ok(Some((mount, rest))) => mount.want(rest),
-            Ok(None) => drop(self.bring(path)),
+            Ok(Some((mount, rest))) => mount.want(rest, missing),
+            Ok(None) => self.want_own(path, missing),
             Err(_) => {}
+        }
+    }
+
+    fn want_own(&self, path: &str, missing: &mut Vec<Missing>) {
+        let lacking = self.lacks(path).unwrap_or_default();
+        let mut requested = self.requested.borrow_mut();
+        let lacking: BTreeSet<ObjectId> = lacking.difference(&requested).copied().collect();
+        if !lacking.is_empty() && self.fetched.stop.get().is_none() && !self.network.offline {
+            requested.extend(&lacking);
+            Missing::add(missing, &self.fetched, lacking);
         }
     }
 
@@ -131,11 +107,8 @@ impl CheckoutTree {
                 continue;
             };
             let shown = self.label(&module.path);
-            let mount = self
-                .submodule(module, &commit.to_string(), &shown)
-                .map_err(|failure| failure.context(format!("submodule `{shown}`")))?;
-            mount.note(self.is_noting.get());
-            let mount = Rc::new(mount);
+            let mount = self.submodule(module, &commit.to_string(), &shown);
+            let mount = Rc::new(mount.map_err(|failure| failure.context(format!("submodule `{shown}`")))?);
             self.mounts.borrow_mut().insert(module.path.clone(), mount.clone());
             return Ok(Some((mount, rest)));
         }
@@ -170,32 +143,16 @@ impl CheckoutTree {
         Ok(lacking)
     }
 
-    /// Fetches what is missing of a file of this repository, or only notes it.
+    /// Fetches what is missing of a file of this repository.
     fn bring(&self, path: &str) -> Result<()> {
-        let lacking = self.lacks(path)?;
-        if lacking.is_empty() {
+        if self.lacks(path)?.is_empty() {
             return Ok(());
         }
-        let missing = || Failure::new(format!("`{}` is not in the cache", self.label(path)));
-        if self.is_noting.get() {
-            let requested = self.requested.borrow();
-            let new = lacking.iter().filter(|id| !requested.contains(*id));
-            self.noted.borrow_mut().extend(new);
-            return Err(missing());
-        }
         if self.network.offline {
-            return Err(missing().hint(ONLINE));
+            return Err(Failure::new(format!("`{}` is not in the cache", self.label(path))).hint(ONLINE));
         }
-        loop {
-            if let Some(failure) = self.fetched.stop.get() {
-                return Err(failure.clone());
-            }
-            let missing = self.missing(|| self.want(path));
-            if missing.is_empty() {
-                return Ok(());
-            }
-            self.network.fetch_missing(&missing);
-        }
+        self.network.fetch_missing(|missing| self.want_own(path, missing));
+        self.fetched.stop.get().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
     /// Reads a file of this repository, which counts once. What is stored, and what a checkout makes of it, may not be

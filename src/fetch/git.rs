@@ -77,15 +77,17 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Takes others of the same repository; returns them where they are of another one.
-    pub(super) fn join(&mut self, other: Missing) -> Option<Missing> {
-        let (one, others) = (&self.commits[0].request, &other.commits[0].request);
-        if one.url != others.url || one.is_submodule != others.is_submodule {
-            return Some(other);
+    /// Adds files that a commit needs to those of its repository.
+    pub(super) fn add(all: &mut Vec<Missing>, commit: &Fetched, ids: BTreeSet<ObjectId>) {
+        let of = |request: &GitRequest| (request.url.clone(), request.is_submodule);
+        let known = all.iter_mut().find(|one| of(&one.commits[0].request) == of(&commit.request));
+        let Some(known) = known else {
+            return all.push(Missing { commits: vec![commit.clone()], ids });
+        };
+        if known.commits.iter().all(|one| one.directory != commit.directory) {
+            known.commits.push(commit.clone());
         }
-        self.commits.extend(other.commits);
-        self.ids.extend(other.ids);
-        None
+        known.ids.extend(ids);
     }
 }
 
@@ -267,21 +269,25 @@ impl Network {
         Ok((scratch, said))
     }
 
-    /// Fetches files that are missing, of each repository with one request.
-    pub(super) fn fetch_missing(&self, missing: &[Missing]) {
-        self.progress.each(
-            SIDE_BY_SIDE,
-            missing,
-            |one| one.commits[0].request.url.shown(),
-            |_, one| {
+    /// Fetches the files that `want` names, of each repository with one request, until it names none: what is read in
+    /// attributes may ask for more.
+    pub(super) fn fetch_missing(&self, want: impl Fn(&mut Vec<Missing>)) {
+        loop {
+            let mut missing = Vec::new();
+            want(&mut missing);
+            if missing.is_empty() {
+                return;
+            }
+            let label = |one: &Missing| one.commits[0].request.url.shown();
+            self.progress.each(SIDE_BY_SIDE, &missing, label, |_, one| {
                 if let Err(failure) = self.fetch_files(one) {
                     // Reading one of the files will say so.
                     for commit in &one.commits {
                         let _ = commit.stop.set(failure.clone());
                     }
                 }
-            },
-        );
+            });
+        }
     }
 
     /// Adds files to what the cache holds of commits, or all of them, where the server does not give single ones.

@@ -333,6 +333,19 @@ impl Graph {
         (0..self.files.len()).filter_map(|file| self.own_path(file))
     }
 
+    /// Returns the files of repositories, and the directories of their roots.
+    pub(super) fn of_repositories(&self) -> Vec<(Rc<Repository>, String)> {
+        let files = self.files.iter().filter_map(|file| match &file.origin {
+            Origin::Tree { source, path } => Some((*source, path.as_str())),
+            Origin::Remote(_) | Origin::Archive { .. } => None,
+        });
+        let roots = self.roots.iter().flat_map(|root| [(root.source, &*root.directory), (root.source, "")]);
+        let all: BTreeSet<_> = files.chain(roots).collect();
+        let of_repository =
+            |(source, path): (SourceId, &str)| Some((self.sources[source].repository.clone()?, path.to_owned()));
+        all.into_iter().filter_map(of_repository).collect()
+    }
+
     /// Returns the directories of the charts that lie in the tree where the walk starts.
     pub(crate) fn own_charts(&self) -> impl Iterator<Item = &str> {
         self.charts.iter().filter(|chart| self.roots[chart.root].source == 0).filter_map(|chart| match &chart.place {

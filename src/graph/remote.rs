@@ -8,7 +8,7 @@ use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{
     ANEW, FileId, Found, Lines, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
 };
-use crate::kustomization::Accepts;
+use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Rule, Subject};
 use crate::record::Pinned;
@@ -78,11 +78,37 @@ impl Walker<'_> {
         })
     }
 
+    /// Returns the kustomizations and plugin configurations of repositories that following the queue reads.
+    pub(super) fn read_next(&self) -> Vec<(Rc<Repository>, String)> {
+        let read_for = |(root, edge): &(RootId, usize)| {
+            let root_of = &self.graph.roots[*root];
+            let Source { tree, repository, .. } = &self.graph.sources[root_of.source];
+            let (repository, Reference { text, accepts, .. }) =
+                (repository.as_ref()?, &*root_of.edges[*edge].reference);
+            let path = match tree::resolve(&**tree, &self.graph.local_path(*root, text)?).ok()? {
+                Resolved::Directory { path } => tree::kustomization_in(&**tree, &path).ok()??.1,
+                Resolved::File { path, .. } if *accepts == Accepts::Plugin => path,
+                _ => return None,
+            };
+            Some((repository.clone(), path))
+        };
+        self.queue.iter().filter_map(read_for).collect()
+    }
+
     pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
         let pending = std::mem::take(&mut self.pending);
         let remote = |(root, edge): &(RootId, usize)| self.graph.roots[*root].edges[*edge].remote.clone();
         let wanted: Vec<Rc<RemoteRef>> = pending.iter().filter_map(remote).collect();
         let answers = remotes.resolve(&wanted);
+        let found = answers.iter().zip(&wanted).filter_map(|(answer, one)| match (answer, &one.spec) {
+            (Ok(Found::Root(repository)), Some(spec)) => Some((repository.clone(), spec.directory())),
+            _ => None,
+        });
+        let kustomization = |(repository, directory): (Rc<Repository>, String)| {
+            let (_, path) = tree::kustomization_in(&*repository.tree, &directory).ok()??;
+            Some((repository, path))
+        };
+        remotes.prefetch(&found.filter_map(kustomization).collect::<Vec<_>>());
         for (((root, edge), one), answer) in pending.into_iter().zip(wanted).zip(answers) {
             let reference = self.graph.roots[root].edges[edge].reference.clone();
             let lines = self.graph.roots[root].edges[edge].lines();

@@ -181,6 +181,9 @@ pub(crate) trait Remotes {
         wanted.iter().map(|_| Ok(None)).collect()
     }
 
+    /// Brings in files of repositories that are going to be read, side by side: of a directory its licences.
+    fn prefetch(&mut self, _files: &[(Rc<Repository>, String)]) {}
+
     /// Refuses something that was resolved in this run and lacks what `policy` asks of it. `is_lifted`: it may be young.
     fn trust(&self, _upstream: &Upstream, _policy: &config::Source, _is_lifted: bool) -> Result<()> {
         Ok(())
