@@ -8,7 +8,7 @@ mod worktrees;
 pub(crate) use files::{Side, Staged};
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -64,8 +64,6 @@ pub struct LocalRepo {
     changed: RefCell<files::Changed>,
     /// The branches that stand for the repository as a whole.
     main_branches: OnceCell<Vec<String>>,
-    /// The commits that were asked for, by their ids.
-    commits: RefCell<HashMap<String, CommitId>>,
     /// Where histories of two commits meet, by their ids.
     merge_bases: RefCell<BTreeMap<BTreeSet<String>, Option<String>>>,
 }
@@ -120,7 +118,6 @@ impl LocalRepo {
             settings: OnceCell::new(),
             changed: RefCell::default(),
             main_branches: OnceCell::new(),
-            commits: RefCell::default(),
             merge_bases: RefCell::default(),
         }))
     }
@@ -152,11 +149,7 @@ impl LocalRepo {
         if rev.starts_with('-') {
             return Err(Failure::new(format!("`{rev}` is not a revision: it begins with a dash")));
         }
-        if let Some(known) = self.commits.borrow().get(rev) {
-            return Ok(Some((known.clone(), None)));
-        }
         if let Some(id) = self.read_commit(rev)? {
-            self.commits.borrow_mut().insert(rev.to_owned(), id.clone());
             return Ok(Some((id, None)));
         }
         let commit = format!("{rev}^{{commit}}");
@@ -173,7 +166,6 @@ impl LocalRepo {
             return Ok(None);
         }
         let id = CommitId { commit: (*commit).to_owned(), tree: (*tree).to_owned() };
-        self.commits.borrow_mut().insert(id.commit.clone(), id.clone());
         // `HEAD` where that is detached.
         let name = name.first().filter(|name| name.starts_with("refs/"));
         Ok(Some((id, name.map(|name| (*name).to_owned()))))
