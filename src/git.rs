@@ -19,7 +19,7 @@ pub use database::{object_id, open};
 pub(crate) use date::{date, made};
 pub(crate) use local_repo::{CommitId, LocalRepo, Side, Staged, branch_of, is_branch_name};
 pub(crate) use remote_git::untied;
-pub(crate) use remote_git::{Exchange, Fetch, Part, Pinned, RemoteGit, is_http};
+pub(crate) use remote_git::{Exchange, Fetch, Login, Part, Pinned, RemoteGit, is_http, take_login};
 pub(crate) use signature::Signers;
 
 use std::process::Command;

@@ -12,14 +12,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use percent_encoding::percent_decode_str;
-use reqwest::header::AUTHORIZATION;
 use url::{Host, Url};
 
 use self::transport::Answer;
 pub(super) use self::transport::Stop;
 use super::limit::Patience;
 use super::reach::Reach;
+use crate::git::{Login, take_login};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 
@@ -38,10 +37,6 @@ pub(super) struct Bounds {
     /// The largest body in bytes, after decompression.
     pub max_bytes: u64,
 }
-
-/// A user name, and a password if there is one. Has no `Debug`: it is a secret.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Login(String, Option<String>);
 
 /// Fetches URLs. Nothing is read, and no thread started, before the first fetch; connections are kept for the next.
 pub(super) struct Client {
@@ -84,33 +79,26 @@ impl Client {
     /// Returns the login for a request of git that is sent to `rewritten`: that of the URL, or what git's helpers have.
     pub(super) fn login_of_git(&self, named: &str, rewritten: &str) -> Option<Login> {
         let (url, login) = parse(rewritten).ok()?;
-        let own = login.as_ref().filter(|Login(_, password)| password.is_some()).cloned();
+        let own = login.as_ref().filter(|login| login.password.is_some()).cloned();
         own.or_else(|| self.login(named, &url, login.as_ref()))
-    }
-
-    /// Returns the header that shows a login.
-    pub(super) fn header(&self, Login(user, password): &Login) -> Option<String> {
-        let nowhere = Url::parse("http://localhost/").ok()?;
-        let request = self.connection(&nowhere).ok()?.get(nowhere).basic_auth(user, password.as_ref()).build().ok()?;
-        Some(format!("Authorization: {}", request.headers().get(AUTHORIZATION)?.to_str().ok()?))
     }
 
     /// Asks for another login than the one that was refused, if the user's files name `named`, as the URL is written
     /// there. Only over TLS, or without leaving this machine: a remote base may name any host with `http://`, and must not
     /// make us show the login for it to the whole network.
     fn login(&self, named: &str, url: &Url, refused: Option<&Login>) -> Option<Login> {
-        let is_final = refused.is_some_and(|Login(_, password)| password.is_some());
+        let is_final = refused.is_some_and(|login| login.password.is_some());
         let is_seen = url.scheme() != "https" && !is_loopback(url);
         if is_final || is_seen || !self.reach.access(named).named {
             return None;
         }
         let mut url = url.clone();
         url.set_query(None);
-        if let Some(Login(user, _)) = refused {
+        if let Some(Login { user, .. }) = refused {
             url.set_username(user).ok()?;
         }
         let (user, password) = (self.ask)(&url)?;
-        Some(Login(user, Some(password)))
+        Some(Login { user, password: Some(password) })
     }
 
     /// Sends one request and follows its redirects. The login stays with the scheme, host and port that it was meant for,
@@ -143,10 +131,9 @@ fn parse(text: &str) -> Result<(Url, Option<Login>)> {
         Failure::new(format!("{} is not an http or https URL with a host", redact::url(text)))
             .hint("write it as `https://HOST/PATH`, with special characters percent-encoded")
     })?;
-    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let login = Login(decode(url.username()), url.password().map(decode));
-    forget_userinfo(&mut url);
-    Ok((url, Some(login).filter(|Login(user, password)| !user.is_empty() || password.is_some())))
+    let login = take_login(&mut url);
+    url.set_fragment(None);
+    Ok((url, login))
 }
 
 /// Returns where a redirect leads. A login in it is the server's, not the user's, and is dropped.
@@ -169,9 +156,7 @@ fn refused(what: &str) -> Failure {
 
 /// Removes userinfo and fragment.
 pub(super) fn forget_userinfo(url: &mut Url) {
-    // Fails only where there is no host, and so no userinfo.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
+    drop(take_login(url));
     url.set_fragment(None);
 }
 

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Progress;
-use super::http::{Login, Stop};
+use super::http::Stop;
 use super::reach::place;
-use crate::git::Exchange;
+use crate::git::{Exchange, Login};
 use crate::message::failure::{Failure, FailureKind};
 
 /// The most that one request waits in all.

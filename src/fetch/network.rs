@@ -9,12 +9,12 @@ use url::Url;
 
 use super::budget::Budget;
 use super::git::GitRequest;
-use super::http::{Bounds, Client, Login, Stop, redirected};
+use super::http::{Bounds, Client, Stop, redirected};
 use super::limit::{self, Patience};
 use super::progress::SIDE_BY_SIDE;
 use super::reach::Reach;
 use super::{Cache, DEFAULT_TIMEOUT, Got, Job, Key, MAX_FILE_SIZE, Options, Progress, helm, traffic};
-use crate::git::{Exchange, RemoteGit};
+use crate::git::{Exchange, Login, RemoteGit};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::os::process::{self, Terminal};
 
@@ -130,8 +130,7 @@ impl Network {
         let at_once = || self.reach.sends_login(url, rewritten);
         let ask = |_: Option<&Login>| self.client.login_of_git(url, &rewritten());
         let send = |login: Option<&Login>| -> Result<Exchange, Stop> {
-            let header = login.and_then(|login| self.client.header(login));
-            let git = header.map_or_else(|| git.clone(), |header| git.with_header(&rewritten(), header));
+            let git = login.map_or_else(|| git.clone(), |login| git.with_login(&rewritten(), login));
             let exchange = say(&git, Terminal::Detached)?;
             let is_refused = || self.explain(request, "", &exchange).kind == FailureKind::Login;
             match limit::of_git(&exchange) {

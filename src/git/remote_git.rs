@@ -6,12 +6,15 @@ mod spoken;
 
 pub(crate) use exchange::Exchange;
 pub(crate) use fetching::{Fetch, Part};
-pub(crate) use spoken::{Pinned, is_http};
+pub(crate) use spoken::{Login, Pinned, is_http, take_login};
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use super::command;
 use crate::os::process::{self, Terminal};
@@ -67,11 +70,12 @@ impl RemoteGit {
         RemoteGit { anonymous: true, ..self.clone() }
     }
 
-    /// Returns the same that sends a header with every request to `url`.
-    pub(crate) fn with_header(&self, url: &str, header: String) -> Self {
+    /// Returns the same that sends a login with every request to `url`.
+    pub(crate) fn with_login(&self, url: &str, Login { user, password }: &Login) -> Self {
         let mut git = self.clone();
         let bare = spoken::split_login(url).0;
-        git.settings.push((format!("http.{bare}.extraHeader"), header));
+        let words = STANDARD.encode(format!("{user}:{}", password.as_deref().unwrap_or_default()));
+        git.settings.push((format!("http.{bare}.extraHeader"), format!("Authorization: Basic {words}")));
         // A helper would be told to erase a login that is refused.
         git.settings.push((format!("credential.{bare}.helper"), String::new()));
         git

@@ -272,7 +272,7 @@ fn a_failure_names_the_url_without_its_secrets() {
 
 #[test]
 fn the_login_of_a_url_is_sent_and_cleartext_asks_for_no_other() {
-    let first = |url: &str| parse(url).unwrap().1.map(|Login(user, password)| (user, password));
+    let first = |url: &str| parse(url).unwrap().1.map(|login| (login.user, login.password));
     let login = |user: &str, password: Option<&str>| Some((user.to_owned(), password.map(str::to_owned)));
     for (url, expected) in [
         ("https://u%40x:p%3a%2F@example.com/f", login("u@x", Some("p:/"))),
@@ -293,7 +293,7 @@ fn the_login_of_a_url_is_sent_and_cleartext_asks_for_no_other() {
             client.reach.name(url.as_str());
             client.login(url.as_str(), &url, login.as_ref())
         }
-        .map(|Login(user, _)| user)
+        .map(|login| login.user)
     };
     assert_eq!(asked("https://example.com/f").as_deref(), Some(""));
     assert_eq!(asked("https://me@example.com/f?token=hunter2#x").as_deref(), Some("me"));

@@ -14,9 +14,10 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::LOCATION;
 use url::Url;
 
-use super::{Client, Login, is_loopback};
-use crate::fetch::reach::is_public;
+use super::{Client, is_loopback};
+use crate::fetch::reach::{is_public, place};
 use crate::fetch::{limit, traffic};
+use crate::git::Login;
 use crate::message::failure::{Failure, FailureKind};
 
 /// The longest wait for a connection (look-up, TCP and TLS), so that an address that swallows packets leaves time for
@@ -74,7 +75,7 @@ impl Client {
         }
         self.reach.refuse(url.as_str())?;
         let mut request = self.connection(url)?.get(url.clone()).timeout(left);
-        if let Some(Login(user, password)) = login {
+        if let Some(Login { user, password }) = login {
             request = request.basic_auth(user, password.as_ref());
         }
         traffic::count(url.as_str(), 1, 0);
@@ -153,7 +154,7 @@ impl Client {
     }
 
     fn failed(&self, url: &Url, error: reqwest::Error) -> Stop {
-        let (error, host) = (error.without_url(), host(url));
+        let (error, host) = (error.without_url(), place(url.as_str()).unwrap_or_default());
         let reason = root_cause(&error);
         let is_of_proxy = chain(&error).any(|cause| cause.to_string() == NO_PROXY);
         let (host, hint) = if is_of_proxy { (PROXY.to_owned(), CHECK_PROXY) } else { (host, CHECK_HOST) };
@@ -194,7 +195,7 @@ fn unreached(message: String, hint: &str) -> Stop {
 
 /// The final answer was not a success. A server that limits us asks to wait so long before the next try.
 fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> Stop {
-    let (code, host) = (status.as_u16(), host(url));
+    let (code, host) = (status.as_u16(), place(url.as_str()).unwrap_or_default());
     let answered = format!("answered {code} {}", status.canonical_reason().unwrap_or_default());
     let answered = answered.trim_end();
     if let Some(wait) = limit {
@@ -226,15 +227,6 @@ impl Resolve for Public {
             Ok(Box::new(addresses.into_iter()))
         });
         Box::pin(std::future::ready(resolved.map_err(Into::into)))
-    }
-}
-
-/// Returns the host to name in messages, with the port where it is not the scheme's own.
-fn host(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    match url.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
     }
 }
 

@@ -26,18 +26,27 @@ pub(crate) struct Pinned {
     pub addresses: Vec<IpAddr>,
 }
 
-/// The login that a URL holds.
-pub(super) struct Login {
-    /// Where it goes.
-    place: String,
-    user: String,
-    password: Option<String>,
+/// A user name, and a password if there is one. Has no `Debug`: it is a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Login {
+    pub user: String,
+    pub password: Option<String>,
 }
 
 /// Returns whether git gives a URL to curl.
 pub(crate) fn is_http(url: &str) -> bool {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| ["http", "https"].contains(&&*scheme.to_ascii_lowercase()))
+}
+
+/// Takes the login out of a URL.
+pub(crate) fn take_login(url: &mut Url) -> Option<Login> {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let login = Login { user: decoded(url.username()), password: url.password().map(decoded) };
+    // Fails only where there is no host, and so no login.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Some(login).filter(|login| !login.user.is_empty() || login.password.is_some())
 }
 
 /// Splits an http URL into one without login, and the login. Of an ssh URL the password goes, which ssh takes from no
@@ -47,16 +56,12 @@ pub(super) fn split_login(url: &str) -> (String, Option<Login>) {
         Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => parsed,
         _ => return (url.to_owned(), None),
     };
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let (user, password) = (decoded(parsed.username()), parsed.password().map(decoded));
-    // Fails only where there is no host, and so no login.
-    let _ = parsed.set_password(None);
     if !is_http(url) {
+        let _ = parsed.set_password(None);
         return (parsed.into(), None);
     }
-    let _ = parsed.set_username("");
-    let place = parsed.origin().ascii_serialization();
-    (parsed.into(), Some(Login { place, user, password }))
+    let login = take_login(&mut parsed);
+    (parsed.into(), login)
 }
 
 impl RemoteGit {
@@ -74,8 +79,8 @@ impl RemoteGit {
             (bare, login) = split_login(&self.rewritten(url));
         }
         let mut settings = vec![(format!("remote.{REMOTE}.url"), bare.clone())];
-        if let Some(Login { place, user, password: None }) = &login {
-            settings.push((format!("credential.{place}.username"), user.clone()));
+        if let Some(Login { user, password: None }) = &login {
+            settings.push((format!("credential.{bare}.username"), user.clone()));
         }
         let mut command = self.command(&settings);
         command.args([
@@ -97,10 +102,10 @@ impl RemoteGit {
         } else if terminal == Terminal::Shared {
             command.env_remove("GIT_TERMINAL_PROMPT");
         }
-        if let Some(Login { place, user, password: Some(password) }) = &login {
+        if let Some(Login { user, password: Some(password) }) = &login {
             // No other helper is asked, or told.
             for helper in ["", HELPER] {
-                command.args(["-c", &format!("credential.{place}.helper={helper}")]);
+                command.args(["-c", &format!("credential.{bare}.helper={helper}")]);
             }
             command.env("KUSTOMIZE_LOCALIZE_USER", user).env("KUSTOMIZE_LOCALIZE_PASSWORD", password);
         }
