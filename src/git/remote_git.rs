@@ -132,11 +132,13 @@ impl RemoteGit {
         Ok(output.status.success().then(said))
     }
 
+    fn config(&self, arguments: &[&str]) -> Option<String> {
+        asks(self.nowhere(&[]).args(arguments), None)
+    }
+
     /// Returns whether git shows a client certificate to every host that asks for one.
     pub(crate) fn has_certificate(&self) -> bool {
-        let mut command = self.nowhere(&[]);
-        command.args(["config", "--get", "http.sslCert"]);
-        std::env::var_os("GIT_SSL_CERT").is_some() || asks(&mut command, None).is_some()
+        std::env::var_os("GIT_SSL_CERT").is_some() || self.config(&["config", "--get", "http.sslCert"]).is_some()
     }
 
     /// Returns what names a certificate or a key for `url`, and that file, where it does not exist.
@@ -144,29 +146,23 @@ impl RemoteGit {
         let files =
             [("GIT_SSL_CAINFO", "http.sslCAInfo"), ("GIT_SSL_CERT", "http.sslCert"), ("GIT_SSL_KEY", "http.sslKey")];
         let named = files.into_iter().filter_map(|(variable, key)| {
-            let mut command = self.nowhere(&[]);
-            command.args(["config", "--type=path", "--get-urlmatch", key, url]);
-            let by_variable = std::env::var(variable).ok().map(|file| (variable, file));
-            by_variable.or_else(|| Some((key, asks(&mut command, None)?)))
+            let by_key = || Some((key, self.config(&["config", "--type=path", "--get-urlmatch", key, url])?));
+            std::env::var(variable).ok().map(|file| (variable, file)).or_else(by_key)
         });
         named.into_iter().find(|(_, file)| !Path::new(file).exists())
     }
 
     /// Returns whether credential helpers are configured for single URLs.
     pub(crate) fn has_helpers(&self) -> bool {
-        let mut command = self.nowhere(&[]);
-        command.args(["config", "--get-regexp", r"^credential\..+\.(helper|usehttppath)$"]);
-        asks(&mut command, None).is_some()
+        self.config(&["config", "--get-regexp", r"^credential\..+\.(helper|usehttppath)$"]).is_some()
     }
 
     /// Returns whether one is for `url`, and no header that git sends there anyway.
     pub(crate) fn has_helper_for(&self, url: &str) -> bool {
         let matching = |section: &str| {
-            let mut command = self.nowhere(&[]);
             // What is configured for all URLs does not count.
-            command.args(["-c", "credential.helper=", "-c", "credential.useHttpPath="]);
-            command.args(["config", "--get-urlmatch", section, url]);
-            asks(&mut command, None).unwrap_or_default()
+            let of_all = ["-c", "credential.helper=", "-c", "credential.useHttpPath="];
+            self.config(&[&of_all[..], &["config", "--get-urlmatch", section, url]].concat()).unwrap_or_default()
         };
         let is_helper = |line: &str| match line.split_once(' ') {
             Some(("credential.helper", helper)) => !helper.is_empty(),
