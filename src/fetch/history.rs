@@ -164,14 +164,13 @@ impl<'a> Commits<'a> {
 
     fn between(&self, old: &str, new: &str) -> Result<History> {
         let range = format!("{old}..{new}");
-        let count = self.ask(&["rev-list", "--count", "--no-merges", &range])?;
-        let most = format!("--max-count={NAMED}");
-        let told = self.ask(&["rev-list", "--no-merges", &most, "--pretty=oneline", "--encoding=UTF-8", &range])?;
-        let lines = told.iter().flat_map(|told| told.lines()).filter_map(|line| line.split_once(' '));
+        let told = self.ask(&["rev-list", "--no-merges", "--pretty=oneline", "--encoding=UTF-8", &range])?;
+        let told = told.unwrap_or_default();
+        let newest = told.lines().take(NAMED).filter_map(|line| line.split_once(' '));
         Ok(History {
             is_forward: true,
-            commits: count.and_then(|count| count.trim().parse().ok()).unwrap_or(0),
-            newest: lines.map(|(id, subject)| (id.to_owned(), subject.to_owned())).collect(),
+            commits: told.lines().count(),
+            newest: newest.map(|(id, subject)| (id.to_owned(), subject.to_owned())).collect(),
         })
     }
 }
