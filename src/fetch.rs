@@ -150,9 +150,7 @@ pub(crate) struct Fetcher {
     branches: Option<Rc<LocalRepo>>,
     known: HashMap<Key, Result<Known>>,
     /// The repositories whose files are taken from the cache.
-    checkouts: HashMap<RepoRef, Rc<CheckoutTree>>,
-    /// Those whose ref was resolved in this run.
-    resolved: HashMap<RepoRef, Fetched>,
+    opened: HashMap<RepoRef, (Rc<CheckoutTree>, Rc<Repository>)>,
 }
 
 impl Fetcher {
@@ -165,8 +163,7 @@ impl Fetcher {
             tips: OnceCell::from(Vec::from_iter(tip)),
             branches: None,
             known: HashMap::new(),
-            checkouts: HashMap::new(),
-            resolved: HashMap::new(),
+            opened: HashMap::new(),
         }
     }
 
@@ -209,7 +206,7 @@ impl Fetcher {
     /// Returns whether a ref (of a URL without secrets) was resolved in this run, and is a tag.
     pub(crate) fn is_tag(&self, url: &str, reference: &str) -> bool {
         let is_it = |key: &RepoRef| key.reference.as_deref() == Some(reference) && key.url.shown() == url;
-        self.resolved.iter().any(|(key, fetched)| fetched.tag.is_some() && is_it(key))
+        self.opened.iter().any(|(key, (tree, _))| tree.fetched.tag.is_some() && is_it(key))
     }
 
     /// Brings in what is not known yet: from lock and tip, the cache, the network.
@@ -315,13 +312,13 @@ impl Fetcher {
     }
 
     fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Known> {
-        self.resolved.insert(key.clone(), fetched.clone());
         let commit = fetched.commit.clone();
         let tree = CheckoutTree::open(&self.network, fetched, key.upstream().to_string(), key.submodules)?;
         let tree = Rc::new(tree);
-        self.checkouts.insert(key.clone(), tree.clone());
-        let signed = OnceCell::new();
-        Ok(Known::Repository(Rc::new(Repository { tree, version: key.clone(), commit, signed })))
+        let (version, signed) = (key.clone(), OnceCell::new());
+        let repository = Rc::new(Repository { tree: tree.clone(), version, commit, signed });
+        self.opened.insert(key.clone(), (tree, repository.clone()));
+        Ok(Known::Repository(repository))
     }
 
     /// Takes what the network gave, if it is what the lock says, and keeps its bytes.
@@ -517,7 +514,7 @@ impl Remotes for Fetcher {
     fn prefetch(&mut self, files: &[(Rc<Repository>, String)]) {
         self.network.fetch_missing(|missing| {
             for (repository, path) in files {
-                let Some(tree) = self.checkouts.get(&repository.version) else { continue };
+                let Some((tree, _)) = self.opened.get(&repository.version) else { continue };
                 match tree.entry(path) {
                     Ok(Some(Entry::Directory)) => {
                         let licenses = license::paths(&**tree, path).unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::tree::{Entry, Tree, path};
 pub(super) struct CheckoutTree {
     objects: GitTree,
     network: Rc<Network>,
-    fetched: Fetched,
+    pub(super) fetched: Fetched,
     /// How the user names it: `URL?ref=REF`, without secrets.
     label: String,
     /// Whether submodules are part of it.

@@ -4,7 +4,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::git::Fetched;
-use super::{Fetcher, Key, Known, Network};
+use super::{Fetcher, Network};
 use crate::config::{Config, FILE_NAME, Source};
 use crate::git::{Part, Signers, date, made, object_id, open_fetched};
 use crate::graph;
@@ -32,15 +32,14 @@ impl Fetcher {
                 Err(Failure::new(message).hint(Config::list_before(&graph::subject(source))))
             });
         }
-        for (key, fetched) in self.resolved.iter().filter(|(key, _)| key.upstream() == *source) {
+        for (_, (tree, repository)) in self.opened.iter().filter(|(key, _)| key.upstream() == *source) {
+            let fetched = &tree.fetched;
             if let Some(signers) = &policy.signed_by {
                 let signed = self.network.signer(fetched, signers).map_err(|failure| {
                     let failure = failure.context(source).because(FailureKind::Unsigned);
                     Failure { upstream: source.to_string().into(), ..failure }
                 })?;
-                if let Some(Ok(Known::Repository(repository))) = self.known.get(&Key::Git(key.clone())) {
-                    let _ = repository.signed.set(signed);
-                }
+                let _ = repository.signed.set(signed);
             }
             let before = self.options.before.as_ref().and_then(|lock| lock.get(source));
             // That is no news.
@@ -54,12 +53,9 @@ impl Fetcher {
 
     /// Returns how old something is that was resolved in this run, and who signed it, as far as that is known.
     pub(crate) fn about(&self, source: &Upstream) -> Option<String> {
-        let (key, fetched) = self.resolved.iter().find(|(key, _)| key.upstream() == *source)?;
-        let made = made(&self.network.object(fetched).ok()?.bytes)?;
-        let signed = match self.known.get(&Key::Git(key.clone())) {
-            Some(Ok(Known::Repository(repository))) => repository.signed.get(),
-            _ => None,
-        };
+        let (_, (tree, repository)) = self.opened.iter().find(|(key, _)| key.upstream() == *source)?;
+        let made = made(&self.network.object(&tree.fetched).ok()?.bytes)?;
+        let signed = repository.signed.get();
         let signed = signed.map(|signed| format!(", signed by {signed}")).unwrap_or_default();
         Some(format!("{} old{signed}", age(since(made))))
     }
