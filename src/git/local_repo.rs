@@ -42,7 +42,7 @@ pub(crate) fn branch_of(full: &str) -> Option<&str> {
 }
 
 /// The repository that the command was started in, found as git finds it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LocalRepo {
     /// The repository's own directory (of the linked worktree, if we are in one). Absolute.
     pub git_dir: PathBuf,
@@ -114,11 +114,7 @@ impl LocalRepo {
             prefix: (*prefix).to_owned(),
             index: absolute(index)?,
             may_fetch: true,
-            repository: OnceCell::new(),
-            settings: OnceCell::new(),
-            changed: RefCell::default(),
-            main_branches: OnceCell::new(),
-            merge_bases: RefCell::default(),
+            ..LocalRepo::default()
         }))
     }
 
