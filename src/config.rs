@@ -100,7 +100,7 @@ pub struct Config {
     #[serde(skip)]
     pub file: String,
     /// What holds instead of the severity that a rule gives its findings.
-    pub rules: Rules,
+    pub rules: BTreeMap<RuleKey, Severity>,
     /// The directories that bound what is in them.
     pub scopes: Vec<Glob>,
     /// Where starting points lie; anywhere when empty.
@@ -139,15 +139,9 @@ pub struct Config {
     pub targets: Vec<Declared>,
 }
 
-/// The severities that the configuration gives.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(from = "BTreeMap<read::RuleKey, Severity>")]
-pub struct Rules {
-    /// That of each rule that is named.
-    pub named: BTreeMap<Rule, Severity>,
-    /// That of all else that is a warning (`*`).
-    pub warnings: Option<Severity>,
-}
+/// What a severity is given to: a rule, or none for all else that is a warning (`*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RuleKey(pub Option<Rule>);
 
 /// How firmly a reference must be pinned, as far as its text shows; each includes those after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -250,9 +244,9 @@ impl Config {
     /// Returns the severity of what a rule finds here, which has this one by itself; `None` when the rule is off.
     pub fn level(&self, rule: Rule, own: Severity) -> Option<Severity> {
         let is_off = rule.default_level() == Severity::Off;
-        let of_all = self.rules.warnings.filter(|_| own == Severity::Warning && !is_off);
-        let severity = self.rules.named.get(&rule).copied().or(of_all);
-        let severity = severity.unwrap_or(if is_off { Severity::Off } else { own });
+        let of_all = || self.rules.get(&RuleKey(None)).filter(|_| own == Severity::Warning && !is_off);
+        let severity = self.rules.get(&RuleKey(Some(rule))).or_else(of_all);
+        let severity = severity.copied().unwrap_or(if is_off { Severity::Off } else { own });
         Some(severity).filter(|severity| *severity != Severity::Off)
     }
 

@@ -11,7 +11,7 @@ pub(crate) mod upstream;
 use std::rc::Rc;
 
 use crate::check::{self, Checking, Input};
-use crate::config::Config;
+use crate::config::{Config, RuleKey};
 use crate::git::{self, LocalRepo};
 use crate::graph;
 use crate::message::failure::{Failure, Failures, Result, shown};
@@ -207,8 +207,8 @@ impl Verifier {
                 }
             };
             let mut config = Config { ..own };
-            config.rules.named.retain(|rule, _| !REMOTE.contains(rule));
-            config.rules.named.insert(Rule::LockedReference, Severity::Error);
+            config.rules.retain(|RuleKey(rule), _| rule.is_none_or(|rule| !REMOTE.contains(&rule)));
+            config.rules.insert(RuleKey(Some(Rule::LockedReference)), Severity::Error);
             let identity = here.map(|here| || Ok(Identity::new([], &config, here.main_branches()?)));
             let inside = [directory.clone()];
             let checked = check::check(Input {

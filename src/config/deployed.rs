@@ -51,10 +51,7 @@ pub struct Declared {
     pub path: String,
     /// Who builds it.
     pub engine: Engine,
-    /// The line on which it begins.
+    /// The line on which it begins, and the column.
     #[serde(skip)]
-    pub line: usize,
-    /// The column at which it begins.
-    #[serde(skip)]
-    pub column: usize,
+    pub place: (usize, usize),
 }

@@ -1,14 +1,14 @@
 //! The configuration from text.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error as _, IntoDeserializer as _};
 
-use super::{Allow, Config, RefPolicy, Rules, allow, glob};
+use super::{Allow, Config, RefPolicy, RuleKey, allow, glob};
 use crate::kustomization::format;
 use crate::message::failure::{Result, shown};
-use crate::message::finding::{Rule, Severity, Span};
+use crate::message::finding::{Rule, Span};
 use crate::message::redact;
 use crate::os::limits::CONFIGURATION;
 
@@ -41,15 +41,11 @@ impl Config {
             }
         }
         for (target, place) in config.targets.iter_mut().zip(places("targets")) {
-            (target.line, target.column) = place;
+            target.place = place;
         }
         Ok(config)
     }
 }
-
-/// A key of `rules`: a rule, or `*`.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RuleKey(Option<Rule>);
 
 impl<'de> Deserialize<'de> for RuleKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RuleKey, D::Error> {
@@ -60,14 +56,6 @@ impl<'de> Deserialize<'de> for RuleKey {
                 rule => Ok(RuleKey(Some(rule))),
             },
         }
-    }
-}
-
-impl From<BTreeMap<RuleKey, Severity>> for Rules {
-    fn from(all: BTreeMap<RuleKey, Severity>) -> Rules {
-        let warnings = all.get(&RuleKey(None)).copied();
-        let named = all.into_iter().filter_map(|(key, severity)| Some((key.0?, severity)));
-        Rules { named: named.collect(), warnings }
     }
 }
 

@@ -127,11 +127,17 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
         let here = here(tree, declared.engine, "", &declared.path, Revision::this(), None)?;
-        let object = Object::of(&config.file, declared.line, "target", tree.label(&here.path));
+        let object = Object::of(&config.file, declared.place.0, "target", tree.label(&here.path));
         let load_restrictor = declared.engine.load_restrictor(targets.argo_options.as_deref());
         let build = Build { load_restrictor, ..Build::default() };
-        let spot = (declared.line, declared.column);
-        targets.targets.push(Target::new(declared.engine, object, spot, Place::Here(here), build, &Json::Null));
+        targets.targets.push(Target::new(
+            declared.engine,
+            object,
+            declared.place,
+            Place::Here(here),
+            build,
+            &Json::Null,
+        ));
     }
     Ok(())
 }

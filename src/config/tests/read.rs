@@ -12,7 +12,7 @@ fn every_key_is_read() {
     ] {
         let first = 1 + usize::from(text.starts_with("---"));
         let config = parse(&text);
-        let rules: Vec<_> = config.rules.named.clone().into_iter().collect();
+        let rules: Vec<_> = config.rules.iter().map(|(RuleKey(rule), severity)| (rule.unwrap(), *severity)).collect();
         assert_eq!(
             rules,
             [
@@ -49,7 +49,7 @@ fn every_key_is_read() {
 fn a_file_without_content_is_the_default() {
     for text in ["", "\n", "# nothing yet\n", "---\n# nothing\n", "\u{feff}", "{}\n"] {
         let config = parse(text);
-        assert!(config.rules.named.is_empty() && config.allow.is_empty());
+        assert!(config.rules.is_empty() && config.allow.is_empty());
         assert!(config.starts("a/b") && config.starts(""));
         assert_eq!(config.scope_of("a/b"), None);
     }
