@@ -62,7 +62,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
 pub(crate) use crate::config::Engine;
-use crate::graph::{Explored, FileId, Root, TroubleKind};
+use crate::graph::{Explored, FileId, Graph, Root, RootId, TroubleKind};
 use crate::kustomization::{ProblemKind, is_flux_object};
 use crate::message::failure::Result;
 use crate::message::redact;
@@ -564,6 +564,11 @@ impl Target {
             _ => None,
         });
         own.chain(here.scanned.iter().filter(|one| one.is_root).map(|one| &one.path)).map(String::as_str)
+    }
+
+    /// Returns those of [`Self::roots`] that a walk over the tree came to.
+    pub(crate) fn walked<'a>(&'a self, here: &'a Here, graph: &'a Graph) -> impl Iterator<Item = RootId> {
+        self.roots(here).filter_map(|root| graph.root_in(0, root))
     }
 
     /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`, and what built that.

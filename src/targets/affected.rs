@@ -10,7 +10,7 @@ mod reached;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -218,20 +218,19 @@ fn charts(changes: &Changes, config: &Config, (explored, targets): &(Explored, T
 /// leave out, or that are deployed. An object of Flux may be named like a root.
 fn unnamed((explored, targets): &(Explored, Targets), directories: &BTreeSet<String>) -> Vec<String> {
     let graph = &explored.graph;
-    let (known, flux) = (graph.own_roots(), flux_objects(explored));
+    let flux = flux_objects(explored);
     let deployed = targets.here().flat_map(|(target, here)| target.roots(here));
     let starts = directories.iter().map(String::as_str).chain(deployed);
-    let reached = graph.insisted(starts.filter_map(|directory| known.get(directory).copied()));
+    let reached = graph.insisted(starts.filter_map(|directory| graph.root_in(0, directory)));
     let unnamed = graph.unnamed(&(0..graph.roots.len()).collect::<Vec<_>>(), reached);
     let is_shown = |root: &RootId| unnamed.contains(root) && !flux.contains(&graph.roots[*root].file);
-    directories.iter().filter(|directory| known.get(directory.as_str()).is_none_or(is_shown)).cloned().collect()
+    directories.iter().filter(|directory| graph.root_in(0, directory).as_ref().is_none_or(is_shown)).cloned().collect()
 }
 
 /// What differs for each root of the new tree.
 struct Causes<'a> {
     changes: &'a Changes,
     graph: &'a Graph,
-    directories: HashMap<&'a str, RootId>,
     /// One of the things that differ; none for a root whose build is the same.
     of_roots: Vec<Option<Cause>>,
 }
@@ -262,19 +261,19 @@ impl<'a> Causes<'a> {
                 of_roots[above].clone_from(&cause);
             }
         }
-        Ok(Causes { changes, graph, directories: graph.own_roots(), of_roots })
+        Ok(Causes { changes, graph, of_roots })
     }
 
     /// Returns the directories of the roots for which something differs.
     fn directories(&self) -> impl Iterator<Item = String> {
-        let differing = self.directories.iter().filter(|(_, root)| self.of_roots[**root].is_some());
-        differing.map(|(directory, _)| (*directory).to_owned())
+        let own = self.graph.own_roots().into_iter();
+        own.filter(|(_, root)| self.of_roots[*root].is_some()).map(|(directory, _)| directory.to_owned())
     }
 
     /// Returns one of the things that differ for what is built of a directory.
     fn of_directory(&self, directory: &str) -> Result<Option<Cause>> {
-        match self.directories.get(directory) {
-            Some(root) => Ok(self.of_roots[*root].clone()),
+        match self.graph.root_in(0, directory) {
+            Some(root) => Ok(self.of_roots[root].clone()),
             // Several kustomizations, or one that cannot be read.
             None => self.changes.first_of(&inputs::of_no_root(&*self.changes.new, directory, &[])?),
         }

@@ -9,7 +9,7 @@ use super::generated::{Generated, generated};
 use super::reaches::beyond;
 use super::scan::{self, Document, Scan};
 use super::settle::files_read;
-use super::{Build, Engine, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Why, place};
+use super::{Build, Engine, Identity, Object, Place, Reached, Revision, Target, Targets, Why, place};
 use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
@@ -74,8 +74,8 @@ impl Targets {
     ) -> Result<Targets> {
         self.settle(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
-        let own = explored.graph.own_roots();
-        let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| own.get(&**directory).copied()).collect();
+        let root_in = |directory: &str| explored.graph.root_in(0, directory);
+        let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| root_in(directory)).collect();
         for _ in 0..DEEPEST {
             let builders = self.builders(explored, config, wanted, &alone)?;
             let new: Vec<&Builder> = builders.iter().filter(|one| !known.contains_key(&one.key)).collect();
@@ -87,7 +87,7 @@ impl Targets {
             let (built, failed): (Vec<&Builder>, Vec<&Builder>) =
                 builders.iter().partition(|one| known.get(&one.key).is_some_and(Result::is_ok));
             let roots = |all: Vec<&'_ Builder>| -> Vec<RootId> {
-                all.into_iter().flat_map(Builder::roots).filter_map(|root| own.get(root).copied()).collect()
+                all.into_iter().flat_map(Builder::roots).filter_map(root_in).collect()
             };
             alone.extend(explored.graph.unseen(roots(built), roots(failed)));
             let built = builders.iter().filter_map(|one| Some((one, known.get(&one.key)?)));
@@ -116,15 +116,11 @@ impl Targets {
         if changed.is_empty() && wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let known = graph.own_roots();
         let tree = &*graph.sources[0].tree;
-        let roots = |target: &Target, here: &Here| -> Vec<RootId> {
-            target.roots(here).filter_map(|root| known.get(root).copied()).collect()
-        };
         let mut files = Vec::new();
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, target) in all.iter().enumerate() {
-            let read = target.here().into_iter().flat_map(|here| files_read(graph, &known, target, here));
+            let read = target.here().into_iter().flat_map(|here| files_read(graph, target, here));
             let read: BTreeSet<&str> = read.filter(|file| self.files.get(*file) == Some(&true)).collect();
             read.iter().for_each(|file| readers.entry(file).or_default().push(index));
             files.push(read);
@@ -149,7 +145,7 @@ impl Targets {
                 _ => (tree.label(&file), tree.label(&file), (file, 1)),
             };
             let files = files[index].iter().map(|file| (*file).to_owned()).collect();
-            let reaches = beyond(&namer, roots(target, here));
+            let reaches = beyond(&namer, target.walked(here, graph));
             let Generated { directory, text, arguments, variables, .. } = &made;
             let key = sha256_hex(format!("{directory} {text:?} {arguments:?} {variables:?}").as_bytes());
             let key = format!("{by} {key}");

@@ -13,7 +13,6 @@ impl Targets {
     /// Notes for each target that is deployed from such a revision, and that the tree of a walk holds, what its build
     /// reaches that the tree does not hold. That it is nothing is said of nothing that is not known.
     pub(crate) fn reach(&mut self, explored: &Explored, is_it: impl Fn(&Revision) -> bool) -> Result<()> {
-        let known = explored.graph.own_roots();
         let namer = Namer::of(explored)?;
         for target in &mut self.targets {
             let Place::Here(here) = &target.place else {
@@ -23,7 +22,7 @@ impl Targets {
             let (Found::Kustomization(_) | Found::Directory(_), true) = (&here.found, here.revision.is_this) else {
                 continue;
             };
-            let roots: Option<Vec<RootId>> = target.roots(here).map(|root| known.get(root).copied()).collect();
+            let roots: Option<Vec<RootId>> = target.roots(here).map(|root| explored.graph.root_in(0, root)).collect();
             let Some(roots) = roots.filter(|_| is_it(&here.revision)) else {
                 continue;
             };
@@ -48,7 +47,7 @@ impl Targets {
 }
 
 /// Returns what is not in the tree among what roots lead to, sorted.
-pub(super) fn beyond(namer: &Namer<'_>, roots: Vec<RootId>) -> Vec<Reached> {
+pub(super) fn beyond(namer: &Namer<'_>, roots: impl IntoIterator<Item = RootId>) -> Vec<Reached> {
     let reached = namer.beyond(roots).map(|node| Reached { state: node.state(), name: node.name });
     reached.collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -64,10 +64,9 @@ pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-pa
 /// Returns what the build of a target reads of the tree of a walk, and the roots that it leads to.
 fn read(graph: &Graph, target: &Target, here: &Here) -> Result<(Vec<Input>, BTreeSet<String>)> {
     let tree = &*graph.sources[0].tree;
-    let known = graph.own_roots();
     let mut all = inputs(tree, target, here)?;
     let mut roots: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
-    for root in graph.insisted(target.roots(here).filter_map(|root| known.get(root).copied())) {
+    for root in graph.insisted(target.walked(here, graph)) {
         roots.insert(graph.roots[root].directory.clone());
         all.extend(graph.inputs(root)?.own);
     }

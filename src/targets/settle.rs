@@ -22,7 +22,7 @@ impl Targets {
     /// change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
     pub(crate) fn settle(&mut self, graph: &Graph) {
         let files: HashSet<&str> = self.targets.iter().flat_map(Target::object_files).collect();
-        let mut changes = Changes { graph, known: graph.own_roots(), of_roots: HashMap::new() };
+        let mut changes = Changes { graph, of_roots: HashMap::new() };
         let roots = if files.is_empty() { HashMap::new() } else { changes.of_files(&files) };
         let mut parents = OfFiles::new();
         for target in &self.targets {
@@ -102,7 +102,7 @@ impl Targets {
             let namespace =
                 ["targetNamespace", "namespace"].iter().find_map(|key| target.build.overrides.get(*key)?.as_str());
             if let (Place::Here(here), Some(namespace)) = (&target.place, namespace) {
-                give(0, &mut files_read(changes.graph, &changes.known, target, here).into_iter(), namespace);
+                give(0, &mut files_read(changes.graph, target, here).into_iter(), namespace);
             }
         }
         for root in readers(changes.graph, &|file| bare.contains(file)) {
@@ -141,7 +141,6 @@ impl Target {
 /// What finds who may change objects.
 struct Changes<'a> {
     graph: &'a Graph,
-    known: HashMap<&'a str, RootId>,
     /// What each root may write, and the namespace that it gives, as far as it was asked for.
     of_roots: HashMap<RootId, (Written, String)>,
 }
@@ -198,7 +197,7 @@ impl<'a> Changes<'a> {
         'a: 't,
     {
         if !written.is_nothing() {
-            for file in files_read(self.graph, &self.known, target, here) {
+            for file in files_read(self.graph, target, here) {
                 parents.entry(file).or_default().push((target.builder(), written.clone()));
             }
         }
@@ -216,7 +215,7 @@ impl<'a> Changes<'a> {
         let mut written = self.written_in(&Json::Object(target.build.overrides.clone()), &here.path);
         written.variables = target.build.overrides.get(VARIABLES).is_some_and(|said| !Variables::of(said).is_empty());
         let roots = components.filter_map(|found| match found {
-            Some(Found::Kustomization(root)) => self.known.get(root.as_str()).copied(),
+            Some(Found::Kustomization(root)) => self.graph.root_in(0, root),
             _ => None,
         });
         for root in self.with_components(roots.collect::<Vec<_>>()) {
@@ -263,14 +262,11 @@ impl<'a> Changes<'a> {
 }
 
 /// Returns the files of the tree that the build of a target reads.
-pub(super) fn files_read<'a>(
-    graph: &'a Graph,
-    known: &HashMap<&str, RootId>,
-    target: &'a Target,
-    here: &'a Here,
-) -> BTreeSet<&'a str> {
-    let roots = target.roots(here).filter_map(|root| known.get(root).copied());
-    files_of(graph, roots).into_iter().chain(here.scanned.iter().map(|one| one.path.as_str())).collect()
+pub(super) fn files_read<'a>(graph: &'a Graph, target: &'a Target, here: &'a Here) -> BTreeSet<&'a str> {
+    files_of(graph, target.walked(here, graph))
+        .into_iter()
+        .chain(here.scanned.iter().map(|one| one.path.as_str()))
+        .collect()
 }
 
 /// Returns the files of the tree that roots, and those that they lead to, read.

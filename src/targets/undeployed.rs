@@ -12,7 +12,6 @@ impl Targets {
     /// none where what is deployed reaches no object, so that all are deployed from elsewhere. An object may be so, too,
     /// in whose directory there is another one that nothing reaches, and that deploys something.
     pub(super) fn undeployed(&self, graph: &Graph) -> BTreeMap<String, String> {
-        let known = graph.own_roots();
         let mut starts = Vec::new();
         let mut reached: BTreeSet<&str> = BTreeSet::new();
         let mut deploying = BTreeSet::new();
@@ -27,7 +26,7 @@ impl Targets {
             deploying.insert(target.object.file.as_str());
             reached.insert(directory);
             reached.extend(here.scanned.iter().map(|one| one.path.as_str()));
-            starts.extend(target.roots(here).filter_map(|root| known.get(root).copied()));
+            starts.extend(target.walked(here, graph));
         }
         reached.extend(files_of(graph, starts));
         // What the configuration declares is deployed because it says so.

@@ -13,7 +13,6 @@ use crate::targets::{Found, Target, Targets, Unread};
 pub(super) struct Reached<'a> {
     explored: &'a Explored,
     pub(super) targets: &'a Targets,
-    known: HashMap<&'a str, RootId>,
     pub(super) hidden: BTreeMap<RootId, Unread>,
     /// The files with objects that targets deploy, each with the numbers of these.
     by: HashMap<String, Vec<usize>>,
@@ -21,11 +20,10 @@ pub(super) struct Reached<'a> {
 
 impl<'a> Reached<'a> {
     pub(super) fn of((explored, targets): &'a (Explored, Targets)) -> Result<Reached<'a>> {
-        let (known, tree) = (explored.graph.own_roots(), &*explored.graph.sources[0].tree);
+        let (graph, tree) = (&explored.graph, &*explored.graph.sources[0].tree);
         let objects: BTreeSet<&str> = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
         // Most lead to none.
-        let readers = readers(&explored.graph, &|file| objects.contains(file));
-        let is_reader = |root: &str| known.get(root).is_some_and(|root| readers.contains(root));
+        let readers = readers(graph, &|file| objects.contains(file));
         let mut by: HashMap<String, Vec<usize>> = HashMap::new();
         for (number, target) in targets.targets.iter().enumerate() {
             let Some(here) = target.here() else { continue };
@@ -35,14 +33,14 @@ impl<'a> Reached<'a> {
                 plain.extend(tree.below(directory)?);
             }
             let mut files: BTreeSet<&str> = plain.iter().map(String::as_str).collect();
-            if !here.scanned.is_empty() || target.roots(here).any(is_reader) {
-                files.append(&mut files_read(&explored.graph, &known, target, here));
+            if !here.scanned.is_empty() || target.walked(here, graph).any(|root| readers.contains(&root)) {
+                files.append(&mut files_read(graph, target, here));
             }
             for file in files.intersection(&objects) {
                 by.entry((*file).to_owned()).or_default().push(number);
             }
         }
-        Ok(Reached { explored, targets, known, hidden: hidden(explored), by })
+        Ok(Reached { explored, targets, hidden: hidden(explored), by })
     }
 
     /// Returns the numbers of the targets that deploy the object of a target.
@@ -66,8 +64,8 @@ impl<'a> Reached<'a> {
         let Some(here) = target.here().filter(|_| target.changed_by.is_none() && target.unknown().is_none()) else {
             return false;
         };
-        let roots = target.roots(here).filter_map(|root| self.known.get(root).copied());
-        !self.explored.graph.insisted(roots).into_iter().any(|root| self.hidden.contains_key(&root))
+        let graph = &self.explored.graph;
+        !graph.insisted(target.walked(here, graph)).into_iter().any(|root| self.hidden.contains_key(&root))
     }
 }
 
