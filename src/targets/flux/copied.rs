@@ -15,13 +15,8 @@ use crate::tree::{Entry, path};
 /// The annotation that says whether anything is made.
 const RECONCILE: &str = "source.extensions.fluxcd.io/reconcile";
 
-/// Why it is not known what an artifact holds.
-pub(super) enum Wrong {
-    /// Flux fails, and makes none of those that follow: there is what it made before.
-    Fails(String),
-    /// It cannot be said here.
-    Unknown(String),
-}
+/// Why it is not known what a step copies.
+const MORE: &str = "copies more than files and directories";
 
 /// What a generator makes: each artifact by its name, and the objects that say what its sources are.
 type Made = Vec<(String, Bound, Vec<Object>)>;
@@ -31,15 +26,15 @@ pub(super) fn made(sources: &Sources<'_>, generator: &Document) -> (Made, Option
     let why = |why: &str| format!("the ArtifactGenerator `{}` {why}", generator.object.full_name());
     let (sets, said_by) = match sets(sources, generator) {
         Ok(found) => found,
-        Err(Wrong::Fails(reason) | Wrong::Unknown(reason)) => return (Made::new(), Some(why(&reason))),
+        Err(reason) => return (Made::new(), Some(why(&reason))),
     };
     let mut more = sets.iter().all(Option::is_some).then(|| why("finds no directory for it"));
-    let mut fails = refused(generator).map(str::to_owned);
+    let mut wrong = refused(generator).map(str::to_owned);
     let (mut wanted, mut names) = (Vec::new(), HashSet::new());
     for captures in &sets {
         let lower = captures.as_ref().map(path_pattern::lower);
         if let Some((_, value)) = lower.iter().flatten().find(|(_, value)| !is_label(value)) {
-            fails.get_or_insert(format!("finds `{value}`, which cannot be a label"));
+            wrong.get_or_insert(format!("finds `{value}`, which cannot be a label"));
         }
         for artifact in list(generator, "artifacts") {
             let written = artifact.get("name").and_then(Value::text).unwrap_or_default();
@@ -55,20 +50,18 @@ pub(super) fn made(sources: &Sources<'_>, generator: &Document) -> (Made, Option
                 Some(name) => format!("makes `{name}` twice"),
                 None => format!("makes `{written}`, which cannot be a name"),
             };
-            fails.get_or_insert(reason);
+            wrong.get_or_insert(reason);
         }
     }
     let mut made = Made::new();
     for (name, captures, artifact) in wanted {
         let mut said_by = said_by.clone();
-        let bound = match &fails {
-            Some(reason) => Err(Wrong::Unknown(reason.clone())),
+        // They are made in turn: where one fails, what was made before is all that there is of those that follow.
+        let bound = match &wrong {
+            Some(reason) => Err(reason.clone()),
             None => holds(sources, generator, artifact, captures, &mut said_by),
         };
-        let bound = bound.unwrap_or_else(|wrong| match wrong {
-            Wrong::Unknown(reason) => Bound::Templated(why(&reason)),
-            Wrong::Fails(reason) => Bound::Templated(why(fails.insert(reason))),
-        });
+        let bound = bound.unwrap_or_else(|reason| Bound::Templated(why(wrong.insert(reason))));
         made.push((name, bound, said_by));
     }
     (made, more)
@@ -90,12 +83,12 @@ fn refused(generator: &Document) -> Option<&'static str> {
 
 /// Returns what the names in its `pathPattern` stand for, each time that it makes its artifacts, and the objects that say
 /// where; without one it makes them once.
-fn sets(sources: &Sources<'_>, generator: &Document) -> Result<(Vec<Option<Captures>>, Vec<Object>), Wrong> {
+fn sets(sources: &Sources<'_>, generator: &Document) -> Result<(Vec<Option<Captures>>, Vec<Object>), String> {
     let pattern = generator.value.at(&["spec", "pathPattern"]);
     let Some(pattern) = pattern.filter(|pattern| pattern.text() != Some("")) else {
         return Ok((vec![None], Vec::new()));
     };
-    let is_none = || Wrong::Unknown("has a `pathPattern` that cannot be read here".to_owned());
+    let is_none = || "has a `pathPattern` that cannot be read here".to_owned();
     let text = pattern.text().filter(|text| unfilled([*text]).is_none()).ok_or_else(is_none)?;
     let (alias, pattern) = text.strip_prefix('@').and_then(|text| text.split_once('/')).ok_or_else(is_none)?;
     let (source, said_by) = source(sources, generator, alias)?;
@@ -105,12 +98,12 @@ fn sets(sources: &Sources<'_>, generator: &Document) -> Result<(Vec<Option<Captu
 }
 
 /// Returns what the source with an alias is, and the objects that say so.
-fn source(sources: &Sources<'_>, generator: &Document, alias: &str) -> Result<(Bound, Vec<Object>), Wrong> {
+fn source(sources: &Sources<'_>, generator: &Document, alias: &str) -> Result<(Bound, Vec<Object>), String> {
     let text = |one: &Value, key: &str| one.get(key).and_then(Value::text).map(str::to_owned);
     let found = list(generator, "sources").iter().find(|one| text(one, "alias").as_deref() == Some(alias));
-    let found = found.ok_or_else(|| Wrong::Fails("names a source that it does not have".to_owned()))?;
+    let found = found.ok_or("names a source that it does not have")?;
     match text(found, "kind").as_deref() {
-        Some("ExternalArtifact" | "HelmChart") => Err(Wrong::Unknown("copies from what the cluster makes".to_owned())),
+        Some("ExternalArtifact" | "HelmChart") => Err("copies from what the cluster makes".to_owned()),
         _ => Ok(sources.bind(generator, found)),
     }
 }
@@ -122,18 +115,17 @@ fn holds(
     artifact: &Value,
     captures: Option<&Captures>,
     said_by: &mut Vec<Object>,
-) -> Result<Bound, Wrong> {
-    let unknown = |reason: &str| Wrong::Unknown(reason.to_owned());
+) -> Result<Bound, String> {
     let mut copies = Vec::new();
     for entry in artifact.get("copy").and_then(Value::list).unwrap_or_default() {
-        let step = step(entry, captures).ok_or_else(|| unknown("copies more than files and directories"))?;
+        let step = step(entry, captures).ok_or(MORE)?;
         let (bound, mut objects) = source(sources, generator, &step.alias)?;
         said_by.append(&mut objects);
         copies.push((bound, step));
     }
-    let (first, _) = copies.first().ok_or_else(|| unknown("copies nothing"))?;
+    let (first, _) = copies.first().ok_or("copies nothing")?;
     if copies.iter().any(|(source, _)| source != first) {
-        return Err(unknown("copies from several sources"));
+        return Err("copies from several sources".to_owned());
     }
     let Bound::Here { base: top, revision, artifact } = first else { return Ok(first.clone()) };
     // What localizing makes, and another revision, may be there only.
@@ -146,7 +138,7 @@ fn holds(
         let names: Vec<&str> = path::components(&copied.from).collect();
         let rest = names.strip_suffix(&path::components(&to).collect::<Vec<_>>()[..]).map(|rest| rest.join("/"));
         let Some(rest) = rest.filter(|rest| above.as_ref().is_none_or(|above| above == rest)) else {
-            return Err(unknown("arranges its files anew"));
+            return Err("arranges its files anew".to_owned());
         };
         above = Some(rest);
         placed.push((to, copied));
@@ -157,19 +149,18 @@ fn holds(
 
 /// Returns what a step copies out of a source whose top is a directory of this repository. What is known to be missing is
 /// an error.
-fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_known: bool) -> Result<Copied, Wrong> {
+fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_known: bool) -> Result<Copied, String> {
     let from = path::join(top, &step.from);
     if let Some(included) = source.covers(&from) {
-        return Err(Wrong::Unknown(format!("copies from `{included}`, which comes from another source")));
+        return Err(format!("copies from `{included}`, which comes from another source"));
     }
     let is_file = matches!(sources.entry(&from)?, Some(Entry::File { .. }));
     let exclude = step.exclude.iter().map(|text| Some((text.clone(), source.ignores.excluding(text)?)));
     let excluded: Option<Vec<_>> = exclude.collect();
-    let excluded = excluded.filter(|all| !is_file || all.is_empty());
-    let excluded = excluded.ok_or_else(|| Wrong::Unknown("copies more than files and directories".to_owned()))?;
+    let excluded = excluded.filter(|all| !is_file || all.is_empty()).ok_or(MORE)?;
     let copied = Copied { from, inside: step.from.clone(), excluded };
     let from = &copied.from;
-    let nothing = || Wrong::Fails(format!("finds nothing to copy at `{}`", path::shown(from)));
+    let nothing = || format!("finds nothing to copy at `{}`", path::shown(from));
     if is_known && (is_file && step.is_contents || !sources.packs(source, from)?) {
         return Err(nothing());
     }
@@ -182,13 +173,11 @@ fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_k
 }
 
 /// Returns where a step puts what it copies: `to` may be its new name, or a directory that an earlier step made.
-fn destination(sources: &Sources<'_>, step: &Step, from: &str, placed: &[(String, Copied)]) -> Result<String, Wrong> {
-    let is_made = |(known, copied): &(String, Copied)| match path::below(&step.to, known) {
-        Some(rest) => {
-            let place = path::join(&copied.from, rest);
-            Ok(sources.entry(&place)? == Some(Entry::Directory) && copied.excludes(&place).is_none())
-        }
-        None => Ok(path::is_in(known, &step.to)),
+fn destination(sources: &Sources<'_>, step: &Step, from: &str, placed: &[(String, Copied)]) -> Result<String, String> {
+    let is_made = |(known, copied): &(String, Copied)| -> Result<bool, String> {
+        let Some(rest) = path::below(&step.to, known) else { return Ok(path::is_in(known, &step.to)) };
+        let place = path::join(&copied.from, rest);
+        Ok(sources.entry(&place)? == Some(Entry::Directory) && copied.excludes(&place).is_none())
     };
     let is_file = matches!(sources.entry(from)?, Some(Entry::File { .. }));
     let mut is_into = !is_file || step.is_into || step.to.is_empty();

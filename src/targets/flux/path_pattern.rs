@@ -1,7 +1,6 @@
 //! The `pathPattern` of an `ArtifactGenerator`, of which each directory that matches makes artifacts (source-watcher,
 //! `internal/controller/artifactgenerator_pathpattern.go`).
 
-use super::copied::Wrong;
 use super::source::{Bound, Sources};
 use crate::tree::{Entry, path};
 
@@ -9,23 +8,22 @@ use crate::tree::{Entry, path};
 pub(super) type Captures = Vec<(String, String)>;
 
 /// Returns what the names stand for in each directory of `source` that `pattern` matches. Fails where that is not known.
-pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> Result<Vec<Captures>, Wrong> {
-    let unknown = |why: String| Err(Wrong::Unknown(why));
+pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> Result<Vec<Captures>, String> {
     let Bound::Here { base, revision, artifact } = source else {
-        return unknown("looks for directories in another source".to_owned());
+        return Err("looks for directories in another source".to_owned());
     };
     if !revision.is_this {
-        return unknown("looks for directories in another revision".to_owned());
+        return Err("looks for directories in another revision".to_owned());
     }
     let mut found = vec![(base.clone(), Captures::new())];
     for segment in pattern.split('/') {
         let Some(part) = Part::of(segment) else {
-            return unknown(format!("has `{segment}` in its `pathPattern`, which is not followed here"));
+            return Err(format!("has `{segment}` in its `pathPattern`, which is not followed here"));
         };
         if let Some(name) = part.name
             && found.iter().any(|(_, known)| known.iter().any(|(known, _)| known == name))
         {
-            return unknown(format!("names `{name}` twice in its `pathPattern`"));
+            return Err(format!("names `{name}` twice in its `pathPattern`"));
         }
         let mut inside = Vec::new();
         for (directory, captures) in found {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::super::scan::Document;
 use super::super::{Artifact, Identity, Ignores, Object, Revision, Targets, unfilled};
-use super::copied::{self, Wrong};
+use super::copied;
 use crate::kustomization::Value;
 use crate::message::failure::Result;
 use crate::message::redact;
@@ -170,24 +170,23 @@ impl<'a> Sources<'a> {
     }
 
     /// Counts work; fails where it is too much.
-    pub(super) fn spend(&self, work: usize) -> Result<(), Wrong> {
-        let too_much = || Wrong::Unknown("is one of too many".to_owned());
-        self.targets.borrow_mut().may_do(work).then_some(()).ok_or_else(too_much)
+    pub(super) fn spend(&self, work: usize) -> Result<(), String> {
+        self.targets.borrow_mut().may_do(work).then_some(()).ok_or("is one of too many".to_owned())
     }
 
-    pub(super) fn entry(&self, place: &str) -> Result<Option<Entry>, Wrong> {
-        self.tree.entry(place).map_err(|failure| Wrong::Unknown(format!("copies from `{place}`: {}", failure.message)))
+    pub(super) fn entry(&self, place: &str) -> Result<Option<Entry>, String> {
+        self.tree.entry(place).map_err(|failure| format!("copies from `{place}`: {}", failure.message))
     }
 
-    pub(super) fn names(&self, place: &str) -> Result<Vec<String>, Wrong> {
+    pub(super) fn names(&self, place: &str) -> Result<Vec<String>, String> {
         let names = self.tree.names(place);
-        let names = names.map_err(|failure| Wrong::Unknown(format!("copies from `{place}`: {}", failure.message)))?;
+        let names = names.map_err(|failure| format!("copies from `{place}`: {}", failure.message))?;
         self.spend(names.len())?;
         Ok(names)
     }
 
     /// Returns whether a file, or one in a directory, is in an artifact of this repository.
-    pub(super) fn packs(&self, artifact: &Artifact, place: &str) -> Result<bool, Wrong> {
+    pub(super) fn packs(&self, artifact: &Artifact, place: &str) -> Result<bool, String> {
         match self.entry(place)? {
             None | Some(Entry::Link) => Ok(false),
             Some(Entry::File { .. }) => Ok(artifact.ignores.rule(place).is_none()),

@@ -353,7 +353,8 @@ fn what_flux_refuses_is_unknown() {
         // Artifacts are made in turn, until one fails.
         (of(&format!("{good}, {bad}")), "apps/prod kustomization"),
         (of(&format!("{bad}, {good}")), gone),
-        (of(&format!("{odd}, {good}")), "apps/prod kustomization"),
+        (of(&format!("{good}, {odd}")), "apps/prod kustomization"),
+        (of(&format!("{odd}, {good}")), "templated: copies more than files and directories"),
         (of(&format!("{good}, {good}")), "templated: makes `apps` twice"),
         (of(&format!("{good}, {}", bad.replace("bad", "Bad"))), "templated: makes `Bad`, which cannot be a name"),
         (of(&format!("{good}, {}", bad.replace("bad", "'${x}'"))), "apps/prod kustomization"),
