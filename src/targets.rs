@@ -655,17 +655,13 @@ fn of_scan(
             argo::find(tree, identity, objects, targets)?;
             git_repo::find(tree, identity, objects, targets)
         };
-        if let Some(any) = identity.of_any_url() {
-            let mut all = Targets::default();
-            engines(&any, &mut all)?;
-            identity.add_told_by(&all.targets);
-        }
+        let mut any = Targets::default();
+        engines(&identity.of_any_url(), &mut any)?;
+        identity.add_told_by(&any.targets);
         engines(&identity, &mut targets)?;
         if targets.targets.iter().all(|target| matches!(target.place, Place::External(_))) {
-            let mut all = Targets::default();
-            engines(&identity.of_any(), &mut all)?;
             let is_there = |here: &Here| !here.path.is_empty() && !matches!(here.found, Found::Nothing(_));
-            targets.points_here = all.here().any(|(_, here)| is_there(here));
+            targets.points_here = any.here().any(|(_, here)| is_there(here));
         }
         // Nothing in the tree says how Argo CD builds.
         let unsaid = targets.targets.iter_mut().filter(|target| target.build.load_restrictor.is_none());

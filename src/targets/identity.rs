@@ -20,8 +20,6 @@ pub struct Identity {
     is_declared: bool,
     /// Whether every URL is taken for its own, to find out which are.
     is_any: bool,
-    /// Whether what is packed is taken for its own, too.
-    is_any_artifact: bool,
     /// The branches that can be what is looked at.
     branches: BTreeSet<String>,
     /// The repository itself; none where there is only a tree.
@@ -62,24 +60,24 @@ impl Identity {
         Ok(Identity { repo: Some(here.clone()), ..Identity::new([], config, here.main_branches()?) })
     }
 
-    /// Returns one that takes every URL for its own; none where the configuration says which are.
-    pub(super) fn of_any_url(&self) -> Option<Identity> {
-        (!self.is_declared).then(|| Identity { is_any: true, repo: None, ..self.clone() })
+    /// Returns one that takes every URL for its own.
+    pub(super) fn of_any_url(&self) -> Identity {
+        Identity { is_any: true, repo: None, ..self.clone() }
     }
 
-    /// Returns one that takes every URL for its own, those of artifacts too.
-    pub(super) fn of_any(&self) -> Identity {
-        Identity { is_any: true, is_any_artifact: true, repo: None, ..self.clone() }
-    }
-
-    /// Adds the URLs that the tree itself says: those from which more paths are deployed that are here than paths that are
-    /// not. `targets` are those of [`Self::of_any_url`].
+    /// Adds the URLs that the tree itself says, where the configuration says none: those from which more paths are deployed
+    /// that are here than paths that are not. `targets` are those of [`Self::of_any_url`].
     pub(super) fn add_told_by(&mut self, targets: &[Target]) {
+        if self.is_declared {
+            return;
+        }
         let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for here in targets.iter().filter_map(Target::here) {
             let is_here = !matches!(here.found, Found::Nothing(_));
-            // The top is in every repository, and what is localized on a branch of its own.
+            // The top is in every repository, what is localized on a branch of its own, and nobody knows what is packed
+            // into an artifact.
             if let Some(url) = here.revision.url.as_deref()
+                && !url.starts_with("oci://")
                 && !here.path.is_empty()
                 && (is_here || !here.revision.is_localized())
             {
@@ -113,8 +111,7 @@ impl Identity {
     /// Returns the directory of this repository that is the top of what a URL names; none where that is another one.
     pub fn directory_of(&self, url: &str) -> Option<&str> {
         let url = normal(url);
-        // Nobody knows what is packed into an artifact.
-        if self.is_any && (self.is_any_artifact || !url.starts_with("oci://")) {
+        if self.is_any {
             return Some("");
         }
         let own = self.urls.iter().find(|(own, _)| *own == url);
