@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::local::absent;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{ANEW, FileId, Graph, Origin, Remotes, RootId, Walker};
+use super::{ANEW, FileId, Graph, Origin, Remotes, RootId, Walker, subject};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
@@ -89,7 +89,7 @@ impl ChartRef {
 
     /// Returns what it is for a policy.
     pub(crate) fn subject(&self) -> Subject {
-        Subject::Helm { url: self.repo.shown(), chart: self.name.clone(), version: self.version.clone() }
+        subject(&self.upstream())
     }
 
     /// Returns whether it is an artifact of a registry.

@@ -68,15 +68,7 @@ impl RemoteRef {
 
     /// Returns what it is for a policy, as far as text and field tell.
     pub(crate) fn subject(&self) -> Subject {
-        match self.repository() {
-            Some(spec) => Subject::Git {
-                url: spec.clone_spec().shown(),
-                path: redact::url(&spec.directory()),
-                pin: Pin::of(spec.reference.as_deref()).name(),
-                reference: spec.reference.as_deref().map(redact::url),
-            },
-            None => Subject::Http { url: self.text.shown() },
-        }
+        subject(&self.repository().map_or_else(|| self.file(), Upstream::git))
     }
 
     /// Returns what it names, as far as text and field tell.
@@ -134,7 +126,8 @@ impl RemoteRef {
 pub(crate) fn subject(upstream: &Upstream) -> Subject {
     match upstream.clone() {
         Upstream::Git { url, reference, path, .. } => {
-            Subject::Git { url, path, pin: Pin::of(reference.as_deref()).name(), reference }
+            let pin = Pin::of(reference.as_deref()).name();
+            Subject::Git { url, path: redact::url(&path), pin, reference: reference.as_deref().map(redact::url) }
         }
         Upstream::File { url } => Subject::Http { url },
         Upstream::Chart { url, chart, version } => Subject::Helm { url, chart, version: version.unwrap_or_default() },
