@@ -61,8 +61,9 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
 /// The annotation that says of which files a change matters to an application.
 pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 
-/// Returns what the build of a target reads of the tree of a walk, and the roots that it leads to.
-fn read(graph: &Graph, target: &Target, here: &Here) -> Result<(Vec<Input>, BTreeSet<String>)> {
+/// Returns the paths of the tree of a walk that the build of a target reads, or all below which it reads, and the roots that
+/// it leads to. A directory is there as long as something is in it.
+fn read(graph: &Graph, target: &Target, here: &Here) -> Result<[BTreeSet<String>; 2]> {
     let tree = &*graph.sources[0].tree;
     let mut all = inputs(tree, target, here)?;
     let mut roots: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
@@ -70,25 +71,25 @@ fn read(graph: &Graph, target: &Target, here: &Here) -> Result<(Vec<Input>, BTre
         roots.insert(graph.roots[root].directory.clone());
         all.extend(graph.inputs(root)?.own);
     }
-    Ok((all, roots))
+    let mut read = BTreeSet::new();
+    for input in all {
+        match input {
+            Input::At(place) if tree.entry(&place)? == Some(Entry::Directory) => {}
+            Input::At(place) | Input::Below(place) => drop(read.insert(place)),
+            Input::Remote(_) | Input::Chart(_) => {}
+        }
+    }
+    Ok([read, roots])
 }
 
 /// Returns the value for each application that lies in the tree of a walk: it covers every file of it that makes a
 /// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
 pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
-    let tree = &*graph.sources[0].tree;
     let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
     for target in targets.targets.iter().filter(|one| one.object.kind == "Application") {
         let Place::Here(here) = &target.place else { continue };
-        let (all, mut read) = read(graph, target, here)?;
-        for input in all {
-            match input {
-                // A directory is there as long as something is in it.
-                Input::At(place) if tree.entry(&place)? == Some(Entry::Directory) => {}
-                Input::At(place) | Input::Below(place) => drop(read.insert(place)),
-                Input::Remote(_) | Input::Chart(_) => {}
-            }
-        }
+        let [mut read, mut roots] = read(graph, target, here)?;
+        read.append(&mut roots);
         // What lies in something else that is watched is watched.
         let is_watched = |place: &str| {
             path::is_in(place, &here.path)
@@ -128,14 +129,8 @@ pub(crate) fn unwatched(graph: &Graph, targets: &Targets, target: &Target, here:
         watched.iter().any(|item| path::is_in(place, item)) || patterns.iter().any(|pattern| pattern.is_match(place))
     };
     let tree = &*graph.sources[0].tree;
-    let mut unwatched = BTreeSet::new();
-    for input in read(graph, target, here)?.0 {
-        match input {
-            Input::At(place) if matches!(tree.entry(&place)?, None | Some(Entry::Directory)) => {}
-            Input::At(place) | Input::Below(place) => drop(unwatched.insert(place)),
-            Input::Remote(_) | Input::Chart(_) => {}
-        }
-    }
-    unwatched.retain(|place| !is_watched(place));
+    let [mut unwatched, _] = read(graph, target, here)?;
+    // What is not there may be read once it is, and changes nothing until then.
+    unwatched.retain(|place| !is_watched(place) && !matches!(tree.entry(place), Ok(None)));
     Ok(unwatched)
 }
