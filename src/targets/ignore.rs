@@ -39,11 +39,21 @@ struct Pattern {
     domain: String,
     takes_in: bool,
     /// What it matches there, and what lies below that.
-    globs: Rc<GlobSet>,
+    globs: Option<Rc<GlobSet>>,
 }
 
-/// What patterns match, by their texts: many sources have the same. Those above the limit match nothing.
-type Compiled = Rc<RefCell<HashMap<String, Rc<GlobSet>>>>;
+/// What patterns match, by their texts: many sources have the same. None for those that are broken, and above the limit.
+#[derive(Debug, Clone, Default)]
+struct Compiled(Rc<RefCell<HashMap<String, Option<Rc<GlobSet>>>>>);
+
+impl Compiled {
+    fn get(&self, text: &str, compile: impl Fn(&str) -> Option<GlobSet>) -> Option<Rc<GlobSet>> {
+        let mut all = self.0.borrow_mut();
+        let has_room = all.len() < PATTERNS.most;
+        let new = || Some(Rc::new(compile(text).filter(|_| has_room)?));
+        all.entry(text.to_owned()).or_insert_with(new).clone()
+    }
+}
 
 /// A pattern that leaves something out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,25 +170,8 @@ impl Ignores {
 
     /// Returns what a pattern excludes of what is copied; none for one that is not followed here.
     pub(super) fn excluding(&self, text: &str) -> Option<Rc<GlobSet>> {
-        let key = format!("\n{text}");
-        if let Some(known) = self.compiled.borrow().get(&key) {
-            return Some(known.clone());
-        }
-        let is_plain = |name: &str| !name.is_empty() && (name == "**" || !name.contains("**"));
-        if text.contains(['[', ']', '{', '}', '\\', '$'])
-            || !text.split('/').all(is_plain)
-            || self.compiled.borrow().len() >= PATTERNS.most
-        {
-            return None;
-        }
-        let mut globs = GlobSetBuilder::new();
-        // What is in a directory goes with it.
-        for text in [Some(text), text.strip_suffix("/**")].into_iter().flatten() {
-            globs.add(glob(text)?);
-        }
-        let globs = Rc::new(globs.build().ok()?);
-        self.compiled.borrow_mut().insert(key, globs.clone());
-        Some(globs)
+        // No line of a file of patterns holds such a break.
+        self.compiled.get(&format!("\n{text}"), |_| excluded(text))
     }
 
     fn defaults(&self, place: &str) -> Vec<Pattern> {
@@ -187,7 +180,7 @@ impl Ignores {
 
     /// Refuses more patterns than are compared with every file.
     pub(super) fn check(&self) -> Result<()> {
-        PATTERNS.check(self.compiled.borrow().len(), || "spec.ignore".to_owned())
+        PATTERNS.check(self.compiled.0.borrow().len(), || "spec.ignore".to_owned())
     }
 
     /// Returns what the source says of it.
@@ -234,16 +227,6 @@ impl Ignores {
 }
 
 fn patterns(compiled: &Compiled, text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pattern> {
-    let compile = |text: &str| -> Rc<GlobSet> {
-        let mut compiled = compiled.borrow_mut();
-        if let Some(globs) = compiled.get(text) {
-            return globs.clone();
-        }
-        let globs =
-            Rc::new(if compiled.len() < PATTERNS.most { globs(text).unwrap_or_default() } else { GlobSet::empty() });
-        compiled.insert(text.to_owned(), globs.clone());
-        globs
-    };
     let lines = text.lines().enumerate();
     let lines = lines.filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty());
     let pattern = |(index, line): (usize, &str)| {
@@ -254,10 +237,24 @@ fn patterns(compiled: &Compiled, text: &str, domain: &str, place: impl Fn(usize)
             text: line.trim_end().to_owned(),
             domain: domain.to_owned(),
             takes_in: line.starts_with('!'),
-            globs: compile(rest),
+            globs: compiled.get(rest, globs),
         }
     };
     lines.map(pattern).collect()
+}
+
+/// Returns what a pattern of an `ArtifactGenerator` excludes; none for one that is not followed here.
+fn excluded(pattern: &str) -> Option<GlobSet> {
+    let is_plain = |name: &str| !name.is_empty() && (name == "**" || !name.contains("**"));
+    if pattern.contains(['[', ']', '{', '}', '\\', '$']) || !pattern.split('/').all(is_plain) {
+        return None;
+    }
+    let mut globs = GlobSetBuilder::new();
+    // What is in a directory goes with it.
+    for text in [Some(pattern), pattern.strip_suffix("/**")].into_iter().flatten() {
+        globs.add(glob(text)?);
+    }
+    globs.build().ok()
 }
 
 /// Returns what a pattern matches, and what lies below that; none for one that Flux takes for broken: it matches nothing.
@@ -285,7 +282,8 @@ fn globs(pattern: &str) -> Option<GlobSet> {
 impl Pattern {
     /// Returns whether it matches a file, or a directory above it.
     fn matches(&self, file: &str) -> bool {
-        path::below(file, &self.domain).is_some_and(|inside| self.globs.is_match(inside))
+        let globs = self.globs.as_ref();
+        globs.is_some_and(|globs| path::below(file, &self.domain).is_some_and(|inside| globs.is_match(inside)))
     }
 }
 
