@@ -14,76 +14,75 @@ use crate::kustomization::{Accepts, Kind, read_object};
 use crate::reference::is_url;
 use crate::tree::{self, Resolved, path};
 
-/// Something that may change objects: its name, and what it may write.
-type Change = (String, Written);
+/// Something that may change objects.
+struct Change {
+    by: String,
+    written: Written,
+    /// Whether it is a root, else it is a target.
+    is_root: bool,
+}
+
+/// What may change the objects in each file.
+type OfFiles<'a> = HashMap<&'a str, Vec<Change>>;
 
 impl Targets {
     /// Notes which targets stand in objects that a kustomization of `graph` (a walk over all of the tree), or another target, may
     /// change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
     pub(crate) fn settle(&mut self, graph: &Graph) {
         let files: HashSet<&str> = self.targets.iter().flat_map(Target::object_files).collect();
-        let mut changes = Changes { graph, of_roots: HashMap::new() };
-        let roots = if files.is_empty() { HashMap::new() } else { changes.of_files(&files) };
-        let mut parents = OfFiles::new();
+        let mut writing = Writing { graph, of_roots: HashMap::new() };
+        let mut changes = if files.is_empty() { OfFiles::new() } else { writing.of_files(&files) };
         for target in &self.targets {
-            let Place::Here(here) = &target.place else { continue };
-            let written = changes.of_target(target, here);
-            changes.add(&mut parents, target, here, written);
+            let written = writing.of_target(target);
+            add(&mut changes, graph, target, &written);
         }
-        let in_turn: Vec<Option<Written>> =
-            self.targets.iter().map(|one| self.in_turn(one, [&roots, &parents])).collect();
+        let in_turn: Vec<Written> = self.targets.iter().map(|one| self.in_turn(one, &changes)).collect();
         for (target, written) in self.targets.iter().zip(in_turn) {
-            if let (Place::Here(here), Some(written)) = (&target.place, written) {
-                changes.add(&mut parents, target, here, written);
-            }
+            add(&mut changes, graph, target, &written);
         }
-        let changed: Vec<Option<Changer>> =
-            self.targets.iter().map(|target| self.changer(target, [&roots, &parents])).collect();
+        let changed: Vec<Option<Changer>> = self.targets.iter().map(|one| self.changer(one, &changes)).collect();
         for (target, changer) in self.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
         }
-        self.fill_namespaces(&mut changes);
+        self.fill_namespaces(&mut writing);
         self.undeployed = self.undeployed(graph);
     }
 
     /// Returns what may write into the objects that say what a target is, each with the kind of the object: roots that read
     /// them, and targets that deploy them.
-    fn writers<'c>(&self, target: &'c Target, [roots, parents]: [&'c OfFiles<'_>; 2]) -> Vec<(&'c Change, &'c str)> {
+    fn writers<'c>(&self, target: &'c Target, changes: &'c OfFiles<'_>) -> Vec<(&'c Change, &'c str)> {
         let is_built = target.object.built_by.is_some();
         let own = target.builder();
-        let counts = |by: &str| by != own && !(is_built && self.builds.done.contains(by));
-        let of_roots = Some(roots).filter(|_| !is_built).into_iter().flat_map(|all| writing(all, target));
-        of_roots.chain(writing(parents, target).filter(|((by, _), _)| counts(by))).collect()
+        let is_done = |change: &Change| is_built && (change.is_root || self.builds.done.contains(&change.by));
+        let counts = |change: &&Change| change.by != own && !is_done(change);
+        let of_object = |object: &'c Object| {
+            let found = changes.get(object.file.as_str()).into_iter().flatten().filter(counts);
+            found.map(|change| (change, object.written_kind()))
+        };
+        target.objects().flat_map(of_object).collect()
     }
 
-    fn changer(&self, target: &Target, all: [&OfFiles<'_>; 2]) -> Option<Changer> {
-        let writers = self.writers(target, all);
+    fn changer(&self, target: &Target, changes: &OfFiles<'_>) -> Option<Changer> {
+        let writers = self.writers(target, changes);
         let is_open = target.said.contains("${");
         let moves =
-            |((_, written), kind): &&(&Change, &str)| written.kinds.contains(kind) || written.variables && is_open;
-        let moves = writers.iter().find(moves);
-        let (((name, _), _), moves) = match moves {
-            Some(found) => (found, true),
-            None => {
-                (writers.iter().find(|((_, written), kind)| *kind == KUSTOMIZATION && written.below.is_some())?, false)
-            }
-        };
+            writers.iter().find(|(one, kind)| one.written.kinds.contains(kind) || one.written.variables && is_open);
+        let builds = |(one, kind): &&(&Change, &str)| *kind == KUSTOMIZATION && one.written.below.is_some();
+        let (change, _) = moves.or_else(|| writers.iter().find(builds))?;
         let not_built = target.object_files().find_map(|file| self.builds.failed.get(file));
-        Some(Changer { name: name.clone(), moves, not_built: not_built.cloned() })
+        Some(Changer { name: change.by.clone(), moves: moves.is_some(), not_built: not_built.cloned() })
     }
 
     /// Returns what a target that may be built in another way may write into what it deploys.
-    fn in_turn(&self, target: &Target, all: [&OfFiles<'_>; 2]) -> Option<Written> {
-        let writers = self.writers(target, all).into_iter();
-        let below =
-            writers.filter(|(_, kind)| *kind == KUSTOMIZATION).filter_map(|((_, written), _)| written.below.as_ref());
-        let kinds: BTreeSet<&str> = below.flatten().copied().collect();
-        (!kinds.is_empty()).then_some(Written { kinds, ..Written::default() })
+    fn in_turn(&self, target: &Target, changes: &OfFiles<'_>) -> Written {
+        let writers = self.writers(target, changes).into_iter().filter(|(_, kind)| *kind == KUSTOMIZATION);
+        let kinds = writers.filter_map(|(change, _)| change.written.below.as_ref()).flatten().copied().collect();
+        Written { kinds, ..Written::default() }
     }
 
     /// Fills in the namespaces of objects that say none: the one that the targets which deploy them give, else the one of the
     /// kustomizations that read them.
-    fn fill_namespaces(&mut self, changes: &mut Changes<'_>) {
+    fn fill_namespaces(&mut self, writing: &mut Writing<'_>) {
         let is_bare = |target: &&Target| target.object.namespace.is_empty() && scan::is_known(&target.object.kind);
         let bare: HashSet<String> =
             self.targets.iter().filter(is_bare).map(|target| target.object.file.clone()).collect();
@@ -102,13 +101,13 @@ impl Targets {
             let namespace =
                 ["targetNamespace", "namespace"].iter().find_map(|key| target.build.overrides.get(*key)?.as_str());
             if let (Place::Here(here), Some(namespace)) = (&target.place, namespace) {
-                give(0, &mut files_read(changes.graph, target, here).into_iter(), namespace);
+                give(0, &mut files_read(writing.graph, target, here).into_iter(), namespace);
             }
         }
-        for root in readers(changes.graph, &|file| bare.contains(file)) {
-            let namespace = changes.of_root(root).1;
+        for root in readers(writing.graph, &|file| bare.contains(file)) {
+            let namespace = writing.of_root(root).1;
             if !namespace.is_empty() {
-                give(1, &mut files_of(changes.graph, [root]).into_iter(), &namespace);
+                give(1, &mut files_of(writing.graph, [root]).into_iter(), &namespace);
             }
         }
         for object in
@@ -138,26 +137,14 @@ impl Target {
     }
 }
 
-/// What finds who may change objects.
-struct Changes<'a> {
+/// What tells what roots and targets may write into objects.
+struct Writing<'a> {
     graph: &'a Graph,
     /// What each root may write, and the namespace that it gives, as far as it was asked for.
     of_roots: HashMap<RootId, (Written, String)>,
 }
 
-/// What may change the objects in each file.
-type OfFiles<'a> = HashMap<&'a str, Vec<Change>>;
-
-/// Returns what of this may write into the objects of a target, each with the kind of the object.
-fn writing<'c>(changes: &'c OfFiles<'_>, target: &'c Target) -> impl Iterator<Item = (&'c Change, &'c str)> {
-    let of_object = |object: &'c Object| {
-        let found = changes.get(object.file.as_str()).into_iter().flatten();
-        found.map(|change| (change, object.written_kind()))
-    };
-    target.objects().flat_map(of_object)
-}
-
-impl<'a> Changes<'a> {
+impl<'a> Writing<'a> {
     /// Returns who may change objects in some files, of those that roots read.
     fn of_files(&mut self, files: &HashSet<&str>) -> OfFiles<'a> {
         let graph = self.graph;
@@ -172,8 +159,9 @@ impl<'a> Changes<'a> {
                     continue;
                 }
                 let by = graph.label(graph.roots[root].file);
+                let change = || Change { by: by.clone(), written: written.clone(), is_root: true };
                 for file in files_of(graph, [reader]).into_iter().filter(|file| files.contains(file)) {
-                    changed.entry(file).or_default().push((by.clone(), written.clone()));
+                    changed.entry(file).or_default().push(change());
                 }
             }
         }
@@ -191,23 +179,12 @@ impl<'a> Changes<'a> {
         all.into_iter().map(|root| (root, graph.leading_to([root]))).collect()
     }
 
-    /// Adds what a target may write to that of the files that it reads.
-    fn add<'t>(&self, parents: &mut OfFiles<'t>, target: &'t Target, here: &'t Here, written: Written)
-    where
-        'a: 't,
-    {
-        if !written.is_nothing() {
-            for file in files_read(self.graph, target, here) {
-                parents.entry(file).or_default().push((target.builder(), written.clone()));
-            }
-        }
-    }
-
     /// Returns what a target may write into objects that it deploys.
-    fn of_target(&mut self, target: &Target, here: &Here) -> Written {
-        if matches!(here.found, Found::Nothing(_)) {
-            return Written::default();
-        }
+    fn of_target(&mut self, target: &Target) -> Written {
+        let here = match &target.place {
+            Place::Here(here) if !matches!(here.found, Found::Nothing(_)) => here,
+            _ => return Written::default(),
+        };
         let components = target.build.components.iter().map(|one| &one.found);
         if components.clone().any(Option::is_none) {
             return Written::all();
@@ -258,6 +235,16 @@ impl<'a> Changes<'a> {
             String::from_utf8(tree.read(&path).ok()?).ok()
         };
         field_specs::written(kustomization, read)
+    }
+}
+
+/// Adds what a target may write to that of the files that it reads.
+fn add<'t>(changes: &mut OfFiles<'t>, graph: &'t Graph, target: &'t Target, written: &Written) {
+    if let (Place::Here(here), false) = (&target.place, written.is_nothing()) {
+        for file in files_read(graph, target, here) {
+            let change = Change { by: target.builder(), written: written.clone(), is_root: false };
+            changes.entry(file).or_default().push(change);
+        }
     }
 }
 
