@@ -26,8 +26,6 @@ pub(crate) struct Generated {
     pub text: Vec<u8>,
     /// Whether the engine changes what is there.
     pub is_changed: bool,
-    /// The plain files that become resources.
-    pub files: Vec<String>,
     /// The arguments of `kustomize build`.
     pub arguments: Vec<String>,
     /// What Flux fills in afterwards.
@@ -45,7 +43,6 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
         file_name: FILE_NAMES[0],
         text: Vec::new(),
         is_changed: !is_root,
-        files: Vec::new(),
         arguments: arguments(target),
         variables: target.build.overrides.get(VARIABLES).map_or_else(Variables::default, Variables::of),
         directory,
@@ -63,7 +60,6 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
     } else {
         let resources = here.scanned.iter().filter_map(|one| path::below(&one.path, &made.directory));
         let resources: Vec<Value> = resources.map(|inside| json!(format!("./{inside}"))).collect();
-        made.files = here.scanned.iter().filter(|one| !one.is_root).map(|one| one.path.clone()).collect();
         let mut kustomization = Map::new();
         if resources.is_empty() {
             kustomization.insert("namespace".to_owned(), json!("_placeholder"));
