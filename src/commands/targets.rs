@@ -146,13 +146,9 @@ pub(super) fn described(place: &Place) -> String {
         Place::Templated(why) => return format!("templated: {why}"),
     };
     let Here { revision, path, .. } = here;
-    let named = match (&revision.name, revision.is_this) {
-        (None, true) => String::new(),
-        (None, false) => " at one of several revisions".to_owned(),
-        (Some(name), _) => format!(" at {name}"),
-    };
+    let named = revision.name.as_ref().map_or(String::new(), |name| format!(" at {name}"));
     let found = match &here.found {
-        _ if !revision.is_this && revision.name.is_some() => "another revision, not looked at".to_owned(),
+        _ if !revision.is_this => "another revision, not looked at".to_owned(),
         Found::Kustomization(_) => "a kustomization".to_owned(),
         Found::Directory(_) => "a directory without a kustomization".to_owned(),
         Found::Chart(_) => "a chart".to_owned(),

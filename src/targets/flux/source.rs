@@ -230,7 +230,6 @@ impl<'a> Sources<'a> {
         let best = candidates.iter().map(|source| near(source)).max();
         let nearest: Vec<&Source> = candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();
         let said_by = nearest.iter().flat_map(|source| source.said_by.iter().cloned()).collect();
-        let is_at = |source: &Source, top: &str| matches!(&source.bound, Bound::Here { base, .. } if base == top);
         let bound = match nearest.first().map(|source| &source.bound) {
             None if kind == "ExternalArtifact" => match &self.more {
                 Some(why) => Bound::Templated(why.clone()),
@@ -238,11 +237,6 @@ impl<'a> Sources<'a> {
             },
             None => Bound::Elsewhere(format!("no {kind} `{name}` in this repository says what it is")),
             Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
-            // The same files, whichever it is, but nobody knows which revision.
-            Some(Bound::Here { base, .. }) if nearest.iter().all(|other| is_at(other, base)) => {
-                let revision = Revision { is_this: false, ..Revision::this() };
-                Bound::Here { base: base.clone(), revision, artifact: None }
-            }
             Some(_) => {
                 let why = format!("there are several {kind} `{name}`");
                 let is_elsewhere = |source: &&Source| matches!(source.bound, Bound::Elsewhere(_));

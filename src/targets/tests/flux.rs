@@ -220,7 +220,7 @@ fn the_nearest_of_several_sources_counts() {
     assert_eq!(
         lines(&files),
         [
-            "Kustomization flux-system/apps (apps.yaml:1) apps/prod@Nonefalse nothing",
+            "Kustomization flux-system/apps (apps.yaml:1) templated: there are several GitRepository `flux-system`",
             "Kustomization flux-system/apps (clusters/a/apps.yaml:1) apps/prod@Some(\"main\")true nothing",
             "Kustomization flux-system/apps (clusters/b/apps.yaml:1) apps/prod@Some(\"production\")false nothing",
         ]
