@@ -60,8 +60,8 @@ struct Application {
 
 /// Adds what Argo CD deploys.
 pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
-    let (files, directories) = (OnceCell::new(), OnceCell::new());
-    let argo = Argo { tree, identity, options: options(objects), files, directories };
+    let options = options(objects);
+    let argo = Argo { tree, identity, options, files: OnceCell::new(), directories: OnceCell::new() };
     targets.argo_options.clone_from(&argo.options);
     let mut all = Vec::new();
     for found in objects {
@@ -92,11 +92,10 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         if config.leaves_out(directory) {
             continue;
         }
-        let Resolved::File { path: real, .. } = tree::resolve(tree, &file)? else { continue };
-        let value = match change(&file, &String::from_utf8_lossy(&tree.read(&real)?), 0) {
-            Ok(Some(value)) => value,
-            Ok(None) => continue,
-            Err(wrong) => {
+        let value = match change_in(tree, &file)? {
+            None => continue,
+            Some(Ok(value)) => value,
+            Some(Err(wrong)) => {
                 targets.unread.push(wrong);
                 continue;
             }
@@ -206,12 +205,13 @@ impl Argo<'_> {
         let is_named = unfilled([&*found.object.name]).is_none();
         let (mut merged, mut build) = (source.clone(), built(source));
         for file in &beside {
-            let from = if is_named { &merged } else { source };
-            match self.overridden(from, file)? {
-                Ok(next) if is_named => merged = next,
+            let merge = |from: &Value, change| merge(from, change, (source.line, source.column), &PLACE);
+            match change_in(self.tree, file)? {
+                None => {}
+                Some(Ok(change)) if is_named => merged = merge(&merged, &change),
                 // It may be any of them.
-                Ok(next) => build.join(built(&next)),
-                Err(wrong) => unread.push(wrong),
+                Some(Ok(change)) => build.join(built(&merge(source, &change))),
+                Some(Err(wrong)) => unread.push(wrong),
             }
         }
         if is_named {
@@ -256,19 +256,6 @@ impl Argo<'_> {
         let mut names = self.tree.names(&directory)?;
         names.retain(|name| name.starts_with(OVERRIDES) && name.ends_with(".yaml"));
         Ok(names.iter().map(|name| path::join(&directory, name)).collect())
-    }
-
-    /// Returns a source with what a file beside those of an application changes in it.
-    fn overridden(&self, source: &Value, file: &str) -> Result<std::result::Result<Value, Unread>> {
-        let Resolved::File { path: file, .. } = tree::resolve(self.tree, file)? else {
-            return Ok(Ok(source.clone()));
-        };
-        let bytes = self.tree.read(&file)?;
-        let change = change(&file, &String::from_utf8_lossy(&bytes), 0);
-        Ok(change.map(|change| match change {
-            Some(change) => merge(source, &change, (source.line, source.column), &PLACE),
-            None => source.clone(),
-        }))
     }
 
     /// Returns why not every object is known that Argo CD applies from a directory of plain files; none where all are.
@@ -317,6 +304,12 @@ fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<V
         Ok(change) => Ok(change),
         Err((line, message)) => Err(Unread::invalid(file, line, message, false)),
     }
+}
+
+/// Reads a file that changes a source; none where there is none, and where it is empty.
+fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<std::result::Result<Value, Unread>>> {
+    let Resolved::File { path, .. } = tree::resolve(tree, file)? else { return Ok(None) };
+    Ok(change(file, &String::from_utf8_lossy(&tree.read(&path)?), 0).transpose())
 }
 
 /// Returns the files beside those of an application that change its source, whether they are there or not.
