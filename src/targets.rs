@@ -671,10 +671,7 @@ fn of_scan(
     argo::find_elsewhere(tree, config, &mut targets)?;
     fleet::find(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;
-    targets.targets.sort_by(|one, other| {
-        let key = |target: &Target| (target.object.clone(), target.spot);
-        key(one).cmp(&key(other))
-    });
+    targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot));
     let is_left_out = |file: &str| config.leaves_out(path::parent(file));
     targets.unread.retain(|unread| !is_left_out(&unread.file));
     targets.unread.sort();

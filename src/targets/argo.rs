@@ -368,34 +368,25 @@ fn merge(value: &Value, patch: &Value, place: (usize, usize), kept: &[&str]) -> 
 
 /// Returns what Argo CD takes a directory for: the object decides, then the files in it.
 fn explicit(source: &Value, there: Found) -> Found {
-    let (Found::Kustomization(directory) | Found::Directory(directory) | Found::Chart(directory)) = &there else {
-        return there;
-    };
-    let directory = directory.clone();
     let is_given = |key: &str| source.get(key).is_some();
-    if is_given("plugin") {
-        Found::Plugin(directory)
-    } else if is_given("helm") {
-        Found::Chart(directory)
-    } else if is_given("directory") && !is_given("kustomize") {
-        Found::Directory(directory)
-    } else {
-        there
+    let is_plain = is_given("directory") && !is_given("kustomize");
+    match there {
+        Found::Kustomization(at) | Found::Directory(at) | Found::Chart(at) if is_given("plugin") => Found::Plugin(at),
+        Found::Kustomization(at) | Found::Directory(at) | Found::Chart(at) if is_given("helm") => Found::Chart(at),
+        Found::Kustomization(at) | Found::Chart(at) if is_plain => Found::Directory(at),
+        there => there,
     }
 }
 
 /// Returns the files from which a source takes the values of a chart, which may lie in a source that is named: `$REF/…`.
 fn values(identity: &Identity, found: &Document, source: &Value, base: &str, directory: &str) -> Vec<String> {
-    let list = |value: Option<&'_ Value>| value.and_then(Value::list).unwrap_or_default().to_vec();
     let named = |name: &str| {
-        let all = list(found.value.at(&["spec", "sources"]));
-        let is_it = |one: &&Value| one.get("ref").and_then(Value::text) == Some(name);
-        let url = all.iter().find(is_it)?.get("repoURL")?.text()?;
-        identity.directory_of(url)
+        let mut all = found.value.at(&["spec", "sources"])?.list()?.iter();
+        let named = all.find(|one| one.get("ref").and_then(Value::text) == Some(name))?;
+        identity.directory_of(named.get("repoURL")?.text()?)
     };
-    let files = list(source.at(&["helm", "valueFiles"])).into_iter();
-    let parameters = list(source.at(&["helm", "fileParameters"])).into_iter();
-    let files = files.chain(parameters.filter_map(|one| one.get("path").cloned()));
+    let list = |key: &str| source.at(&["helm", key]).and_then(Value::list).unwrap_or_default().iter();
+    let files = list("valueFiles").chain(list("fileParameters").filter_map(|one| one.get("path")));
     let files = files.filter_map(|file| {
         let text = file.text().filter(|text| !text.contains("://"))?;
         let (from, text) = match text.strip_prefix('$').and_then(|text| text.split_once('/')) {
