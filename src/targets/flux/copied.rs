@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::super::ignore::Copied;
 use super::super::scan::Document;
 use super::super::{Artifact, FILE, Object, unfilled};
-use super::path_pattern::{self, Captures, is_label, is_object_name};
+use super::path_pattern::{self, Captures, fill, is_label, is_object_name};
 use super::source::{Bound, Sources};
 use crate::kustomization::Value;
 use crate::tree::{Entry, path};
@@ -28,19 +28,19 @@ pub(super) fn made(sources: &Sources<'_>, generator: &Document) -> (Made, Option
         Ok(found) => found,
         Err(reason) => return (Made::new(), Some(why(&reason))),
     };
-    let mut more = sets.iter().all(Option::is_some).then(|| why("finds no directory for it"));
+    let mut more = pattern(generator).map(|_| why("finds no directory for it"));
     let mut wrong = refused(generator).map(str::to_owned);
     let (mut wanted, mut names) = (Vec::new(), HashSet::new());
     for captures in &sets {
-        let lower = captures.as_ref().map(path_pattern::lower);
-        if let Some((_, value)) = lower.iter().flatten().find(|(_, value)| !is_label(value)) {
+        let lower = path_pattern::lower(captures);
+        if let Some((_, value)) = lower.iter().find(|(_, value)| !is_label(value)) {
             wrong.get_or_insert(format!("finds `{value}`, which cannot be a label"));
         }
         for artifact in list(generator, "artifacts") {
             let written = artifact.get("name").and_then(Value::text).unwrap_or_default();
-            let reason = match filled(written, lower.as_ref()).filter(|name| is_object_name(name)) {
+            let reason = match fill(written, &lower).filter(|name| is_object_name(name)) {
                 Some(name) if names.insert(name.clone()) => {
-                    wanted.push((name, captures.as_ref(), artifact));
+                    wanted.push((name, captures, artifact));
                     continue;
                 }
                 None if unfilled([written]).is_some() => {
@@ -81,20 +81,22 @@ fn refused(generator: &Document) -> Option<&'static str> {
     }
 }
 
+/// Returns its `pathPattern`, if it has one.
+fn pattern(generator: &Document) -> Option<&Value> {
+    generator.value.at(&["spec", "pathPattern"]).filter(|pattern| pattern.text() != Some(""))
+}
+
 /// Returns what the names in its `pathPattern` stand for, each time that it makes its artifacts, and the objects that say
 /// where; without one it makes them once.
-fn sets(sources: &Sources<'_>, generator: &Document) -> Result<(Vec<Option<Captures>>, Vec<Object>), String> {
-    let pattern = generator.value.at(&["spec", "pathPattern"]);
-    let Some(pattern) = pattern.filter(|pattern| pattern.text() != Some("")) else {
-        return Ok((vec![None], Vec::new()));
-    };
+fn sets(sources: &Sources<'_>, generator: &Document) -> Result<(Vec<Captures>, Vec<Object>), String> {
+    let Some(pattern) = pattern(generator) else { return Ok((vec![Captures::new()], Vec::new())) };
     let is_none = || "has a `pathPattern` that cannot be read here".to_owned();
     let text = pattern.text().filter(|text| unfilled([*text]).is_none()).ok_or_else(is_none)?;
     let (alias, pattern) = text.strip_prefix('@').and_then(|text| text.split_once('/')).ok_or_else(is_none)?;
     let (source, said_by) = source(sources, generator, alias)?;
     let found = path_pattern::matches(sources, &source, pattern)?;
     sources.spend(found.len().saturating_mul(list(generator, "artifacts").len()).saturating_mul(FILE))?;
-    Ok((found.into_iter().map(Some).collect(), said_by))
+    Ok((found, said_by))
 }
 
 /// Returns what the source with an alias is, and the objects that say so.
@@ -113,7 +115,7 @@ fn holds(
     sources: &Sources<'_>,
     generator: &Document,
     artifact: &Value,
-    captures: Option<&Captures>,
+    captures: &Captures,
     said_by: &mut Vec<Object>,
 ) -> Result<Bound, String> {
     let mut copies = Vec::new();
@@ -202,8 +204,8 @@ struct Step {
 
 /// Reads a step that copies a file, or a directory without what it excludes; none where it copies anything else, for example
 /// what a pattern matches.
-fn step(entry: &Value, captures: Option<&Captures>) -> Option<Step> {
-    let text = |key: &str| filled(entry.get(key).and_then(Value::text)?, captures);
+fn step(entry: &Value, captures: &Captures) -> Option<Step> {
+    let text = |key: &str| fill(entry.get(key)?.text()?, captures);
     let (written, to) = (text("from")?, text("to")?);
     let (alias, from) = written.strip_prefix('@')?.split_once('/')?;
     let to = to.strip_prefix("@artifact/")?;
@@ -228,9 +230,4 @@ fn step(entry: &Value, captures: Option<&Captures>) -> Option<Step> {
 
 fn list<'v>(generator: &'v Document, key: &str) -> &'v [Value] {
     generator.value.at(&["spec", key]).and_then(Value::list).unwrap_or_default()
-}
-
-/// Fills in what the names in a text stand for, if it has any.
-fn filled(text: &str, captures: Option<&Captures>) -> Option<String> {
-    captures.map_or_else(|| Some(text.to_owned()), |captures| path_pattern::fill(text, captures))
 }
