@@ -1,10 +1,12 @@
 //! The applications that an `ApplicationSet` makes, as far as the tree tells.
 
+use globset::{Glob, GlobSetBuilder};
+
 use super::super::policy::FINALIZER;
 use super::super::scan::Document;
 use super::super::{DirectorySet, Object, Targets, Unread, Why};
 use super::generator::{MOST, Reader, kinds};
-use super::pattern;
+use super::pattern::{glob, in_go};
 use super::template::{Parameters, fill};
 use super::{Application, Argo, change, merge};
 use crate::kustomization::{Data, Value};
@@ -142,18 +144,27 @@ fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) 
 }
 
 impl DirectorySet {
+    /// Returns what tells which paths its patterns take in and none excludes, as `read` understands them; none where one is
+    /// broken.
+    pub(super) fn takes(&self, read: fn(&str) -> Option<Vec<Glob>>) -> Option<impl Fn(&str) -> bool + use<>> {
+        let mut globs = [GlobSetBuilder::new(), GlobSetBuilder::new()];
+        for (text, excludes) in &self.patterns {
+            for glob in read(text)? {
+                globs[usize::from(*excludes)].add(glob);
+            }
+        }
+        let [wanted, unwanted] = globs.map(|globs| globs.build().ok());
+        let (wanted, unwanted) = (wanted?, unwanted?);
+        Some(move |place: &str| wanted.is_match(place) && !unwanted.is_match(place))
+    }
+
     /// Returns what tells whether it makes an application of a directory, named from the top of what it reads.
-    pub(crate) fn matcher(&self) -> impl Fn(&str) -> bool {
-        let patterns = self.patterns.iter();
-        let patterns: Vec<_> =
-            patterns.filter_map(|(one, excludes)| Some((pattern::matcher(one)?, *excludes))).collect();
-        move |directory| {
-            let matches = |exclude: bool| {
-                let mut patterns = patterns.iter().filter(|(_, excludes)| *excludes == exclude);
-                patterns.any(|(pattern, _)| pattern.is_match(directory))
-            };
-            let is_hidden = || path::components(directory).any(|name| name.starts_with('.'));
-            matches(false) && !matches(true) && !is_hidden()
+    pub(crate) fn matcher(&self) -> impl Fn(&str) -> bool + use<> {
+        // What is broken matches nothing.
+        let takes = self.takes(|text| Some(glob(&in_go(text)).into_iter().collect()));
+        move |directory: &str| {
+            let is_hidden = path::components(directory).any(|name| name.starts_with('.'));
+            !is_hidden && takes.as_ref().is_some_and(|takes| takes(directory))
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use globset::{GlobSet, GlobSetBuilder};
-
 use super::super::scan::Document;
 use super::super::{DirectorySet, FILE, Targets, Unread};
 use super::Argo;
@@ -215,11 +213,11 @@ impl Reader<'_> {
         style: Style<'_>,
     ) -> Result<Given> {
         let tree = self.argo.tree;
-        let (Some(wanted), Some(unwanted)) = (globs(&set.patterns, false), globs(&set.patterns, true)) else {
+        let Some(takes) = set.takes(of_git) else {
             return Ok(Given::unknown("a pattern of its generator cannot be read"));
         };
         let mut all = Vec::new();
-        for inside in inside.filter(|inside| wanted.is_match(inside) && !unwanted.is_match(inside)) {
+        for inside in inside.filter(|inside| takes(inside)) {
             let file = path::join(&set.base, inside);
             if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
                 continue;
@@ -263,17 +261,6 @@ impl Reader<'_> {
 /// Returns those of some paths that are in a directory, as they are named from there.
 fn inside<'a>(all: &'a [String], directory: &'a str) -> impl Iterator<Item = &'a str> {
     all.iter().filter_map(move |one| path::below(one, directory)).filter(|one| !one.is_empty())
-}
-
-/// Returns the patterns that exclude, or that do not.
-fn globs(patterns: &[(String, bool)], exclude: bool) -> Option<GlobSet> {
-    let mut globs = GlobSetBuilder::new();
-    for (text, _) in patterns.iter().filter(|(_, excludes)| *excludes == exclude) {
-        for glob in of_git(text)? {
-            globs.add(glob);
-        }
-    }
-    globs.build().ok()
 }
 
 /// Returns the kinds of an entry of `generators` with what stands behind each: Argo CD runs all of them. One without a
