@@ -38,9 +38,7 @@ pub(super) fn here(
     let path = place.unwrap_or_else(|| base.to_owned());
     let mut here = Here { written: written.to_owned(), path, revision, found, artifact, scanned: Vec::new() };
     if let (true, Found::Directory(directory)) = (engine.generates(), &here.found) {
-        let mut scanned = Vec::new();
-        scan(tree, &here, directory, &mut scanned)?;
-        here.scanned = scanned;
+        here.scanned = scan(tree, &here, directory)?;
     }
     Ok(here)
 }
@@ -87,9 +85,10 @@ fn link_to<'a>(tree: &dyn Tree, place: &'a str) -> Result<Option<&'a str>> {
     Ok(None)
 }
 
-/// Adds what Flux takes for resources of a directory without a kustomization: directories with one, which it does not
+/// Returns what Flux takes for resources of a directory without a kustomization: directories with one, which it does not
 /// enter, and YAML files at any depth.
-fn scan(tree: &dyn Tree, here: &Here, directory: &str, scanned: &mut Vec<Resource>) -> Result<()> {
+fn scan(tree: &dyn Tree, here: &Here, directory: &str) -> Result<Vec<Resource>> {
+    let mut scanned = Vec::new();
     let is_in = |file: &str| here.left_out(file).is_none();
     for name in tree.names(directory)? {
         let path = path::join(directory, &name);
@@ -99,14 +98,14 @@ fn scan(tree: &dyn Tree, here: &Here, directory: &str, scanned: &mut Vec<Resourc
             Some(Entry::Directory) if tree::kustomization_in(tree, &path)?.is_some_and(|found| is_seen(&found)) => {
                 scanned.push(Resource { path, is_root: true });
             }
-            Some(Entry::Directory) => scan(tree, here, &path, scanned)?,
+            Some(Entry::Directory) => scanned.extend(scan(tree, here, &path)?),
             Some(Entry::File { .. }) if (name.ends_with(".yaml") || name.ends_with(".yml")) && is_in(&path) => {
                 scanned.push(Resource { path, is_root: false });
             }
             _ => {}
         }
     }
-    Ok(())
+    Ok(scanned)
 }
 
 /// Looks at the tips of localized branches for what the tree does not hold: copies are only there.
