@@ -1,6 +1,5 @@
 //! How much one run takes from elsewhere.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::HumanBytes;
@@ -13,18 +12,18 @@ pub(crate) const MAX_FILE_SIZE: u64 = 64 << 20;
 /// The most that one run takes in all.
 const MAX_TOTAL: u64 = 1 << 30;
 
-/// What a run may take from elsewhere, in bytes. Clones share what is left.
-#[derive(Debug, Clone)]
+/// What a run may take from elsewhere, in bytes. Its threads share what is left.
+#[derive(Debug)]
 pub(super) struct Budget {
     largest: u64,
     total: u64,
-    taken: Arc<AtomicU64>,
+    taken: AtomicU64,
 }
 
 impl Budget {
     /// Allows files of up to `largest` bytes each.
     pub(super) fn new(largest: u64) -> Self {
-        Budget { largest, total: MAX_TOTAL.max(largest), taken: Arc::default() }
+        Budget { largest, total: MAX_TOTAL.max(largest), taken: AtomicU64::new(0) }
     }
 
     /// Returns the size of the largest file that is allowed.
@@ -82,11 +81,11 @@ mod tests {
     }
 
     #[test]
-    fn all_files_together_have_a_limit_that_clones_share() {
+    fn all_files_together_have_a_limit() {
         let budget = Budget { total: 15, ..Budget::new(10) };
-        assert!(budget.clone().take(10, String::new).is_ok());
+        assert!(budget.take(10, String::new).is_ok());
         assert!(budget.take(5, String::new).is_ok());
-        let failure = budget.clone().take(1, || "b".to_owned()).unwrap_err();
+        let failure = budget.take(1, || "b".to_owned()).unwrap_err();
         assert_eq!(failure.message, "b: the files from elsewhere are more than 15 B in all");
     }
 }
