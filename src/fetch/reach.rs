@@ -156,7 +156,7 @@ impl Reach {
             // A proxy may know a name that nobody knows here.
             Some(Host::Domain(host)) => {
                 let port = Url::parse(url).ok().and_then(|url| url.port_or_known_default()).unwrap_or(443);
-                Ok(git.pinned(Some(Pinned { host, port, addresses })))
+                Ok(git.pinned(Pinned { host, port, addresses }))
             }
             Some(_) => Ok(git),
             None => Err(refused(url, "it is no http URL")),

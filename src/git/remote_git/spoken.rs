@@ -66,8 +66,8 @@ pub(super) fn split_login(url: &str) -> (String, Option<Login>) {
 
 impl RemoteGit {
     /// Returns the same that connects to no other addresses.
-    pub(crate) fn pinned(&self, pinned: Option<Pinned>) -> Self {
-        RemoteGit { pinned, ..self.clone() }
+    pub(crate) fn pinned(&self, pinned: Pinned) -> Self {
+        RemoteGit { pinned: Some(pinned), ..self.clone() }
     }
 
     /// A command that talks to a URL, as the remote [`REMOTE`]. It sends only the logins that it may, and follows no
@@ -139,7 +139,7 @@ mod tests {
         let to = |url: &str, port, addresses: &[&str]| {
             let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
             let pinned = Pinned { host: "git.example.com".to_owned(), port, addresses };
-            RemoteGit::default().pinned(Some(pinned)).to(url, Terminal::Detached)
+            RemoteGit::default().pinned(pinned).to(url, Terminal::Detached)
         };
         for (url, port, addresses, expected) in [
             ("https://git.example.com/a/b", 443, &["1.1.1.1", "2606:4700::1"][..], "443:1.1.1.1,2606:4700::1"),
