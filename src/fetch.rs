@@ -115,12 +115,13 @@ struct Job {
 }
 
 impl Job {
-    /// Returns what to fetch for a repository.
-    fn git(&self, key: &RepoRef) -> GitRequest {
+    /// Returns what to fetch of a repository; none for anything else.
+    fn request(&self) -> Option<GitRequest> {
+        let Key::Git(key) = &self.key else { return None };
         let reference = key.reference.as_deref();
         let fixed = reference.filter(|_| Pin::of(reference) == Pin::Commit).map(str::to_ascii_lowercase);
         let request = GitRequest::new(key.url.clone(), reference, self.id.as_deref().or(fixed.as_deref()));
-        GitRequest { timeout: self.timeout, ..request }
+        Some(GitRequest { timeout: self.timeout, ..request })
     }
 }
 
@@ -243,19 +244,18 @@ impl Fetcher {
     fn held(&mut self, job: &Job) -> Result<Option<Known>> {
         let upstream = job.key.upstream();
         let mut label = upstream.to_string();
-        match (&job.key, &job.id) {
-            (Key::Git(key), _) => {
-                let request = job.git(key);
-                if let Some(repository) = self.held_by_tip(key, &request)? {
-                    return Ok(Some(Known::Repository(repository)));
-                }
-                if let Some(fetched) = self.network.cached(&request)? {
-                    return self.open(key, fetched).map(Some);
-                }
-                if let Some(commit) = &request.commit {
-                    label = format!("commit {commit} of {}", key.url.shown());
-                }
+        if let (Key::Git(key), Some(request)) = (&job.key, job.request()) {
+            if let Some(repository) = self.held_by_tip(key, &request)? {
+                return Ok(Some(Known::Repository(repository)));
             }
+            if let Some(fetched) = self.network.cached(&request)? {
+                return self.open(key, fetched).map(Some);
+            }
+            if let Some(commit) = &request.commit {
+                label = format!("commit {commit} of {}", key.url.shown());
+            }
+        }
+        match (&job.key, &job.id) {
             (Key::File(url), Some(sha256)) => {
                 let of_tip = self.tips()?.iter().find_map(|tip| tip.file(&upstream, sha256));
                 if let Some(bytes) = of_tip.or_else(|| self.network.cache.file(sha256)) {
@@ -278,7 +278,7 @@ impl Fetcher {
                     return Ok(Some(Known::Chart(None)));
                 }
             }
-            (Key::File(_), None) => {}
+            (Key::File(_), None) | (Key::Git(_), _) => {}
         }
         if self.options.offline {
             return Err(Failure::new(format!("{label} is not in the cache")).hint(ONLINE));

@@ -81,11 +81,8 @@ impl Network {
             |group| group[0].key.upstream().to_string(),
             |_, group| match &group[0].key {
                 Key::Git(_) => {
-                    let requests = group.iter().filter_map(|job| match &job.key {
-                        Key::Git(key) => Some(job.git(key)),
-                        _ => None,
-                    });
-                    let fetched = self.fetch(&requests.collect::<Vec<_>>()).into_iter();
+                    let requests: Vec<GitRequest> = group.iter().filter_map(Job::request).collect();
+                    let fetched = self.fetch(&requests).into_iter();
                     fetched.map(|fetched| fetched.map(Got::Commit)).collect()
                 }
                 Key::File(url) => vec![self.client.get(url.exposed()).and_then(|bytes| taken(group, bytes))],
