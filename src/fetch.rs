@@ -297,25 +297,19 @@ impl Fetcher {
         let tree = TipTree {
             tip: tip.clone(),
             files,
-            label: source.to_string(),
+            version: key.clone(),
             network: self.network.clone(),
             request: request.clone(),
-            has_submodules: key.submodules,
             fetched: OnceCell::new(),
         };
-        Ok(Some(Rc::new(Repository {
-            tree: Rc::new(tree),
-            version: key.clone(),
-            commit: commit.clone(),
-            signed: OnceCell::new(),
-        })))
+        let (version, commit, signed) = (key.clone(), commit.clone(), OnceCell::new());
+        Ok(Some(Rc::new(Repository { tree: Rc::new(tree), version, commit, signed })))
     }
 
     fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Known> {
-        let commit = fetched.commit.clone();
+        let (version, commit, signed) = (key.clone(), fetched.commit.clone(), OnceCell::new());
         let tree = CheckoutTree::open(&self.network, fetched, key.upstream().to_string(), key.submodules)?;
         let tree = Rc::new(tree);
-        let (version, signed) = (key.clone(), OnceCell::new());
         let repository = Rc::new(Repository { tree: tree.clone(), version, commit, signed });
         self.opened.insert(key.clone(), (tree, repository.clone()));
         Ok(Known::Repository(repository))

@@ -23,8 +23,8 @@ use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Result};
 use crate::record::history::{is_ours, tip};
 use crate::record::{Lock, StoredFile, sha256_hex};
-use crate::reference::Upstream;
 use crate::reference::localized_path::LOCALIZED_FILES;
+use crate::reference::{RepoRef, Upstream};
 use crate::tree::git::GitTree;
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, license, path};
 
@@ -142,11 +142,10 @@ pub(super) struct TipTree {
     pub(super) tip: Tip,
     /// From [`Tip::repository`].
     pub(super) files: BTreeMap<String, StoredFile>,
-    pub(super) label: String,
+    pub(super) version: RepoRef,
     pub(super) network: Rc<Network>,
     /// What to fetch for everything else.
     pub(super) request: GitRequest,
-    pub(super) has_submodules: bool,
     pub(super) fetched: OnceCell<CheckoutTree>,
 }
 
@@ -156,7 +155,8 @@ impl TipTree {
             return Ok(tree);
         }
         let fetched = self.network.fetch_one(&self.request)?;
-        let tree = CheckoutTree::open(&self.network, fetched, self.label.clone(), self.has_submodules)?;
+        let (label, has_submodules) = (self.version.upstream().to_string(), self.version.submodules);
+        let tree = CheckoutTree::open(&self.network, fetched, label, has_submodules)?;
         Ok(self.fetched.get_or_init(|| tree))
     }
 
@@ -226,6 +226,6 @@ impl Tree for TipTree {
     }
 
     fn label(&self, path: &str) -> String {
-        format!("{}: {}", self.label, path::shown(path))
+        format!("{}: {}", self.version.upstream(), path::shown(path))
     }
 }
