@@ -85,9 +85,9 @@ template)
   done
   echo "template $release" >>"$log"
   printf 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n' "$release"
-  (cd "$chart" && find -L . -type f | LC_ALL=C sort) | while read -r file; do
-    printf '  "%s": "%s"\n' "$(printf %s "$file" | tr / _ | sed 's/^\._//' | tr -c 'a-zA-Z0-9._-' -)" "$(cksum <"$chart/$file")"
-  done
+  (cd "$chart" && find -L . -type f -print0 | LC_ALL=C sort -z | xargs -0r cksum) | LC_ALL=C awk '{
+    sum = $1 " " $2; sub(/^[0-9]+ [0-9]+ \.\//, ""); gsub("/", "_"); gsub(/[^a-zA-Z0-9._-]/, "-")
+    printf "  \"%s\": \"%s\"\n", $0, sum }'
   for file in $values; do cksum <"$file"; done | awk '{ printf "  values%d: \"%s\"\n", NR, $0 }';;
 *) echo "Error: unknown command" >&2; exit 1;;
 esac
