@@ -1,24 +1,28 @@
 //! One git repository with a working tree.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use git_kustomize_localize::seams::record::{Lock, StoredFile, sha256_hex};
 
 use super::state::GitDirectory;
-use super::{Output, Running, Sandbox, State};
+use super::{Output, Running, Sandbox, State, files};
 
 /// A repository in a [`Sandbox`].
 pub(crate) struct Repo {
     sandbox: Sandbox,
     path: PathBuf,
+    /// What all was locked for: HEAD and the files.
+    locked: Mutex<Option<(Option<String>, BTreeMap<String, String>)>>,
 }
 
 impl Repo {
     /// Returns what stands at `path` already.
     pub(crate) fn new(sandbox: &Sandbox, path: PathBuf) -> Repo {
-        Repo { sandbox: sandbox.clone(), path }
+        Repo { sandbox: sandbox.clone(), path, locked: Mutex::default() }
     }
 
     pub(crate) fn sandbox(&self) -> &Sandbox {
@@ -62,19 +66,31 @@ impl Repo {
         self.sandbox.run(&self.path, args)
     }
 
-    /// Locks what is remote, as far as it can be resolved, and commits the lock where that changed it.
+    /// Locks what is remote, as far as it can be resolved, and commits the lock where that changed it. Where all of it is
+    /// locked and nothing changed since, that is done.
     #[track_caller]
     pub(crate) fn lock(&self) {
+        let now = || Some((GitDirectory::of(&self.path).id("HEAD"), files(&self.path)));
+        let mut locked = self.locked.lock().unwrap();
+        if *locked != now() {
+            let is_all = self.lock_anew().status == 0;
+            *locked = now().filter(|_| is_all);
+        }
+    }
+
+    #[track_caller]
+    fn lock_anew(&self) -> Output {
         const LOCK: &str = "kustomize-localize.lock";
-        self.run_as_is(&["lock"]);
+        let output = self.run_as_is(&["lock"]);
         let Ok(lock) = fs::read_to_string(self.path.join(LOCK)) else {
-            return;
+            return output;
         };
         let held = self.try_git(&["cat-file", "blob", &format!("HEAD:{LOCK}")]);
         if held.status != 0 || held.stdout != lock {
             self.git(&["add", "-f", "--", LOCK]);
             self.git(&["commit", "--quiet", "-m", "lock", "--", LOCK]);
         }
+        output
     }
 
     /// Runs the program, which must change nothing.
@@ -171,6 +187,12 @@ impl Repo {
             }
         }
         self.write("kustomize-localize.lock", lock.render().unwrap());
+    }
+
+    /// Runs `git fsck`, without the two processes that it starts for files that are not here.
+    pub(crate) fn fsck(&self) -> Output {
+        let without = ["-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false"];
+        self.try_git(&[&without[..], &["fsck", "--strict", "--no-dangling", "--no-progress"]].concat())
     }
 
     /// Returns the object id of `revision`.

@@ -181,7 +181,7 @@ fn fsck(repo: &Repo, objects: &Path) -> String {
         writeln!(names, "{length} {}", path.display()).unwrap();
     });
     repo.sandbox().looked_at(objects, names, || {
-        let output = repo.try_git(&["fsck", "--strict", "--no-dangling", "--no-progress"]);
+        let output = repo.fsck();
         // With status 0 it only advises.
         match output.status {
             0 => String::new(),

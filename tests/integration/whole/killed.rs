@@ -159,8 +159,7 @@ impl Stage {
             assert!(ways.contains(&now.as_ref()), "{path} is neither");
         }
         assert!(files.is_empty(), "{:?}", files.keys());
-        let fsck = ["fsck", "--strict", "--no-dangling", "--no-progress"];
-        let fsck = self.project.work.try_git(&fsck);
+        let fsck = self.project.work.fsck();
         assert_eq!((fsck.status, fsck.stdout.as_str()), (0, ""), "{fsck:?}");
     }
 
