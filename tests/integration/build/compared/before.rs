@@ -30,6 +30,7 @@ impl Logged {
             work.write(&own, config("own"));
         }
         work.commit("more roots");
+        work.lock();
         Some(Logged { project, log })
     }
 
@@ -38,7 +39,7 @@ impl Logged {
     #[track_caller]
     fn built(&self, args: &[&str]) -> Vec<String> {
         fs::write(&self.log, "").unwrap();
-        self.project.work.run(args).success();
+        self.project.work.run_as_is(args).success();
         let log = fs::read_to_string(&self.log).unwrap();
         let [originals, results] = ["/original/", "/localized/"].map(|side| {
             let roots = log.lines().filter(|line| line.contains(side)).filter_map(|line| line.rsplit('/').next());
@@ -80,11 +81,11 @@ fn in_place_only_what_reaches_a_change_is_built() {
 
     // Nothing changed.
     assert_eq!(logged.built(&IN_PLACE), [""; 0]);
-    work.run(&IN_PLACE).success().stdout_has("nothing to do");
+    work.run_as_is(&IN_PLACE).success().stdout_has("nothing to do");
 
     // Nothing that a root reaches.
     logged.commit("README.md", "Changed.\n");
-    work.run(&["branch", "--dry-run", "--format=json"]).success().stdout_has("\"verdict\": \"verified-before\"");
+    work.run_as_is(&["branch", "--dry-run", "--format=json"]).success().stdout_has("\"verdict\": \"verified-before\"");
     assert_eq!(logged.built(&IN_PLACE), [""; 0]);
     assert!(logged.verified().starts_with("identical 4/4 kustomize/"));
     // What one of them reaches, and then all of them.
@@ -112,6 +113,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     logged.project.second_version();
     let v2 = crate::support::base_of("v2");
     logged.commit("example/base/kustomization.yaml", v2);
+    work.lock();
     assert_eq!(logged.built(&IN_PLACE), ["fourth", "overlay", "production", "staging"]);
     assert_eq!(logged.built(&IN_PLACE), [""; 0]);
 }
@@ -126,7 +128,7 @@ fn unverified_roots_are_built() {
     logged.commit("example/twice/own.yaml", config("base"));
     let all = ["other", "overlay", "production", "staging", "twice"];
     let built = |args: &[&str]| logged.built(args);
-    work.run(&["branch", "--no-verify"]).success();
+    work.run_as_is(&["branch", "--no-verify"]).success();
     assert_eq!(logged.verified(), "not built");
     assert_eq!(built(&IN_PLACE), all);
     logged.commit("README.md", "one\n");
@@ -136,9 +138,9 @@ fn unverified_roots_are_built() {
     let format = "--format=%(trailers:key=Kustomize-Localize-Not-Built,valueonly)";
     assert_eq!(work.git(&["log", "-1", format, "localized/main"]), "example/twice");
     assert_eq!(built(&IN_PLACE), [""; 0]);
-    work.run(&IN_PLACE).success().stdout_has("nothing to do");
+    work.run_as_is(&IN_PLACE).success().stdout_has("nothing to do");
     logged.commit("README.md", "and one\n");
-    work.run(&["branch", "--dry-run"])
+    work.run_as_is(&["branch", "--dry-run"])
         .success()
         .stdout_has("4 builds verified before, from the same inputs, 1 root did not build before either");
     // Of what did not build nobody knows what it reads.
@@ -217,7 +219,9 @@ fn a_copy_is_built_once() {
     let production = ["example/production", "--scope", "example"];
     assert_eq!(logged.built(&overlay), ["overlay"]);
     assert_eq!(logged.built(&overlay), [""; 0]);
-    work.run(&overlay).success().stdout_has("verified: 1 build verified before, from the same inputs (kustomize/");
+    work.run_as_is(&overlay)
+        .success()
+        .stdout_has("verified: 1 build verified before, from the same inputs (kustomize/");
     // Another copy on the same branch, and something that neither reaches.
     assert_eq!(logged.built(&production), ["production"]);
     logged.commit("README.md", "Changed.\n");
