@@ -15,8 +15,8 @@ use super::{Output, Running, Sandbox, State, files};
 pub(crate) struct Repo {
     sandbox: Sandbox,
     path: PathBuf,
-    /// What all was locked for: HEAD and the files.
-    locked: Mutex<Option<(Option<String>, BTreeMap<String, String>)>>,
+    /// The files for which all was locked.
+    locked: Mutex<Option<BTreeMap<String, String>>>,
 }
 
 impl Repo {
@@ -67,10 +67,14 @@ impl Repo {
     }
 
     /// Locks what is remote, as far as it can be resolved, and commits the lock where that changed it. Where all of it is
-    /// locked and nothing changed since, that is done.
+    /// locked, and no file changed since that has a say in it, that is done.
     #[track_caller]
     pub(crate) fn lock(&self) {
-        let now = || Some((GitDirectory::of(&self.path).id("HEAD"), files(&self.path)));
+        let now = || {
+            let mut all = files(&self.path);
+            all.retain(|path, _| path != "README.md" && !path.ends_with("config.yaml"));
+            Some(all)
+        };
         let mut locked = self.locked.lock().unwrap();
         if *locked != now() {
             let is_all = self.lock_anew().status == 0;
