@@ -150,19 +150,21 @@ fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
     for (number, end) in ["", "?ref=HEAD", "?ref=v1", "?ref=feature/one", &format!("?ref={id}")].iter().enumerate() {
         let verified = |args: &[&str]| {
             for name in names {
-                upstream.git(&["update-ref", &format!("refs/{name}"), &id]);
+                upstream.write(&format!(".git/refs/{name}"), &id);
             }
             work.run(args).success().stdout_has("  verified: ");
-            let now = upstream.git(&["rev-parse", "HEAD", "v1", "feature/one"]);
-            assert_eq!(now, [moved.as_str(); 3].join("\n"), "{end}");
+            assert_eq!(["HEAD", "v1", "feature/one"].map(|name| upstream.id(name)), [&*moved; 3], "{end}");
         };
         work.write("example/base/kustomization.yaml", format!("resources: [config.yaml, '{url}{end}']\n"));
         work.commit("another ref");
         let place = format!("copy-{number}");
         verified(&["example/overlay", &place, "--scope=example", "--no-commit"]);
-        verified(&["branch", "--branch", &place]);
         let target = format!("{url}{end}");
-        verified(&[&target, &format!("remote-{number}"), "--no-commit"]);
+        if number.is_multiple_of(2) {
+            verified(&[&target, &format!("remote-{number}"), "--no-commit"]);
+        } else {
+            verified(&["branch", "--branch", &place]);
+        }
     }
 }
 
