@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::support::{Repo, Sandbox};
+use crate::support::{Repo, Sandbox, full};
 
 const OBJECTS: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -130,10 +130,12 @@ fn what_kustomize_changes_of_a_target_is_unknown_without_a_build() {
     for all in FIELDS {
         let words: Vec<&str> = all.split_whitespace().collect();
         let [kind, name, version, fields @ ..] = &words[..] else { panic!("{all}") };
-        for (field, number, texts) in fields.iter().flat_map(|field| {
+        let all = fields.iter().enumerate().flat_map(|(at, field)| {
             let all = writers(field).into_iter().enumerate();
-            all.map(move |(number, texts)| (field, number, texts))
-        }) {
+            all.map(move |(number, texts)| (at + number, field, number, texts))
+        });
+        // By day every other way to write a field, and the others to write the next one.
+        for (_, field, number, texts) in all.filter(|(at, ..)| full() || at.is_multiple_of(2)) {
             let fill = |text: String| text.replace("KIND", kind).replace("VERSION", version).replace("NAME", name);
             cases.insert(format!("{kind}-{field}-{number}"), texts.map(fill));
         }
@@ -164,5 +166,5 @@ fn what_kustomize_changes_of_a_target_is_unknown_without_a_build() {
     }
     // Changed and unknown, the same and unknown, the same and known.
     let [changed, _, guarded, known] = counts;
-    assert!(changed > 70 && known > 35 && guarded < changed / 2, "{counts:?}");
+    assert!(changed > 35 && known > 15 && guarded < changed / 2, "{counts:?}");
 }

@@ -46,7 +46,7 @@ fn random_trees_build_to_the_same() {
     let seed = number("KUSTOMIZE_LOCALIZE_SEED", 1);
     let indices: Vec<usize> = match env::var("KUSTOMIZE_LOCALIZE_TREE") {
         Ok(index) => vec![index.parse().unwrap()],
-        Err(_) => (0..number("KUSTOMIZE_LOCALIZE_TREES", if full() { 200 } else { 30 })).collect(),
+        Err(_) => (0..number("KUSTOMIZE_LOCALIZE_TREES", if full() { 200 } else { 20 })).collect(),
     };
     let batches: Vec<(usize, &[usize])> = indices.chunks(TOGETHER).enumerate().collect();
     let verdicts = side_by_side(&batches, processors(), |_, (number, batch)| {

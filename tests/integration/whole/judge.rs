@@ -28,7 +28,7 @@ fn nothing_of_the_table_slips_past_the_gate() {
         return;
     };
     assert!(table::variants().len() >= LEAST_VARIANTS);
-    let variants = some_of_the_table(2);
+    let variants = some_of_the_table(3);
     let mut judge = Judge::new(&kustomize);
     judge.refused = 10;
     let verdicts = judge.judge(&variants, "");
@@ -54,7 +54,7 @@ fn nothing_that_a_lock_lists_slips_past_the_gate() {
     let Some(kustomize) = Kustomize::find() else {
         return;
     };
-    let variants = some_of_the_table(5);
+    let variants = some_of_the_table(8);
     let mut judge = Judge::new(&kustomize);
     (judge.refused, judge.listed) = (10, true);
     assert_no_holes(&judge.judge(&variants, ""));

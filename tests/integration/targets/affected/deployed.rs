@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{lines, report};
-use crate::support::{Kustomize, Random, Repo, Sandbox, config};
+use crate::support::{Kustomize, Random, Repo, Sandbox, config, full};
 
 const CLUSTERS: [&str; 3] = ["clusters/dev", "clusters/prod", "clusters/test"];
 const APPS: [&str; 3] = ["api", "web", "x"];
@@ -155,7 +155,8 @@ fn nothing_that_is_deployed_as_a_build_makes_it_is_missed() {
     let Some(kustomize) = sandbox.builds() else {
         return;
     };
-    let steps = std::env::var("KUSTOMIZE_LOCALIZE_TREES").map_or(12, |text| text.parse().unwrap());
+    let most = if full() { 12 } else { 8 };
+    let steps = std::env::var("KUSTOMIZE_LOCALIZE_TREES").map_or(most, |text| text.parse().unwrap());
     let repo = fleet(&sandbox);
     let mut random = Random::of("affected applications");
     let mut before = deployed(&sandbox, &kustomize, &repo);

@@ -8,7 +8,7 @@ use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::Value;
 
 use super::{BRANCH, LOCK};
-use crate::support::{Output, Repo, World, config_map, files};
+use crate::support::{Output, Repo, World, config_map, files, full};
 
 /// Where NEW_DIR is, with copies.
 const COPY: &str = "delivery";
@@ -293,7 +293,9 @@ impl Team {
             .stdout_has(": as recorded\n");
         let clone = self.world.clone_of_branch();
         self.files_are_what_the_lock_lists(tip, &clone);
-        self.never_drifts(tip, &clone);
+        if full() || tip.message.contains("Kustomize-Localize-Verified: identical") {
+            self.never_drifts(tip, &clone);
+        }
         fs::remove_dir_all(clone.path()).unwrap();
     }
 
@@ -395,7 +397,8 @@ impl Team {
         assert_eq!(digests, listed);
     }
 
-    /// A fresh start with the same source and lock gives the same tree, object by object.
+    /// A fresh start with the same source and lock gives the same tree, object by object. By day that is looked at where
+    /// both were built as well.
     #[track_caller]
     fn never_drifts(&self, tip: &Tip, clone: &Repo) {
         clone.git(&["switch", "-q", "-c", "anew", "--no-track", "origin/main"]);
