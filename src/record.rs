@@ -31,8 +31,8 @@ pub use lock::{Lock, StoredFile};
 pub(crate) use lock::{Pinned, Remotes};
 pub(crate) use lock::{serialize_left, serialize_remotes};
 pub(crate) use message::render_message;
+pub(crate) use trailers::TargetTrailer;
 pub use trailers::Trailers;
-pub(crate) use trailers::{RemoteTrailer, TargetTrailer};
 pub(crate) use verified::{Builder, Verified};
 
 /// What identifies content, under the names of in-toto's `DigestSet`.

@@ -8,7 +8,8 @@ use crate::graph::inputs::Input;
 use crate::graph::{Graph, Origin, RootId};
 use crate::message::failure::Result;
 use crate::plan::Affected;
-use crate::record::{Builder, Digest, RemoteTrailer, Verified};
+use crate::record::{Builder, Digest, Remotes, Verified};
+use crate::reference::Upstream;
 use crate::tree::path;
 
 /// What a record says, and everything that is something else now than it was then.
@@ -18,7 +19,7 @@ pub(crate) struct Earlier {
     /// The paths at which the source differs from that of the record.
     pub source: BTreeSet<String>,
     /// What was brought in.
-    pub remotes: BTreeSet<RemoteTrailer>,
+    pub remotes: Remotes,
     /// The directories that a kustomization names which has changed or is gone: a root there may have been built only
     /// as part of another one.
     pub named: BTreeSet<String>,
@@ -58,19 +59,18 @@ impl Earlier {
 
     /// Returns whether a root reads something fetched that is not what it was.
     fn has_other_remotes(&self, graph: &Graph, id: RootId) -> bool {
-        let file = |label: String, sha256: &str| RemoteTrailer { label, digest: Digest::Sha256(sha256.to_owned()) };
         let archives = graph.charts_of(id).iter().filter_map(|chart| chart.archive.as_ref());
-        let archives = archives.map(|archive| file(archive.chart.upstream().to_string(), &archive.sha256));
+        let archives = archives.map(|archive| (archive.chart.upstream(), Digest::Sha256(archive.sha256.clone())));
         let files = graph.read_by(id).into_iter().filter_map(|id| match &graph.files[id].origin {
-            Origin::Remote(remote) => Some(file(remote.url.shown(), &remote.sha256)),
+            Origin::Remote(file) => {
+                Some((Upstream::File { url: file.url.shown() }, Digest::Sha256(file.sha256.clone())))
+            }
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         });
         let repository = graph.sources[graph.roots[id].source].repository.as_ref();
-        let repository = repository.map(|repository| RemoteTrailer {
-            label: repository.version.upstream().to_string(),
-            digest: Digest::GitCommit(repository.commit.clone()),
-        });
-        archives.chain(files).chain(repository).any(|remote| !self.remotes.contains(&remote))
+        let repository = repository.map(|one| (one.version.upstream(), Digest::GitCommit(one.commit.clone())));
+        let is_held = |(source, digest)| self.remotes.get(&source).is_some_and(|pinned| pinned.digest == digest);
+        !archives.chain(files).chain(repository).all(is_held)
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn find(here: &Rc<LocalRepo>, checking: &Checking, before: Option<&Lo
 /// show that.
 fn undo(here: &LocalRepo, repository: &Repository, head: &str) -> Result<Option<String>> {
     let locks = [LOCK_NAME.to_owned()];
-    let commit = match records::newest(repository, head, &locks, |record| record.target.in_place)? {
+    let commit = match records::newest(repository, head, &locks, |record| record.target.into.is_none())? {
         Found::Record(record) => Some(record.commit),
         // A squash, which holds all of the branch.
         _ => here.last_change(head, LOCK_NAME)?,

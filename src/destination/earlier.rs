@@ -43,7 +43,7 @@ impl OnBranch {
         let Some(named) = directories_named(GitTree::of_here(self.repo.clone(), old)?, &source)? else {
             return Ok(None);
         };
-        let remotes = held.map(Lock::remote_trailers).into_iter().flatten().collect();
+        let remotes = held.map(|lock| lock.remotes.clone()).unwrap_or_default();
         Ok(Some(Earlier { verified: record.verified, remotes, source, named }))
     }
 

@@ -396,14 +396,9 @@ impl OnBranch {
     }
 
     fn trailers(&self, plan: &Plan, written: &Written, builds: Option<&BuildCheck>) -> Trailers {
-        let target = plan.lock.target.clone();
+        let target = plan.lock.target.clone().unwrap_or_else(|| ".".to_owned());
         Trailers {
-            target: TargetTrailer {
-                in_place: target.is_none(),
-                target: target.unwrap_or_else(|| ".".to_owned()),
-                scope: plan.lock.scope.clone(),
-                into: self.into.clone(),
-            },
+            target: TargetTrailer { target, scope: plan.lock.scope.clone(), into: self.into.clone() },
             source: Some(Digest::GitCommit(self.source.commit.clone())),
             remotes: plan.lock.remote_trailers(),
             tree: Digest::GitTree(written.directory.to_string()),

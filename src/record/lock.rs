@@ -59,7 +59,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, RemoteTrailer};
+use super::Digest;
 use crate::message::failure::Result;
 use crate::reference::Upstream;
 use crate::tree::{Entry, Tree, path};
@@ -260,9 +260,9 @@ impl Lock {
         new.left.keys().filter(|upstream| old.holds(upstream))
     }
 
-    /// Returns the remotes as the trailers name them, sorted.
-    pub fn remote_trailers(&self) -> Vec<RemoteTrailer> {
-        self.remotes.iter().map(RemoteTrailer::from).collect()
+    /// Returns the remotes as the trailers name them.
+    pub fn remote_trailers(&self) -> BTreeSet<(String, Digest)> {
+        self.remotes.iter().map(|(source, pinned)| (source.to_string(), pinned.digest.clone())).collect()
     }
 
     /// Returns which remotes were added, were removed or are something else in `new`, in the order
@@ -294,12 +294,6 @@ impl Pinned {
     /// Returns an entry of which no directory is in use.
     pub fn new(digest: Digest) -> Pinned {
         Pinned { digest, size: None, resolved: None, signed: None, paths: BTreeMap::new() }
-    }
-}
-
-impl From<(&Upstream, &Pinned)> for RemoteTrailer {
-    fn from((source, pinned): (&Upstream, &Pinned)) -> Self {
-        RemoteTrailer { label: source.to_string(), digest: pinned.digest.clone() }
     }
 }
 

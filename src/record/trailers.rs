@@ -37,8 +37,9 @@ pub struct Trailers {
     /// The source commit. None when nothing of the user's repository was read: the target is
     /// remote, and the branch began with this commit.
     pub source: Option<Digest>,
-    /// What was brought in.
-    pub remotes: Vec<RemoteTrailer>,
+    /// What was brought in: what names each source, as [`Upstream`](crate::reference::Upstream) writes it, and what it
+    /// was resolved to.
+    pub remotes: BTreeSet<(String, Digest)>,
     /// The tree that was made: the NEW_DIR, or the whole repository in place.
     pub tree: Digest,
     /// How the result was verified.
@@ -55,33 +56,21 @@ pub struct TargetTrailer {
     pub target: String,
     /// The scope, when it was given: a path from the top, `.` for the top.
     pub scope: Option<String>,
-    /// The NEW_DIR, in copy mode: a path from the top.
+    /// The NEW_DIR of a copy, a path from the top; none where the repository was localized where it stands.
     pub into: Option<String>,
-    /// Whether the repository was localized where it stands.
-    pub in_place: bool,
-}
-
-/// One remote thing that was brought in, and what it was.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RemoteTrailer {
-    /// What names its source, as [`Upstream`](crate::reference::Upstream) writes it.
-    pub label: String,
-    /// What it was resolved to.
-    pub digest: Digest,
 }
 
 impl Trailers {
     /// Returns the lines, each with its newline.
     pub fn render(&self) -> Result<String> {
         self.check().map_err(|failure| failure.context("cannot write the trailers"))?;
-        let remotes: BTreeSet<&RemoteTrailer> = self.remotes.iter().collect();
         let mut lines = String::new();
         let mut line = |name: &str, value: &str| lines.push_str(&format!("{PREFIX}{name}: {value}\n"));
         line("Target", &self.target.render());
         if let Some(source) = &self.source {
             line("Source", &source.to_string());
         }
-        for RemoteTrailer { label, digest } in remotes {
+        for (label, digest) in &self.remotes {
             line("Remote", &format!("{} {digest}", encode(label)));
         }
         line("Tree", &self.tree.to_string());
@@ -135,7 +124,7 @@ impl Trailers {
         };
         let of = |name: &'static str| move |failure: Failure| failure.context(format_args!("{PREFIX}{name}"));
         let not_built: Result<_> = values("Not-Built").map(decode).collect();
-        let remotes: Result<_> = values("Remote").map(RemoteTrailer::parse).collect();
+        let remotes: Result<_> = values("Remote").map(remote).collect();
         Ok(Trailers {
             target: TargetTrailer::parse(one("Target")?).map_err(of("Target"))?,
             source: values("Source").next().map(str::parse).transpose().map_err(of("Source"))?,
@@ -151,7 +140,7 @@ impl Trailers {
             let name = name.to_owned();
             move |reason| Failure::new(format!("the {name} {reason}"))
         };
-        let TargetTrailer { target, scope, into, in_place } = &self.target;
+        let TargetTrailer { target, scope, into } = &self.target;
         valid::target(target).map_err(refused("target"))?;
         if let Some(scope) = scope {
             valid::path_or_top(scope).map_err(refused("scope"))?;
@@ -160,13 +149,13 @@ impl Trailers {
             valid::path_or_top(into).map_err(refused("new directory"))?;
         }
         let is_top = target == "." && scope.is_none();
-        if *in_place == into.is_some() || *in_place && !is_top {
+        if into.is_none() && !is_top {
             return Err(Failure::new("the target is neither a copy nor the repository"));
         }
         if let Some(source) = &self.source {
             check_digest(source, matches!(source, Digest::GitCommit(_)))?;
         }
-        for RemoteTrailer { label, digest } in &self.remotes {
+        for (label, digest) in &self.remotes {
             valid::url(label).map_err(refused("url of a remote"))?;
             check_digest(digest, true)?;
         }
@@ -182,11 +171,9 @@ impl TargetTrailer {
         if let Some(scope) = &self.scope {
             value.push_str(&format!(" scope={}", encode(scope)));
         }
-        if let Some(into) = &self.into {
-            value.push_str(&format!(" into={}", encode(into)));
-        }
-        if self.in_place {
-            value.push_str(" in-place");
+        match &self.into {
+            Some(into) => value.push_str(&format!(" into={}", encode(into))),
+            None => value.push_str(" in-place"),
         }
         value
     }
@@ -199,19 +186,17 @@ impl TargetTrailer {
             match field.split_once('=') {
                 Some(("scope", scope)) => trailer.scope = Some(decode(scope)?),
                 Some(("into", into)) => trailer.into = Some(decode(into)?),
-                _ => trailer.in_place |= field == "in-place",
+                _ => {}
             }
         }
         Ok(trailer)
     }
 }
 
-impl RemoteTrailer {
-    fn parse(value: &str) -> Result<Self> {
-        // The label is not shown: it may hold a secret.
-        let (label, digest) = value.split_once(' ').ok_or_else(|| Failure::new("not a url and a digest"))?;
-        Ok(RemoteTrailer { label: decode(label)?, digest: digest.parse()? })
-    }
+fn remote(value: &str) -> Result<(String, Digest)> {
+    // What names it is not shown: it may hold a secret.
+    let (label, digest) = value.split_once(' ').ok_or_else(|| Failure::new("not a url and a digest"))?;
+    Ok((decode(label)?, digest.parse()?))
 }
 
 fn check_digest(digest: &Digest, is_right_kind: bool) -> Result<()> {

@@ -38,7 +38,7 @@ impl<'a> History<'a> {
 
     /// Returns whether the newest record is that of a repository in place.
     pub(super) fn is_in_place(&self) -> bool {
-        matches!(&self.newest, Found::Record(newest) if newest.trailers.target.in_place)
+        matches!(&self.newest, Found::Record(newest) if newest.trailers.target.into.is_none())
     }
 
     /// Compares a lock and its directory with the message that holds the same record, which it returns. On a
@@ -90,11 +90,10 @@ impl<'a> History<'a> {
         let Recorded { commit, trailers, .. } = record;
         let name = path::join(directory, LOCK_NAME);
         let by = short(commit);
-        let listed: BTreeSet<_> = lock.remote_trailers().into_iter().collect();
-        let told: BTreeSet<_> = trailers.remotes.iter().cloned().collect();
-        for remote in listed.symmetric_difference(&told) {
+        let listed = lock.remote_trailers();
+        for remote in listed.symmetric_difference(&trailers.remotes) {
             let (here, there) = if listed.contains(remote) { ("lists", "does not") } else { ("does not list", "does") };
-            let message = format!("{here} {} at {}, the message of {by} {there}", remote.label, remote.digest);
+            let message = format!("{here} {} at {}, the message of {by} {there}", remote.0, remote.1);
             verifier.add(Kind::Trailers, &name, message);
         }
         if let Some(target) = &lock.target
@@ -259,6 +258,6 @@ fn unreadable(verifier: &mut Verifier, commit: &str, failure: &Failure) {
 fn is_about(trailers: &Trailers, directory: &str) -> bool {
     match &trailers.target.into {
         Some(into) => into == directory,
-        None => trailers.target.in_place && directory.is_empty(),
+        None => trailers.target.into.is_none() && directory.is_empty(),
     }
 }

@@ -70,7 +70,7 @@ pub(crate) fn examine(
         here.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
     let recorded = newest(here, repository, branch, commit)?;
-    match (in_place, recorded.trailers.target.in_place) {
+    match (in_place, recorded.trailers.target.into.is_none()) {
         (true, false) => return Err(holds_copies(branch, recorded.trailers.target)),
         (false, true) => {
             return Err(Failure::new(format!(

@@ -28,10 +28,8 @@ fn all() -> impl Strategy<Value = Trailers> {
     let path = || accepted(valid::path_or_top);
     let line = || text().prop_filter("accepted", |text| valid::text_without_controls(text).is_ok());
     let hex = || "[0-9a-f]{40}|[0-9a-f]{64}";
-    let remote = (accepted(valid::url), hex()).prop_map(|(path, hex)| RemoteTrailer {
-        label: format!("https://example.com/{path}"),
-        digest: Digest::GitCommit(hex),
-    });
+    let remote = (accepted(valid::url), hex())
+        .prop_map(|(path, hex)| (format!("https://example.com/{path}"), Digest::GitCommit(hex)));
     (
         (path(), option::of(path()), option::of(path())),
         option::of(hex()),
@@ -43,12 +41,12 @@ fn all() -> impl Strategy<Value = Trailers> {
         .prop_map(|(target, source, remotes, tree, verified, tool)| {
             let (same, not_built, program, arguments) = verified;
             let (target, scope, into) = target;
-            let in_place = TargetTrailer { target: ".".to_owned(), in_place: true, ..TargetTrailer::default() };
-            let into = into.map(|into| TargetTrailer { target, scope, into: Some(into), in_place: false });
-            sorted(Trailers {
+            let in_place = TargetTrailer { target: ".".to_owned(), ..TargetTrailer::default() };
+            let into = into.map(|into| TargetTrailer { target, scope, into: Some(into) });
+            Trailers {
                 target: into.unwrap_or(in_place),
                 source: source.map(Digest::GitCommit),
-                remotes,
+                remotes: remotes.into_iter().collect(),
                 tree: Digest::GitTree(tree),
                 verified: Verified::Identical {
                     same,
@@ -56,7 +54,7 @@ fn all() -> impl Strategy<Value = Trailers> {
                     by: Builder { program, arguments },
                 },
                 tool,
-            })
+            }
         })
 }
 
