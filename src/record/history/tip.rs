@@ -260,29 +260,25 @@ fn new_dirs(here: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BT
 pub(crate) fn new_dir_at(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<NewDir>> {
     let files = GitTree::of_here(here.clone(), tree)?;
     let id = lookup(files.repository(), tree, directory)?;
-    Ok(id.zip(lock_of(&files, directory)?).map(|((_, tree), lock)| NewDir { tree, lock: Rc::new(lock) }))
+    Ok(id.zip(lock_of(&files, directory)?).map(|((_, tree), lock)| NewDir { tree, lock }))
 }
 
 /// Returns the lock of a directory, if it is that of a NEW_DIR.
-fn lock_of(tree: &dyn Tree, directory: &str) -> Result<Option<Lock>> {
-    let place = path::join(directory, LOCK_NAME);
-    if !matches!(tree.entry(&place)?, Some(Entry::File { .. })) {
-        return Ok(None);
-    }
-    let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
-    Ok(lock.target.is_some().then_some(lock))
+fn lock_of(tree: &dyn Tree, directory: &str) -> Result<Option<Rc<Lock>>> {
+    let lock = Lock::at(tree, &path::join(directory, LOCK_NAME))?;
+    Ok(lock.filter(|lock| lock.target.is_some()))
 }
 
 /// Refuses to write NEW_DIR where something else is: only a lock of the same target may be there, which it returns. `tree`
 /// is `in_whose`.
-pub(crate) fn claim(tree: &dyn Tree, new_dir: &str, target: &str, in_whose: &str) -> Result<Option<Lock>> {
+pub(crate) fn claim(tree: &dyn Tree, new_dir: &str, target: &str, in_whose: &str) -> Result<Option<Rc<Lock>>> {
     let shown = tree.label(new_dir);
     let refused = |message: String| Err(Failure::new(message).hint("choose another NEW_DIR"));
     for place in path::and_above(path::parent(new_dir)) {
         let (above, entry) = (tree.label(place), tree.entry(place)?);
         let kind = match entry {
             None => continue,
-            Some(Entry::Directory) => match lock_of(tree, place)?.and_then(|lock| lock.target) {
+            Some(Entry::Directory) => match lock_of(tree, place)?.and_then(|lock| lock.target.clone()) {
                 None => continue,
                 Some(owner) => return refused(format!("`{shown}` lies in `{above}`, which holds `{owner}`{in_whose}")),
             },
