@@ -100,7 +100,7 @@ pub mod seams {
         pub use crate::commands::check::formats as report;
     }
     pub mod record {
-        pub use crate::record::{Lock, StoredFile, Trailers, sha256_hex};
+        pub use crate::record::{Lock, Mode, StoredFile, Trailers, sha256_hex};
     }
     pub mod tree {
         pub use crate::git::{object_id, open};

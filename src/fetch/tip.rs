@@ -22,7 +22,7 @@ use crate::graph::{Archive, ChartRef};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Result};
 use crate::record::history::{is_ours, tip};
-use crate::record::{Lock, StoredFile, sha256_hex};
+use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{RepoRef, Upstream};
 use crate::tree::git::GitTree;
@@ -181,7 +181,7 @@ impl TipTree {
 impl Tree for TipTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
         if let Some(file) = self.files.get(path) {
-            let executable = file.executable || file.stripped;
+            let executable = file.mode == Mode::Executable || file.stripped;
             return Ok(Some(Entry::File { executable }));
         }
         if self.has(path) {

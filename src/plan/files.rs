@@ -55,6 +55,7 @@ pub(super) fn edited(tree: &dyn Tree, place: &str, edits: &[Edit<'_>]) -> Result
 }
 
 /// The roots of a graph at their places, edited, with everything that they reach.
+#[derive(Default)]
 pub(super) struct Localized {
     /// The files by their path in the result, each with the lock's entry for it.
     pub files: BTreeMap<String, (File, StoredFile)>,

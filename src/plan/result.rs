@@ -1,6 +1,6 @@
 //! The files of the result: every node placed, every reference edited, nothing else touched.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::{File, Localized, Rewritten, stripped};
 use super::placing::{Builder, Instance, Placed};
@@ -10,7 +10,7 @@ use crate::graph::{Graph, Origin, RootId};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::redact;
-use crate::record::{Lock, Remotes, StoredFile, sha256_hex};
+use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
 
@@ -35,15 +35,8 @@ pub(super) fn localize(
 
 /// Returns the lock's entry for a file of the user, or of ours.
 pub(super) fn entry(path: &str, file: &File) -> StoredFile {
-    StoredFile {
-        path: path.to_owned(),
-        executable: file.executable,
-        stripped: false,
-        sha256: sha256_hex(&file.bytes),
-        remote: None,
-        source: None,
-        rewritten: BTreeMap::new(),
-    }
+    let mode = if file.executable { Mode::Executable } else { Mode::Plain };
+    StoredFile { path: path.to_owned(), mode, sha256: sha256_hex(&file.bytes), ..StoredFile::default() }
 }
 
 /// Adds attributes to a directory, so that git changes no byte below it, unless it holds some.
@@ -59,15 +52,10 @@ impl Builder<'_> {
         let graph = self.graph;
         let top = Instance { source: 0, base: String::new() };
         let mut localized = Localized {
-            files: BTreeMap::new(),
-            rewritten: Vec::new(),
-            remotes: Remotes::new(),
-            local_files: BTreeSet::new(),
             vendored: std::mem::take(&mut self.vendored),
             kept: std::mem::take(&mut self.kept),
-            trusted: HashSet::new(),
-            findings: Vec::new(),
             target: graph.roots.first().map_or_else(String::new, |root| self.destination(&top, &root.directory)),
+            ..Localized::default()
         };
         let mut failures = std::mem::take(&mut self.failures);
         for (place, placed) in &self.placed {

@@ -119,15 +119,23 @@ pub enum LoadRestrictor {
     None,
 }
 
+/// A mode as git writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Mode {
+    #[default]
+    #[serde(rename = "100644")]
+    Plain,
+    #[serde(rename = "100755")]
+    Executable,
+}
+
 /// One file that is stored beside the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredFile {
     /// Its path from the directory that holds the lock.
     pub path: String,
-    /// Whether its mode is `100755`, not `100644`.
-    #[serde(rename = "mode", with = "text::mode")]
-    pub executable: bool,
+    pub mode: Mode,
     /// Whether it may have to be executable, but was fetched and is not trusted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stripped: bool,
@@ -294,13 +302,6 @@ impl Pinned {
     /// Returns an entry of which no directory is in use.
     pub fn new(digest: Digest) -> Pinned {
         Pinned { digest, size: None, resolved: None, signed: None, paths: BTreeMap::new() }
-    }
-}
-
-impl StoredFile {
-    /// Returns the mode as git writes it.
-    pub fn mode(&self) -> &'static str {
-        if self.executable { "100755" } else { "100644" }
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::lock::Mode;
 use super::{LOCK_NAME, Lock, sha256_hex};
 use crate::message::failure::Result;
 use crate::reference::Upstream;
@@ -70,7 +71,7 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
                 let converted = || tree.converts() && sha256_hex(&unix(&bytes)) == file.sha256;
                 if sha256 != file.sha256 && !converted() {
                     Some(Difference::Edited { sha256 })
-                } else if executable != file.executable {
+                } else if executable != (file.mode == Mode::Executable) {
                     Some(Difference::Mode)
                 } else {
                     let unlisted = file.remote.clone().filter(|remote| !lock.remotes.contains_key(remote));

@@ -7,7 +7,7 @@ use crate::message::failure::{Failure, Failures, listed, stage};
 use crate::plan::Changes;
 use crate::plan::files::Localized;
 use crate::record::stored::home;
-use crate::record::{Lock, StoredFile, sha256_hex};
+use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::tree::Entry;
 use crate::workspace::{Files, Workspace};
 
@@ -30,7 +30,7 @@ pub(super) fn changes(
     let compare = |file: &StoredFile| -> Result<Option<bool>> {
         Ok(match tree.entry(&file.path)? {
             None => None,
-            Some(Entry::File { executable }) if !modes || executable == file.executable => {
+            Some(Entry::File { executable }) if !modes || executable == (file.mode == Mode::Executable) => {
                 Some(sha256_hex(&tree.read(&file.path)?) == file.sha256)
             }
             Some(_) => Some(false),

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_yaml::{Mapping, Value};
 
@@ -91,24 +92,12 @@ fn as_written(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
 }
 
 /// The one version of the format that is read and written.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-#[serde(try_from = "u64", into = "u64")]
-pub(super) struct Version;
+const VERSION: u64 = 1;
 
-impl TryFrom<u64> for Version {
-    type Error = String;
-
-    fn try_from(version: u64) -> Result<Self, String> {
-        match version {
-            1 => Ok(Version),
-            _ => Err(format!("unknown version {version} of the lock")),
-        }
-    }
-}
-
-impl From<Version> for u64 {
-    fn from(_: Version) -> u64 {
-        1
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        VERSION => Ok(VERSION),
+        version => Err(D::Error::custom(format!("unknown version {version} of the lock"))),
     }
 }
 
@@ -116,7 +105,8 @@ impl From<Version> for u64 {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LockKeys {
-    pub(super) version: Version,
+    #[serde(deserialize_with = "version")]
+    version: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) target: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +122,7 @@ pub(super) struct LockKeys {
 }
 
 /// The keys of every kind of remote; which ones are there decides the kind. Also how JSON shows one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteKeys {
     pub(super) url: String,
@@ -171,7 +161,7 @@ pub(super) struct PathKeys {
 }
 
 /// The keys of everything that can be left.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeftKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -231,34 +221,28 @@ impl RemoteKeys {
 
 impl From<(&Upstream, &Pinned)> for RemoteKeys {
     fn from((source, pinned): (&Upstream, &Pinned)) -> Self {
-        let (mut chart, mut version, mut reference, mut submodules) = Default::default();
+        let Pinned { digest, size, resolved, signed, paths } = pinned.clone();
+        let mut keys = RemoteKeys { url: source.url().to_owned(), size, resolved, signed, ..RemoteKeys::default() };
         match source {
-            Upstream::Git { reference: named, submodules: has, .. } => {
-                reference = named.clone();
-                submodules = Some(false).filter(|_| !has);
+            Upstream::Git { reference, submodules, .. } => {
+                keys.reference = reference.clone();
+                keys.submodules = Some(false).filter(|_| !submodules);
             }
-            Upstream::Chart { chart: name, version: named, .. } => {
-                (chart, version) = (Some(name.clone()), named.clone())
+            Upstream::Chart { chart, version, .. } => {
+                (keys.chart, keys.version) = (Some(chart.clone()), version.clone());
             }
             Upstream::File { .. } | Upstream::Image { .. } => {}
         }
-        let (mut commit, mut sha256, mut paths, mut names) = Default::default();
-        match &pinned.digest {
+        match digest {
             Digest::GitCommit(hex) => {
-                commit = Some(hex.clone());
-                let all = pinned.paths.iter();
-                paths = all
-                    .map(|(path, names)| (path::shown(path).to_owned(), PathKeys { names: names.clone() }))
-                    .collect();
+                let paths = paths.into_iter().map(|(path, names)| (path::shown(&path).to_owned(), PathKeys { names }));
+                (keys.commit, keys.paths) = (Some(hex), paths.collect());
             }
             Digest::GitTree(hex) | Digest::Sha256(hex) => {
-                sha256 = Some(hex.clone());
-                names = pinned.paths.values().flatten().cloned().collect();
+                (keys.sha256, keys.names) = (Some(hex), paths.into_values().flatten().collect());
             }
         }
-        let (url, size, resolved) = (source.url().to_owned(), pinned.size, pinned.resolved.clone());
-        let signed = pinned.signed.clone();
-        RemoteKeys { url, chart, version, resolved, reference, submodules, commit, signed, sha256, size, paths, names }
+        keys
     }
 }
 
@@ -277,14 +261,15 @@ impl LeftKeys {
 
 impl From<(&Upstream, &String)> for LeftKeys {
     fn from((upstream, reason): (&Upstream, &String)) -> Self {
-        let none = LeftKeys { url: None, chart: None, version: None, image: None, reason: reason.clone() };
+        let mut keys = LeftKeys { reason: reason.clone(), ..LeftKeys::default() };
         match upstream {
-            Upstream::Git { .. } | Upstream::File { .. } => LeftKeys { url: Some(upstream.to_string()), ..none },
+            Upstream::Git { .. } | Upstream::File { .. } => keys.url = Some(upstream.to_string()),
             Upstream::Chart { url, chart, version } => {
-                LeftKeys { url: Some(url.clone()), chart: Some(chart.clone()), version: version.clone(), ..none }
+                (keys.url, keys.chart, keys.version) = (Some(url.clone()), Some(chart.clone()), version.clone());
             }
-            Upstream::Image { image } => LeftKeys { image: Some(image.clone()), ..none },
+            Upstream::Image { image } => keys.image = Some(image.clone()),
         }
+        keys
     }
 }
 
@@ -293,7 +278,7 @@ impl From<&Lock> for LockKeys {
         let mut files = lock.files.clone();
         files.sort_by(|one, other| one.path.cmp(&other.path));
         LockKeys {
-            version: Version,
+            version: VERSION,
             target: lock.target.clone(),
             scope: lock.scope.clone(),
             trailers: lock.trailers,
@@ -306,7 +291,7 @@ impl From<&Lock> for LockKeys {
 
 impl From<LockKeys> for Lock {
     fn from(keys: LockKeys) -> Self {
-        let LockKeys { version: _, target, scope, trailers, remotes, left, mut files } = keys;
+        let LockKeys { target, scope, trailers, remotes, left, mut files, .. } = keys;
         files.sort_by(|one, other| one.path.cmp(&other.path));
         let remotes = remotes.into_iter().map(|keys| (keys.source(), keys.pinned())).collect();
         let left = left.into_iter().map(|keys| (keys.upstream(), keys.reason)).collect();
@@ -322,27 +307,6 @@ impl From<LockKeys> for Lock {
             file.remote = file.remote.as_ref().map(meant);
         }
         lock
-    }
-}
-
-/// A mode as git writes it.
-pub(super) mod mode {
-    use serde::de::{Deserialize, Deserializer, Error as _};
-    use serde::ser::Serializer;
-
-    const PLAIN: &str = "100644";
-    const EXECUTABLE: &str = "100755";
-
-    pub(in super::super) fn serialize<S: Serializer>(executable: &bool, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(if *executable { EXECUTABLE } else { PLAIN })
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-        match &*String::deserialize(deserializer)? {
-            PLAIN => Ok(false),
-            EXECUTABLE => Ok(true),
-            other => Err(D::Error::unknown_variant(other, &[PLAIN, EXECUTABLE])),
-        }
     }
 }
 

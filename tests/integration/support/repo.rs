@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use git_kustomize_localize::seams::record::{Lock, StoredFile, sha256_hex};
+use git_kustomize_localize::seams::record::{Lock, Mode, StoredFile, sha256_hex};
 
 use super::state::GitDirectory;
 use super::{Output, Running, Sandbox, State, files};
@@ -185,7 +185,7 @@ impl Repo {
                 lock.files.push(StoredFile {
                     path: path.to_owned(),
                     sha256: sha256_hex(&fs::read(self.path().join(path)).unwrap()),
-                    executable: entry.starts_with("100755"),
+                    mode: if entry.starts_with("100755") { Mode::Executable } else { Mode::Plain },
                     ..StoredFile::default()
                 });
             }
