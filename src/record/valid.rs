@@ -2,7 +2,9 @@
 //!
 //! Each check returns the reason as the rest of a sentence: "the path `a/../b` *holds `..`*".
 
-use crate::message::redact::{has_secret, is_invisible};
+use gix::validate::path::component;
+
+use crate::message::redact::has_secret;
 use crate::os::limits::PATH;
 
 /// Why a text was refused.
@@ -24,12 +26,14 @@ pub(super) fn path(text: &str) -> Refused {
     if text.contains('\\') {
         return Err("holds a backslash");
     }
-    for component in text.split('/') {
-        match component {
+    // As git refuses what some file system takes for `.git` (`core.protectNTFS`, `core.protectHFS`).
+    let options = component::Options { protect_windows: false, ..component::Options::default() };
+    for name in text.split('/') {
+        match name {
             "" => return Err("holds an empty component"),
             "." => return Err("holds `.`"),
             ".." => return Err("holds `..`"),
-            _ if is_git_directory(component) => return Err("holds `.git`"),
+            name if component(name.into(), None, options).is_err() => return Err("holds `.git`"),
             _ => {}
         }
     }
@@ -102,16 +106,6 @@ pub(super) fn text_without_controls(text: &str) -> Refused {
 /// Returns whether a path begins with the letter of a Windows drive.
 fn has_drive(text: &str) -> bool {
     matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
-}
-
-/// Returns whether some file system takes this name for `.git`: NTFS ignores case, trailing dots
-/// and spaces and what follows a colon, and knows the short name; HFS+ ignores some code points.
-/// git refuses the same names (`core.protectNTFS`, `core.protectHFS`).
-fn is_git_directory(component: &str) -> bool {
-    let name: String = component.chars().filter(|c| !is_invisible(*c)).collect();
-    let name = name.split(':').next().unwrap_or_default();
-    let name = name.trim_end_matches(['.', ' ']).to_ascii_lowercase();
-    name == ".git" || name == "git~1"
 }
 
 #[cfg(test)]
