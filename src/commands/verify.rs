@@ -166,7 +166,7 @@ fn upstream(all: &[Listed]) -> Vec<String> {
             Some(commits) => told += &format!(" by {}", counted(commits, "commit")),
             None => {}
         }
-        out.push(format!("{lock}:{line}: {}: {source} {told}", answer.verdict.name()));
+        out.push(format!("{lock}:{line}: {}: {source} {told}", answer.verdict));
         let newest = answer.newest.iter();
         out.extend(newest.map(|(commit, subject)| format!("    {} {subject}", short(commit))));
         let more = answer.commits.unwrap_or_default().saturating_sub(answer.newest.len());
@@ -176,7 +176,7 @@ fn upstream(all: &[Listed]) -> Vec<String> {
     }
     let count = |verdict: &Verdict| all.iter().filter(|one| one.answer.verdict == *verdict).count();
     let counts = Verdict::ALL.iter().filter(|verdict| count(verdict) > 0);
-    let counts: Vec<String> = counts.map(|one| format!("{} {}", count(one), one.name())).collect();
+    let counts: Vec<String> = counts.map(|one| format!("{} {one}", count(one))).collect();
     let counts = if counts.is_empty() { "nothing to ask for".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
     if count(&Verdict::Updated) + count(&Verdict::Moved) > 0 {

@@ -1,5 +1,7 @@
 //! What became upstream of what a record lists.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::Digest;
@@ -29,21 +31,16 @@ impl Verdict {
     pub(crate) const ALL: [Verdict; 6] =
         [Verdict::Ok, Verdict::Updated, Verdict::Moved, Verdict::Unsigned, Verdict::Gone, Verdict::Unreachable];
 
-    /// Returns its name, for reports and JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Verdict::Ok => "ok",
-            Verdict::Updated => "updated",
-            Verdict::Moved => "moved",
-            Verdict::Unsigned => "unsigned",
-            Verdict::Gone => "gone",
-            Verdict::Unreachable => "unreachable",
-        }
-    }
-
     /// Returns whether upstream differs from the record in a way that needs attention.
     pub(crate) fn differs(self) -> bool {
         matches!(self, Verdict::Moved | Verdict::Unsigned | Verdict::Gone)
+    }
+}
+
+/// In one word, as JSON has it.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 

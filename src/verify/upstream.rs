@@ -41,7 +41,7 @@ impl Listed {
             kind: Kind::Upstream,
             path: lock.clone(),
             place: Some(Span { line: *line, column: 1, end_line: *line, end_column: 1 }),
-            message: format!("{source} is {} upstream: {}", answer.verdict.name(), answer.why),
+            message: format!("{source} is {} upstream: {}", answer.verdict, answer.why),
         })
     }
 
