@@ -51,7 +51,7 @@ impl Roots {
 
     /// Returns the digest of what the root in one of the directories is built from, if nothing was fetched for it.
     pub(super) fn digest(&self, directory: &str) -> Result<String> {
-        disk::digest(&self.tops[directory]).map_err(|error| unusable(&error))
+        disk::digest(&self.tops[directory]).map_err(|failure| unusable(&failure))
     }
 
     /// Builds the root in one of the directories, and returns what kustomize wrote, to the byte; else why it failed, on one

@@ -1,6 +1,5 @@
 //! The one writer of trees to disk: each entry at its path from the top, so that relative links lead where they did.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use crate::os::failpoint;
 use crate::os::interrupt::unusable;
 use crate::record::sha256_hex;
 use crate::tree::checkout::Conversion;
+use crate::tree::disk::DiskTree;
 use crate::tree::{Entry, Tree, path};
 
 /// Writes what is at some paths of a tree below `top`: a directory empty, a link if it leads somewhere in the tree. With a
@@ -66,24 +66,14 @@ fn file(place: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
     set_executable(place, fs::metadata(place)?.permissions(), executable)
 }
 
-/// Returns the digest of all that lies below a directory: names, what links say, modes and bytes.
-pub(super) fn digest(top: &Path) -> io::Result<String> {
-    let (mut lines, mut todo) = (BTreeSet::new(), vec![top.to_owned()]);
-    while let Some(directory) = todo.pop() {
-        for entry in fs::read_dir(directory)? {
-            let (place, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
-            let what = if kind.is_dir() {
-                todo.push(place.clone());
-                "directory".to_owned()
-            } else if kind.is_symlink() {
-                format!("{:?}", fs::read_link(&place)?)
-            } else {
-                format!("{:?} {}", fs::metadata(&place)?.permissions(), sha256_hex(&fs::read(&place)?))
-            };
-            lines.insert(format!("{:?} {what}", place.strip_prefix(top).unwrap_or(&place)));
-        }
+/// Returns the digest of all files and links below a directory: names, modes and bytes, or where they lead.
+pub(super) fn digest(top: &Path) -> Result<String> {
+    let tree = DiskTree::of_directory(top, false)?;
+    let mut lines = String::new();
+    for place in tree.below("")? {
+        lines += &format!("{place:?} {:?} {}\n", tree.entry(&place)?, sha256_hex(&tree.read(&place)?));
     }
-    Ok(sha256_hex(format!("{lines:?}").as_bytes()))
+    Ok(sha256_hex(lines.as_bytes()))
 }
 
 /// Writes a program.
