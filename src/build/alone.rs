@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::disk;
 use super::inputs::{self, Answers};
-use super::program::{self, Program};
+use super::program::Program;
 use super::run::Building;
-use crate::config::Config;
 use crate::graph::Graph;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
@@ -76,18 +75,12 @@ impl Roots {
     }
 }
 
-/// Finds the program that the configuration wants.
-pub(super) fn program(named: Option<&Path>, config: &Config) -> Result<Program> {
-    let missing =
-        |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
-    program::find(named)?.map_err(missing)?.configured(config)
-}
-
 #[cfg(test)]
 mod tests {
     use std::rc::Rc;
 
     use super::*;
+    use crate::build::program;
     use crate::graph;
     use crate::tree::overlay::OverlayTree;
 

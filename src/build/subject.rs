@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::Roots;
-use super::program::Program;
+use super::program::{self, Program};
 use super::runner::{refuse_arguments, unrunnable};
 use crate::config::Config;
 use crate::graph::inputs::explore;
@@ -39,22 +39,12 @@ pub(crate) struct Subject {
 impl Subject {
     /// Takes the root in a directory as it is.
     pub(crate) fn root(workspace: &Workspace, directory: &str) -> Subject {
-        Subject::root_of(workspace, &workspace.tree, directory)
-    }
-
-    /// Takes a root of another tree.
-    pub(crate) fn root_of(workspace: &Workspace, tree: &SharedTree, directory: &str) -> Subject {
         let arguments = match workspace.config.load_restrictor {
             LoadRestrictor::None => vec![ANY_FILE.to_owned()],
             LoadRestrictor::RootOnly => Vec::new(),
         };
-        Subject {
-            tree: tree.clone(),
-            directory: directory.to_owned(),
-            arguments,
-            plain: None,
-            variables: Variables::default(),
-        }
+        let (tree, directory) = (workspace.tree.clone(), directory.to_owned());
+        Subject { tree, directory, arguments, plain: None, variables: Variables::default() }
     }
 
     /// Takes what the engine of a target builds; else why that cannot be built here.
@@ -130,7 +120,6 @@ impl Written {
         kustomize: Option<&Path>,
         more: &[String],
     ) -> Result<Written> {
-        refuse_arguments(more)?;
         let checks_out = matches!(workspace.files, Files::Commit { .. });
         let reach = |program: &Program, tree: &SharedTree, directories: &[String]| {
             let source = Source { tree: tree.clone(), ..workspace.source() };
@@ -140,7 +129,7 @@ impl Written {
                 None => Ok(graph),
             }
         };
-        Written::with_program(kustomize, &workspace.config, more)?.with(&workspace.tree, checks_out, subjects, reach)
+        Written::by_program(kustomize, &workspace.config, more)?.with(&workspace.tree, checks_out, subjects, reach)
     }
 
     /// Returns what builds, and how the network is closed.
@@ -148,8 +137,12 @@ impl Written {
         format!("{}, {}", self.program.name(), self.program.network)
     }
 
-    fn with_program(kustomize: Option<&Path>, config: &Config, more: &[String]) -> Result<Written> {
-        let program = super::alone::program(kustomize, config)?;
+    /// Writes nothing yet, and finds the program that the configuration wants.
+    fn by_program(kustomize: Option<&Path>, config: &Config, more: &[String]) -> Result<Written> {
+        refuse_arguments(more)?;
+        let missing =
+            |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
+        let program = program::find(kustomize)?.map_err(missing)?.configured(config)?;
         Ok(Written { program, more: more.to_vec(), roots: Vec::new(), whole: false, calls: Vec::new() })
     }
 
@@ -207,12 +200,11 @@ impl Written {
         (config, more): (&Config, &[String]),
         whole: bool,
     ) -> Result<Written> {
-        refuse_arguments(more)?;
         let reach = |program: &Program, tree: &SharedTree, directories: &[String]| {
             let graph = explore(tree.clone(), directories).graph;
             unrunnable(&graph, more, program).map_or(Ok(graph), |(_, reason)| Err(Failure::new(reason).into()))
         };
-        let written = Written { whole, ..Written::with_program(kustomize, config, more)? };
+        let written = Written { whole, ..Written::by_program(kustomize, config, more)? };
         written.with(tree, false, subjects, reach)
     }
 
