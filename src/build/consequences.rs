@@ -168,15 +168,13 @@ pub(crate) fn namespace(target: Option<&Target>) -> String {
 /// it.
 pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
     let own: Vec<_> = all.iter().map(|build| build.target.map(|one| one.and_then(said))).collect();
-    let kinds: BTreeSet<&str> = own.iter().flatten().flatten().map(|one| text(one, "kind")).collect();
-    let is_any = |one: &&ObjectChange| one.values.iter().flatten().any(|one| kinds.contains(text(one, "kind")));
-    let shown: Vec<_> = all.iter().flat_map(|build| &build.objects).filter(is_any).collect();
-    let is_shown = |own: &[Option<Value>; 2]| shown.iter().any(|shown| is_of(&shown.values, own));
+    let changed = || all.iter().flat_map(|build| &build.objects);
+    let is_shown = |own: &[Option<Value>; 2]| changed().any(|one| is_of(&one.values, own));
     let shown: Vec<bool> = own.iter().map(is_shown).collect();
     // What is made of a set that is shown differs as that does.
     let is_set = |one: &&Value| is_kind(one, "argoproj.io/ApplicationSet");
-    let sets = all.iter().flat_map(|build| &build.objects).filter_map(|one| one.values[1].as_ref());
-    let sets: BTreeSet<String> = sets.filter(is_set).map(full_name).collect();
+    let sets: BTreeSet<String> =
+        changed().filter_map(|one| one.values[1].as_ref()).filter(is_set).map(full_name).collect();
     let is_made = |target: Option<&Target>| {
         target.is_some_and(|one| one.object.set.as_ref().is_some_and(|set| sets.contains(set)))
     };
