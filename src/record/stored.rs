@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use gix::bstr::ByteSlice as _;
+
 use super::lock::Mode;
 use super::{LOCK_NAME, Lock, sha256_hex};
 use crate::message::failure::Result;
@@ -68,7 +70,8 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
             Some(Entry::File { executable }) => {
                 let bytes = tree.read(&place)?;
                 let sha256 = sha256_hex(&bytes);
-                let converted = || tree.converts() && sha256_hex(&unix(&bytes)) == file.sha256;
+                // With the line ends that git stores.
+                let converted = || tree.converts() && sha256_hex(&bytes.replace("\r\n", "\n")) == file.sha256;
                 if sha256 != file.sha256 && !converted() {
                     Some(Difference::Edited { sha256 })
                 } else if executable != (file.mode == Mode::Executable) {
@@ -93,13 +96,6 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
     }
     differences.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(differences)
-}
-
-/// Returns the bytes with the line ends that git stores.
-fn unix(bytes: &[u8]) -> Vec<u8> {
-    let next = bytes.iter().skip(1).map(Some).chain([None]);
-    let kept = bytes.iter().zip(next).filter(|(byte, next)| (**byte, *next) != (b'\r', Some(&b'\n')));
-    kept.map(|(byte, _)| *byte).collect()
 }
 
 /// Returns the outermost `localized-files` that a path lies in.
