@@ -362,10 +362,8 @@ fn inline(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) && !text.contains([':', '?']) => text.clone(),
         Value::String(text) => quoted(text),
-        Value::Number(number) => number.to_string(),
-        Value::Bool(flag) => flag.to_string(),
-        // A lock has no others.
-        _ => String::new(),
+        // A lock has no others but numbers and booleans.
+        value => serde_json::to_string(value).unwrap_or_default(),
     }
 }
 
