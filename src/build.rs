@@ -109,17 +109,15 @@ impl BuildCheck {
         self.targets.iter().any(|target| target.verdict.differs())
     }
 
-    /// Returns what the record says.
-    pub(crate) fn verified(&self) -> Verified {
+    /// Returns what the record says; none where nothing was built.
+    pub(crate) fn verified(&self) -> Option<Verified> {
         let same = self.targets.iter().filter(|target| target.verdict.is_same()).count();
         let is_not_built =
             |one: &&TargetCheck| matches!(one.verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. });
         let not_built = self.targets.iter().filter(is_not_built);
         let not_built: BTreeSet<String> = not_built.map(|target| target.target.clone()).collect();
-        match &self.by {
-            Some(by) if same > 0 || !not_built.is_empty() => Verified::Identical { same, not_built, by: by.recorded() },
-            _ => Verified::NotBuilt,
-        }
+        let by = self.by.as_ref().filter(|_| same > 0 || !not_built.is_empty())?;
+        Some(Verified { same, not_built, by: by.recorded() })
     }
 }
 

@@ -36,7 +36,7 @@ impl Earlier {
         // Of what did not build nobody knows what it reads.
         let is_covered = |one: &Affected| {
             holds
-                && !self.verified.has_not_built(&one.name)
+                && !self.verified.not_built.contains(&one.name)
                 && !self.named.contains(&graph.roots[one.root].directory)
                 && graph.reach([one.root], |_, _, _| true).is_disjoint(&is_stale)
         };

@@ -13,7 +13,7 @@ use crate::message::failure::Result;
 use crate::record::history::records::{self, Found};
 use crate::record::history::tip::TipState;
 use crate::record::history::trees::differences;
-use crate::record::{Lock, Trailers, Verified};
+use crate::record::{Lock, Trailers};
 use crate::tree::git::GitTree;
 use crate::tree::{Tree, path};
 use crate::workspace::{Files, Workspace};
@@ -25,13 +25,10 @@ impl OnBranch {
             return Ok(None);
         };
         // Another version may make something else of the same source.
-        let record = self.recorded(tip)?.filter(|record| record.tool == TOOL && record.verified != Verified::NotBuilt);
-        let source = match record.as_ref().and_then(|record| record.source.as_ref()) {
-            // A shallow clone may not have it.
-            Some(source) => self.repo.commit(source.hex())?,
-            None => None,
-        };
-        let (Some(record), Some(source)) = (record, source) else { return Ok(None) };
+        let record = self.recorded(tip)?.filter(|record| record.tool == TOOL);
+        let Some(Trailers { verified: Some(verified), source: Some(source), .. }) = record else { return Ok(None) };
+        // A shallow clone may not have it.
+        let Some(source) = self.repo.commit(source.hex())? else { return Ok(None) };
         let old = object_id(&source.tree)?;
         let source = differences(&self.repository, old, self.source_tree, &BTreeSet::new())?;
         let source: BTreeSet<String> = source.into_iter().collect();
@@ -44,7 +41,7 @@ impl OnBranch {
             return Ok(None);
         };
         let remotes = held.map(|lock| lock.remotes.clone()).unwrap_or_default();
-        Ok(Some(Earlier { verified: record.verified, remotes, source, named }))
+        Ok(Some(Earlier { verified, remotes, source, named }))
     }
 
     /// Returns the record of what is localized, if nobody has edited the tip.

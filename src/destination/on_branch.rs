@@ -244,7 +244,8 @@ impl OnBranch {
             && made.tool == TOOL
             && made.source.as_ref().map(Digest::hex) == Some(&self.source.commit)
             && self.branch.local.as_ref() == Some(commit)
-            && arguments.is_none_or(|arguments| made.verified.is_by(arguments));
+            && arguments
+                .is_none_or(|arguments| made.verified.as_ref().is_some_and(|one| one.by.arguments == arguments));
         Ok(is_same && (self.repo.top.is_none() || self.repo.is_clean()?))
     }
 
@@ -402,7 +403,7 @@ impl OnBranch {
             source: Some(Digest::GitCommit(self.source.commit.clone())),
             remotes: plan.lock.remote_trailers(),
             tree: Digest::GitTree(written.directory.to_string()),
-            verified: builds.map(BuildCheck::verified).unwrap_or_default(),
+            verified: builds.and_then(BuildCheck::verified),
             tool: TOOL.to_owned(),
         }
     }

@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
+use super::verified::NOT_BUILT;
 use super::{Digest, Verified, message, valid};
 use crate::message::failure::{Failure, Result, shown};
 
@@ -42,8 +43,8 @@ pub struct Trailers {
     pub remotes: BTreeSet<(String, Digest)>,
     /// The tree that was made: the NEW_DIR, or the whole repository in place.
     pub tree: Digest,
-    /// How the result was verified.
-    pub verified: Verified,
+    /// How the result was verified; none where nothing was built.
+    pub verified: Option<Verified>,
     /// What wrote the commit, as `git-kustomize-localize/0.1.0`. Not empty.
     pub tool: String,
 }
@@ -74,8 +75,8 @@ impl Trailers {
             line("Remote", &format!("{} {digest}", encode(label)));
         }
         line("Tree", &self.tree.to_string());
-        line("Verified", &self.verified.render());
-        for target in self.verified.not_built() {
+        line("Verified", &self.verified.as_ref().map_or(NOT_BUILT.to_owned(), Verified::render));
+        for target in self.verified.iter().flat_map(|verified| &verified.not_built) {
             line("Not-Built", &encode(target));
         }
         line("Tool", &encode(&self.tool));
@@ -160,7 +161,7 @@ impl Trailers {
             check_digest(digest, true)?;
         }
         check_digest(&self.tree, matches!(self.tree, Digest::GitTree(_)))?;
-        self.verified.check()?;
+        self.verified.iter().try_for_each(Verified::check)?;
         valid::text_without_controls(&self.tool).map_err(refused("name of the tool"))
     }
 }

@@ -9,21 +9,18 @@ use crate::message::failure::{Failure, Result};
 /// What stands for an argument that may hold a secret.
 const MASK: &str = "***";
 
-/// The result of building original and result.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Verified {
-    /// Nothing was built.
-    #[default]
-    NotBuilt,
-    /// What was built builds to the same.
-    Identical {
-        /// The number of targets that do.
-        same: usize,
-        /// The targets whose original does not build or was not built, as the record names them.
-        not_built: BTreeSet<String>,
-        /// What built them.
-        by: Builder,
-    },
+/// The trailer where nothing was built.
+pub(super) const NOT_BUILT: &str = "not built";
+
+/// What was built builds to the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// The number of targets that do.
+    pub same: usize,
+    /// The targets whose original does not build or was not built, as the record names them.
+    pub not_built: BTreeSet<String>,
+    /// What built them.
+    pub by: Builder,
 }
 
 /// What builds.
@@ -52,43 +49,16 @@ impl Builder {
 }
 
 impl Verified {
-    /// Returns whether something was built with these arguments.
-    pub fn is_by(&self, arguments: &[String]) -> bool {
-        matches!(self, Verified::Identical { by, .. } if by.arguments == arguments)
-    }
-
     /// Returns whether the record still says what builds with `by` give. A program of which nothing but `(devel)` is
     /// known may be another one today.
     pub fn holds_for(&self, by: &Builder) -> bool {
-        match self {
-            Verified::NotBuilt => false,
-            Verified::Identical { by: recorded, .. } => {
-                !by.program.ends_with("/(devel)")
-                    && recorded == by
-                    && !by.arguments.iter().any(|one| one.contains(MASK))
-            }
-        }
-    }
-
-    /// Returns whether the original of a target did not build.
-    pub fn has_not_built(&self, target: &str) -> bool {
-        self.not_built().any(|one| one == target)
-    }
-
-    /// Returns the targets whose original does not build.
-    pub(super) fn not_built(&self) -> impl Iterator<Item = &String> {
-        let not_built = match self {
-            Verified::NotBuilt => None,
-            Verified::Identical { not_built, .. } => Some(not_built),
-        };
-        not_built.into_iter().flatten()
+        let is_known = !by.program.ends_with("/(devel)");
+        is_known && self.by == *by && !by.arguments.iter().any(|one| one.contains(MASK))
     }
 
     /// Returns the value of the trailer, without the names of what was not built.
     pub(super) fn render(&self) -> String {
-        let Verified::Identical { same, not_built, by } = self else {
-            return "not built".to_owned();
-        };
+        let Verified { same, not_built, by } = self;
         let mut value = format!("identical {same}/{} {}", same + not_built.len(), encode(&by.program));
         for argument in &by.arguments {
             value.push(' ');
@@ -98,27 +68,25 @@ impl Verified {
     }
 
     /// Reads the value of the trailer back, if it is as it was written: [`render`](Verified::render) tells.
-    pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Self> {
+    pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Option<Self>> {
         let fields: Vec<&str> = value.split(' ').collect();
         let ["identical", counts, program, arguments @ ..] = fields.as_slice() else {
-            return Ok(Verified::NotBuilt);
+            return Ok(None);
         };
         let same = counts.split('/').next().and_then(|count| count.parse::<u32>().ok()).unwrap_or_default();
         let arguments: Result<_> = arguments.iter().map(|argument| decode(argument)).collect();
         let by = Builder { program: decode(program)?, arguments: arguments? };
-        Ok(Verified::Identical { same: same as usize, not_built, by })
+        Ok(Some(Verified { same: same as usize, not_built, by }))
     }
 
     /// Refuses what cannot be read back.
     pub(super) fn check(&self) -> Result<()> {
-        let Verified::Identical { by, same, not_built } = self else {
-            return Ok(());
-        };
+        let Verified { by, same, not_built } = self;
         if *same == 0 && not_built.is_empty() {
             return Err(Failure::new("the verification is about nothing"));
         }
         let texts = std::iter::once(&by.program).chain(&by.arguments);
-        for text in texts.chain(self.not_built()) {
+        for text in texts.chain(not_built) {
             valid::text_without_controls(text).map_err(|reason| Failure::new(format!("the verification {reason}")))?;
         }
         Ok(())
@@ -137,13 +105,12 @@ mod tests {
     }
 
     fn identical(not_built: &[&str], by: Builder) -> Verified {
-        Verified::Identical { same: 2, not_built: not_built.iter().map(|one| (*one).to_owned()).collect(), by }
+        Verified { same: 2, not_built: not_built.iter().map(|one| (*one).to_owned()).collect(), by }
     }
 
     #[test]
     fn what_is_written_is_read_back() {
         for (verified, value) in [
-            (Verified::NotBuilt, "not built"),
             (identical(&[], by(&[])), "identical 2/2 kustomize/v5.8.1"),
             (
                 identical(&["apps/a b"], by(&["--enable-helm", "--helm-command=my helm"])),
@@ -151,9 +118,9 @@ mod tests {
             ),
         ] {
             assert_eq!(verified.render(), value);
-            let not_built = verified.not_built().cloned().collect();
-            assert_eq!(Verified::parse(value, not_built).unwrap(), verified);
+            assert_eq!(Verified::parse(value, verified.not_built.clone()).unwrap(), Some(verified));
         }
+        assert_eq!(Verified::parse(NOT_BUILT, BTreeSet::new()).unwrap(), None);
     }
 
     #[test]
@@ -177,7 +144,7 @@ mod tests {
         ] {
             // As the trailers are read.
             let is_read = Verified::parse(value, not_built.clone()).is_ok_and(|verified| {
-                verified.check().is_ok() && verified.render() == value && verified.not_built().eq(not_built)
+                verified.is_some_and(|verified| verified.check().is_ok() && verified.render() == value)
             });
             assert!(!is_read, "{value}");
         }
@@ -187,12 +154,10 @@ mod tests {
     fn only_the_same_program_with_the_same_arguments_is_covered() {
         let verified = identical(&["apps/b"], by(&["--enable-helm"]));
         assert!(verified.holds_for(&by(&["--enable-helm"])));
-        assert!(verified.has_not_built("apps/b") && !verified.has_not_built("apps/a"));
         assert!(!verified.holds_for(&by(&[])));
         assert!(!verified.holds_for(&by(&["--enable-helm", "--enable-exec"])));
         let newer = Builder { program: "kustomize/v5.9.0".to_owned(), ..by(&["--enable-helm"]) };
         assert!(!verified.holds_for(&newer));
-        assert!(!Verified::NotBuilt.holds_for(&by(&[])));
         let unknown = Builder { program: "kustomize/(devel)".to_owned(), ..by(&[]) };
         assert!(!identical(&[], unknown.clone()).holds_for(&unknown));
     }

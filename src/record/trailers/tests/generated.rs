@@ -48,11 +48,11 @@ fn all() -> impl Strategy<Value = Trailers> {
                 source: source.map(Digest::GitCommit),
                 remotes: remotes.into_iter().collect(),
                 tree: Digest::GitTree(tree),
-                verified: Verified::Identical {
+                verified: Some(Verified {
                     same,
                     not_built: not_built.into_iter().collect(),
                     by: Builder { program, arguments },
-                },
+                }),
                 tool,
             }
         })
