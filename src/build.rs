@@ -151,7 +151,7 @@ impl TargetCheck {
             Verdict::Skipped { .. } | Verdict::Unread { .. } => None,
             Verdict::Differs(_) | Verdict::Broken { .. } => Some("to accept the difference: --no-verify"),
             Verdict::Unsteady(_) => Some(
-                "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",
+                "make the build deterministic (charts need a release name, functions must not read the clock), or skip verification: --no-verify",
             ),
             Verdict::NotBuilt { reason } => missing_flag(reason),
         };

@@ -76,10 +76,10 @@ const EXIT_STATUS: &str =
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show what is here, and the next command; also done without any
+    /// Show the state of the repository, and the next command (the default)
     Status(status::StatusArgs),
 
-    /// Set up: lock what can be, allow what is gone, list what people must edit
+    /// Set up: lock references, allow those that are gone, list what to edit
     #[command(
         after_help = "Exit status: 0 `check` finds no error now; 1 something must be edited; 2 something could not be looked at."
     )]

@@ -134,7 +134,7 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
         }
     }
     if reasons.is_empty() {
-        reasons.push("there is neither `kustomize` nor `kubectl` on PATH".to_owned());
+        reasons.push("neither `kustomize` nor `kubectl` was found on PATH".to_owned());
     }
     Ok(Err(reasons.join("; ")))
 }

@@ -62,7 +62,7 @@ const HELM_4: &str = "unknown shorthand flag: 'c' in -c";
 /// Returns what went wrong, and in which root: kustomize first lists everything else that it took the root for.
 fn cause(text: &str) -> String {
     if text.contains(HELM_4) {
-        return "helm is version 4, which kustomize before 5.8.1 cannot run, nor a kubectl with such a kustomize in it: use kustomize 5.8.1 or later, or Helm 3".to_owned();
+        return "kustomize before 5.8.1, alone or in kubectl, cannot run Helm 4: use kustomize 5.8.1 or later, or Helm 3".to_owned();
     }
     let innermost = text.rsplit_once("recursed ").and_then(|(_, rest)| rest.split_once("path '")?.1.split_once("': "));
     match innermost {

@@ -181,7 +181,7 @@ impl Runner<'_> {
         let answers = &self.answers[side];
         let building = Building { program: self.program, target, arguments, answers, input: self.input };
         let built = building.run(private);
-        built.map_err(|failure| failure.context(name).hint("to do without the proof: --no-verify"))
+        built.map_err(|failure| failure.context(name).hint("to skip verification: --no-verify"))
     }
 
     /// Builds one root, by its number: one that stays as it is once.
@@ -301,7 +301,7 @@ pub(super) fn unrunnable(graph: &Graph, arguments: &[String], program: &Program)
     }
     // kubectl has no such flag.
     if !has("--enable-exec") || program.kind != Kind::Kustomize {
-        let silently = "functions that are programs are left out silently: to run them, which is to run their code: \
+        let silently = "kustomize skips exec functions silently; to run them (this runs their code): \
                         --build-arg=--enable-exec, with kustomize";
         let roots: Vec<RootId> = programs.map(|(noted, _)| noted.root).collect();
         return (!roots.is_empty()).then(|| (roots, silently.to_owned()));

@@ -229,7 +229,7 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Refus
             Ok(directory) => copy(Path::new(&directory), clone).map_err(Refusal::because),
             Err(_) => Ok(()),
         },
-        _ => Err(Refusal::Request("not answered here".to_owned())),
+        _ => Err(Refusal::Request("the network is closed for builds".to_owned())),
     }
 }
 
@@ -309,9 +309,9 @@ mod tests {
             ("fetch --depth=1 https://h/o/r v2", "at v2 was not fetched", true),
             ("fetch --depth=1 https://h/o/r HEAD", "at HEAD was not fetched", true),
             ("fetch --depth=1 https://u:secret@h/o/x v1", "https://h/o/x at v1", true),
-            ("fetch https://h/o/r v1", "not answered here", true),
-            ("clone https://h/o/r", "not answered here", true),
-            ("-c core.x=y fetch", "not answered here", true),
+            ("fetch https://h/o/r v1", "the network is closed for builds", true),
+            ("clone https://h/o/r", "the network is closed for builds", true),
+            ("-c core.x=y fetch", "the network is closed for builds", true),
         ] {
             let calls = [&begin[..], &[call]].concat();
             let (error, is_noted) = refused(top.path(), "manifest.json", &calls);

@@ -77,7 +77,7 @@ fn finding(context: &Context<'_>, one: &RemoteUse<'_>, open: &Upstream, chain: &
         Upstream::Chart { .. } => ("the chart", remote_chart::lock_charts(context.config)),
         Upstream::Image { .. } => (
             "the image",
-            "name a version of it whose functions are pinned by their digests and need no network".to_owned(),
+            "use a version whose functions are pinned by digest and need no network".to_owned(),
         ),
         Upstream::Git { .. } | Upstream::File { .. } => ("what is at", format!("lock it: {LOCK_COMMAND}")),
     };

@@ -38,7 +38,7 @@ fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, d
         }
         Difference::Added => vec![
             command("git rm -f --", [pathspec(place)]),
-            "what you need beside the localized files belongs in a directory of your own".to_owned(),
+            "put your own files in another directory".to_owned(),
         ],
     };
     let message = format!("`{place}` {difference}");
@@ -62,7 +62,7 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> Ve
     let root = path::parent(stored::home(place).unwrap_or(directory));
     match tree::kustomization_in(context.tree, root) {
         Ok(Some(_)) => vec![command("git kustomize-localize vendor --overwrite", [format!(":/{root}")])],
-        _ => vec![format!("bring back the kustomization in `{}`, which these files belong to", path::shown(root))],
+        _ => vec![format!("restore the kustomization in `{}`, which uses these files", path::shown(root))],
     }
 }
 

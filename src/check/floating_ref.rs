@@ -14,7 +14,7 @@ use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{self, PLAIN_QUERY, Pin};
 
-const NAME_ONE: &str = "name a tag, a release or a full commit id, or take the exception away and lock it";
+const NAME_ONE: &str = "use a tag, a release or a full commit id, or remove the exception and lock the reference";
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
@@ -59,10 +59,10 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
     let version = redact::url(&version);
     Some(match pin {
         Pin::ShortCommit => (
-            format!("`{version}` of `{shown}` looks like a short commit id, which may soon be that of others too"),
+            format!("`{version}` of `{shown}` looks like a short commit id, which can become ambiguous"),
             "write the commit id in full, 40 digits",
         ),
-        _ if version.is_empty() => (format!("`{shown}` names no ref: it is whatever is newest today"), NAME_ONE),
+        _ if version.is_empty() => (format!("`{shown}` has no ref, so it can change at any time"), NAME_ONE),
         _ => (format!("`{version}` of `{shown}` can change at any time"), NAME_ONE),
     })
 }
@@ -89,7 +89,7 @@ mod tests {
         for (text, message, help) in [
             (
                 "https://github.com/o/r//a",
-                "`https://github.com/o/r//a` names no ref: it is whatever is newest today",
+                "`https://github.com/o/r//a` has no ref, so it can change at any time",
                 NAME_ONE,
             ),
             ("git@github.com:o/r?ref=main", "`main` of `git@github.com:o/r?ref=main` can change at any time", NAME_ONE),
@@ -100,7 +100,7 @@ mod tests {
             ),
             (
                 "https://github.com/o/r?ref=abc1234",
-                "`abc1234` of `https://github.com/o/r?ref=abc1234` looks like a short commit id, which may soon be that of others too",
+                "`abc1234` of `https://github.com/o/r?ref=abc1234` looks like a short commit id, which can become ambiguous",
                 "write the commit id in full, 40 digits",
             ),
             (
@@ -115,12 +115,12 @@ mod tests {
             ),
             (
                 "https://raw.githubusercontent.com/o/r/abc1234/x.yaml",
-                "`abc1234` of `https://raw.githubusercontent.com/o/r/abc1234/x.yaml` looks like a short commit id, which may soon be that of others too",
+                "`abc1234` of `https://raw.githubusercontent.com/o/r/abc1234/x.yaml` looks like a short commit id, which can become ambiguous",
                 "write the commit id in full, 40 digits",
             ),
             (
                 "https://gist.githubusercontent.com/u/1/raw/x.yaml",
-                "`https://gist.githubusercontent.com/u/1/raw/x.yaml` names no ref: it is whatever is newest today",
+                "`https://gist.githubusercontent.com/u/1/raw/x.yaml` has no ref, so it can change at any time",
                 NAME_ONE,
             ),
             (

@@ -34,7 +34,7 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
         _ => return None,
     };
     let (names, mut help) = match runs {
-        Runs::Program(path) => (path, vec!["put the program into this repository, and name it by its path".to_owned()]),
+        Runs::Program(path) => (path, vec!["add the program to this repository, and use its path".to_owned()]),
         Runs::Image { image, network } => {
             let name = image.split('@').next().unwrap_or(image);
             let pin = (!is_pinned(image)).then(|| format!("pin it by its digest: `{name}@sha256:DIGEST`"));
@@ -122,13 +122,13 @@ mod tests {
             (
                 "/usr/bin/run",
                 Rule::OutOfScope,
-                "`/usr/bin/run` is an absolute path, which names nothing in another checkout",
+                "`/usr/bin/run` is an absolute path, which does not exist in other checkouts",
             ),
             ("../../run.sh", Rule::OutOfScope, "`../../run.sh` leads out of the repository"),
             (
                 "data/../run.sh",
                 Rule::InvalidKustomization,
-                "`data/../run.sh` climbs with `..` after a name, which may be a link",
+                "`data/../run.sh` has `..` after a directory name, which may be a link",
             ),
             ("./gone.sh", Rule::MissingPath, "there is no `a/gone.sh`"),
             ("./data", Rule::InvalidKustomization, "`./data` is a directory, not a file"),

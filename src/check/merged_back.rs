@@ -43,8 +43,8 @@ pub(crate) fn find(here: &Rc<LocalRepo>, checking: &Checking, before: Option<&Lo
         Some((tree, commit)) if has_files(&tree) => undo(here, tree.repository(), &commit).ok().flatten(),
         _ => Some("git reset --merge".to_owned()),
     };
-    let message = "the localized branch was merged into its source, which has local paths now where it had URLs";
-    let mut help: Vec<String> = undo.map(|undo| format!("take that back: {undo}")).into_iter().collect();
+    let message = "the localized branch was merged into its source: local paths replaced its URLs";
+    let mut help: Vec<String> = undo.map(|undo| format!("undo the merge: {undo}")).into_iter().collect();
     let mut found = Finding::new(Rule::MergedBack, LOCK_NAME, message.to_owned(), Vec::new());
     if before.is_some() {
         found.severity = Severity::Error;

@@ -37,7 +37,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             _ => (
                 Rule::MissingPath,
                 format!("there is no `{path}`, which kustomize reads for the chart `{name}`"),
-                vec!["add it, be it empty".to_owned(), format!("or {own}")],
+                vec!["add it; it may be empty".to_owned(), format!("or {own}")],
             ),
         };
         Some(Finding { reference: name.clone(), ..context.at_note(rule, noted, message, help) })

@@ -44,7 +44,7 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
         help.push(format!("did you mean `{like}`?"));
     }
     help.push(
-        "or correct the path, or remove the object: its engine reports an error while that is deployed; if nothing deploys it, add its directory to `exclude` in .kustomize-localize"
+        "correct the path, or remove the object; if nothing deploys the object, add its directory to `exclude` in .kustomize-localize"
             .to_owned(),
     );
     let file = &target.object.file;

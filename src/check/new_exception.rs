@@ -26,7 +26,7 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
             severity,
             message: format!("`{}` was localized, and is remote now: {} allows it", one.reference, allowed.by()),
             help: vec![format!(
-                "make that exception exact, and lock it again: {LOCK_COMMAND}; or set `rules: {{{}: warning}}` in a change of its own, which counts once it is merged",
+                "make the exception exact, and lock again: {LOCK_COMMAND}; or set `rules: {{{}: warning}}` in a separate change, and merge that first",
                 Rule::NewException
             )],
             allowed: None,
@@ -67,7 +67,7 @@ fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
     };
     let message = format!("the change itself adds this exception, which covers {what}{more}");
     let help = vec![format!(
-        "add it to `allow` in {FILE_NAME}, in a change of its own: it counts once it is merged, and so does `rules: {{{}: warning}}`",
+        "add it to `allow` in {FILE_NAME}, in a separate change, and merge that first; or set `rules: {{{}: warning}}` there",
         Rule::NewException
     )];
     Finding {

@@ -128,7 +128,7 @@ mod tests {
     fn an_absolute_path() {
         for text in ["resources: [/srv/base]", "components: [/srv/base]", "patches: [{path: /srv/x.yaml}]"] {
             let finding = one(scene(&format!("{text}\n")));
-            assert!(finding.message.ends_with("` is an absolute path, which names nothing in another checkout"));
+            assert!(finding.message.ends_with("` is an absolute path, which does not exist in other checkouts"));
         }
     }
 

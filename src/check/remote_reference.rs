@@ -39,7 +39,7 @@ pub(super) fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<Str
     }
     // git fetches no short commit id.
     if spec.is_none() || one.pin() != Some(Pin::ShortCommit) {
-        help.push(format!("keep the URL, and lock what it is now: {LOCK_COMMAND}"));
+        help.push(format!("keep the URL, and lock it: {LOCK_COMMAND}"));
         if !context.is_owned(context.path(one.edge.from)) {
             help.push(format!("or {}", bring_in(context, one.root)));
         }
@@ -59,7 +59,7 @@ pub(super) fn bring_in(context: &Context<'_>, root: RootId) -> String {
     let within = path::join(directory, LOCK_NAME);
     let directory = stored::home(&within).map_or(&**directory, path::parent);
     // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
-    format!("bring it in, here: {}", command("git kustomize-localize vendor", [format!(":/{directory}")]))
+    format!("vendor it: {}", command("git kustomize-localize vendor", [format!(":/{directory}")]))
 }
 
 #[cfg(test)]
@@ -79,8 +79,8 @@ mod tests {
     }
 
     const LOCK: &str =
-        "keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
-    const HERE: &str = "or bring it in, here: git kustomize-localize vendor :/";
+        "keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
+    const HERE: &str = "or vendor it: git kustomize-localize vendor :/";
 
     #[test]
     fn a_finding_has_a_message_a_place_and_help() {
@@ -204,7 +204,7 @@ mod tests {
             );
         let findings = find(scene);
         let help: Vec<&str> = findings.iter().map(|one| one.help[1].as_str()).collect();
-        let command = "or bring it in, here: git kustomize-localize vendor";
+        let command = "or vendor it: git kustomize-localize vendor";
         let expected = ["':/-a b'", ":/base", ":/local"].map(|root| format!("{command} {root}"));
         assert_eq!(help, expected);
         assert_eq!(findings[2].path, "local/gen.yaml");

@@ -12,7 +12,7 @@ pub(super) struct BranchArgs {
     #[command(flatten)]
     branch: BranchOptions,
 
-    /// Fetch the branch, commit, and push it; begin again where somebody else was faster [default: the remote of the
+    /// Fetch the branch, commit, and push; start again if somebody else pushed first [default: the remote of the
     /// branch, else `origin`]
     ///
     /// Never forces. Works in a shallow clone, too.

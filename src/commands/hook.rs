@@ -43,8 +43,8 @@ pub(super) enum HookCommand {
 
     /// Do what a hook does; for hooks that are written by hand or by other programs
     Run {
-        /// What runs us: `framework` checks, never reaches the network and is for everywhere; `lock` runs `lock`, fails
-        /// when that changed the lock, and is for where people edit URLs; the others are hooks of git
+        /// The caller: `framework` only checks, without a network; `lock` runs `lock` and fails if the lock changed; the
+        /// others are hooks of git
         #[arg(value_enum, value_name = "HOOK")]
         hook: Running,
 

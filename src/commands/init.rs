@@ -418,7 +418,7 @@ impl Outcome for Initialized {
         }
         out.extend(self.edits());
         if self.status == 0 {
-            out.push("check is green; to keep it so: git kustomize-localize hook install; for a job: git kustomize-localize help recipes".to_owned());
+            out.push("check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes".to_owned());
         }
         out.push(format!("next: {}", self.next));
         lines(out)

@@ -212,7 +212,7 @@ fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<Strin
         }
     }
     if urls.is_empty() && !is_pattern(to) {
-        return Err(Failure::new("`--to` needs the URL of which another ref is written")
+        return Err(Failure::new("`--to` needs a URL: the repository whose ref to change")
             .hint("name it before the paths: git kustomize-localize update URL --to REF PATH")
             .into());
     }
@@ -318,7 +318,7 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, N
         let name = new.reference().unwrap_or("HEAD");
         if !history.is_forward && old.0 == *new && !fetcher.is_tag(new.url(), name) {
             let message = format!(
-                "`{name}` of {} was rewritten or set back: it does not contain {}, which was locked",
+                "`{name}` of {} was rewritten or reset: it no longer contains {}, which was locked",
                 new.url(),
                 short(old.1)
             );

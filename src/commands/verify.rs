@@ -180,10 +180,10 @@ fn upstream(all: &[Listed]) -> Vec<String> {
     let counts = if counts.is_empty() { "nothing to ask for".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
     if count(&Verdict::Updated) + count(&Verdict::Moved) > 0 {
-        out.push("  to take what is there now: git kustomize-localize update; of a copy whose source has no lock: remove it and copy again".to_owned());
+        out.push("  to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again".to_owned());
     }
     if count(&Verdict::Moved) > 0 {
-        out.push("  before that, find out why something moved; for a tag or a file name it: git kustomize-localize update URL".to_owned());
+        out.push("  first find out why it moved; a tag or a file must be named: git kustomize-localize update URL".to_owned());
     }
     out
 }

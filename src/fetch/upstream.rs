@@ -146,9 +146,9 @@ impl Network {
                 newest: history.newest,
                 ..Answer::moved(now, format!("{name} moved forward"))
             },
-            Ok(_) => Answer::moved(now, format!("{name} was rewritten or set back: it does not contain what it was")),
+            Ok(_) => Answer::moved(now, format!("{name} was rewritten or reset: it no longer contains the locked commit")),
             Err(failure) => {
-                let failure = failure.context(format_args!("{name} has moved, it is not known how"));
+                let failure = failure.context(format_args!("{name} moved, but its history cannot be compared"));
                 Answer { now, ..Answer::unreachable(failure) }
             }
         })
@@ -206,7 +206,7 @@ fn refuse(source: &Upstream) -> Result<()> {
     let url = source.url();
     if redact::lacks_secret(url) {
         return Err(Failure::new(format!("{url} cannot be asked for: the lock does not hold the secret in it"))
-            .hint("leave secrets out of URLs: git's credential helpers are asked for them"));
+            .hint("leave secrets out of URLs: store them in a credential helper of git"));
     }
     let Upstream::Git { reference, .. } = source else {
         return Ok(());

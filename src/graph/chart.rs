@@ -123,7 +123,7 @@ impl ChartRef {
             || self.name.contains(['/', '\\', ':'])
             || self.version.contains(['/', '\\']);
         let why = match self.odd_repository() {
-            _ if is_refused => "helm or a path could take a part of it for something else".to_owned(),
+            _ if is_refused => "part of it could be misread by helm, or in a path".to_owned(),
             None => return Ok(()),
             Some(why) => why,
         };

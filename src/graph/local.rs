@@ -35,7 +35,7 @@ pub(crate) fn alike(tree: &dyn Tree, missing: &str) -> Option<String> {
 impl Graph {
     /// Returns what to say of an absolute path.
     pub(crate) fn absolute(&self, root: RootId, text: &str) -> Failure {
-        let failure = Failure::new(format!("`{text}` is an absolute path, which names nothing in another checkout"));
+        let failure = Failure::new(format!("`{text}` is an absolute path, which does not exist in other checkouts"));
         failure.hint(match self.local_path(root, text) {
             Some(path) => format!("write `{}`", path::relative(&self.roots[root].directory, &path)),
             None => "bring what it names into this repository, and write a relative path".to_owned(),
@@ -47,7 +47,7 @@ impl Graph {
         let tree = &self.sources[source].tree;
         let link = tree.label(link);
         let to = match tree.absolute(target) {
-            Some(_) if path::is_absolute(target) => "an absolute path, which names nothing in another checkout",
+            Some(_) if path::is_absolute(target) => "an absolute path, which does not exist in other checkouts",
             _ => "out of the repository",
         };
         Failure::new(format!("`{text}` follows the link `{link}` to `{target}`, {to}"))
@@ -97,8 +97,8 @@ impl Walker<'_> {
             return Err(outside());
         }
         if is_program && climbs(text) {
-            let message = format!("`{text}` climbs with `..` after a name, which may be a link");
-            return Err(Trouble::refused(message).hint("name the program by a path with `..` at its beginning alone"));
+            let message = format!("`{text}` has `..` after a directory name, which may be a link");
+            return Err(Trouble::refused(message).hint("use `..` only at the beginning of the path"));
         }
         match resolved {
             Resolved::File { path, executable } if is_file => {

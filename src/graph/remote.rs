@@ -25,8 +25,8 @@ impl Walker<'_> {
         reference::refuse_unsafe(text, spec).map_err(|reason| refused(&reason).hint(ANEW))?;
         let is_from_here = wanted.by.as_ref().is_none_or(|url| url.starts_with("file://"));
         if spec.is_some_and(RepoSpec::is_file) && !is_from_here {
-            return Err(refused(&"a remote repository may not name a path of this machine")
-                .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
+            return Err(refused(&"an upstream may not reference a local path")
+                .hint("local files would end up in what you publish: use another ref or a fork"));
         }
         let lines = self.graph.roots[root].edges[edge].lines();
         // The lock decides before an exception does.

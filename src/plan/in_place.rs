@@ -191,10 +191,10 @@ fn refuse_unclear(others: &[&StoredFile], after: &Graph, is_any: bool) -> Result
         return Ok(());
     }
     Err(Failure::new(format!(
-        "no URL leads to these localized files, so nothing tells what they are now: {}",
+        "these localized files cannot be refreshed: no locked URL leads to them: {}",
         listed(&places)
     ))
-    .hint("write a URL in place of the reference that leads there, and mend what `git kustomize-localize check` finds"))
+    .hint("replace the reference that leads there with a URL, and fix what `git kustomize-localize check` finds"))
 }
 
 /// Returns the lock that the tree has afterwards.

@@ -109,7 +109,7 @@ impl Builder<'_> {
                     Failure::new(format!(
                         "the result would hold {MOST_COPIES} more copies of remote roots than there are: each has one beside every kustomization that names it"
                     ))
-                    .hint("let fewer remote roots name the same ones"),
+                    .hint("reference shared remote roots from fewer places"),
                 );
                 return;
             }

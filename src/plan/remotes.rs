@@ -211,7 +211,7 @@ fn add(all: &mut Remotes, upstream: &Upstream, pinned: Pinned, names: BTreeSet<U
         Entry::Occupied(there) if there.get().digest == pinned.digest => there.into_mut(),
         Entry::Occupied(there) => {
             return Err(Failure::new(format!(
-                "{} gives something else for another user, token or signature, and the lock, which holds none of these, could not tell them apart",
+                "{} returned different content for different credentials; the lock stores none and cannot tell them apart",
                 there.key()
             ))
             .hint("keep one of the two in this repository, or give them URLs that differ otherwise"));

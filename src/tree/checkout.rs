@@ -60,7 +60,7 @@ impl Conversion {
         // Of `$Id: x$` with a tab or CR in it a checkout makes something else than git says.
         if memchr::memmem::find(&bytes, b"$Id:").is_some() && attributes.has_ident {
             return Err(Failure::new(format!(
-                "`{path}` has `ident` and holds `$Id:`: what git makes of that on checkout cannot be known"
+                "`{path}` has `ident` and contains `$Id:`: its content after a checkout is unknown"
             ))
             .hint(format!("write `$Id$`, or add a line in `{FILE_NAME}`: /{path} -ident")));
         }

@@ -73,7 +73,7 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
         let (what, difference) = match verdict {
             Verdict::Broken { reason } => (format!("the original builds, the result does not: {reason}"), None),
             Verdict::Unsteady(difference) => (
-                "the original does not build to the same twice, so nothing can be compared".to_owned(),
+                "two builds of the original differ: nothing can be compared".to_owned(),
                 Some(difference),
             ),
             Verdict::Differs(difference) if difference.objects.is_empty() => {

@@ -37,7 +37,7 @@ const CHANGES: [Change; 11] = [
         "an entry",
         &[(ROOT, REMOTE), (FILE, ENTRY)],
         1,
-        &["error[new-exception]", ".kustomize-localize:2:", "in a change of its own"],
+        &["error[new-exception]", ".kustomize-localize:2:", "in a separate change"],
     ),
     (
         "everything off",

@@ -494,7 +494,7 @@ fn an_absolute_link_names_nothing_in_another_checkout() {
     // One that leads to another one.
     repo.symlink("app/chain.yaml", "map.yaml");
     repo.commit("links");
-    let why = "an absolute path, which names nothing in another checkout";
+    let why = "an absolute path, which does not exist in other checkouts";
     for source in SOURCES {
         let findings = findings(&repo, source);
         assert_eq!(findings.len(), 3, "{findings:?}");

@@ -283,7 +283,7 @@ fn files_that_differ_by_a_secret_and_in_content() {
     // Taken from the lock, the one would become the other.
     world
         .refused(&["app"])
-        .stderr_has("app/kustomization.yaml:3:3: resources[1]: https://files.example.com/map.yaml?token=REDACTED gives something else for another user, token or signature")
+        .stderr_has("app/kustomization.yaml:3:3: resources[1]: https://files.example.com/map.yaml?token=REDACTED returned different content for different credentials")
         .stderr_has("hint: keep one of the two in this repository")
         .lacks("secret");
 }

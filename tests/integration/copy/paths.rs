@@ -84,7 +84,7 @@ fn absolute_paths_are_those_of_the_working_tree() {
     work.git(&["branch", "side"]);
     work.git(&["worktree", "add", "-q", &other_text, "side"]);
     let message = format!(
-        "app/kustomization.yaml:3:11: configMapGenerator[0].files[0]: `{other_text}/app/data.txt` is an absolute path, which names nothing in another checkout"
+        "app/kustomization.yaml:3:11: configMapGenerator[0].files[0]: `{other_text}/app/data.txt` is an absolute path, which does not exist in other checkouts"
     );
     // The main working tree is another place, whatever the branch.
     for args in [&["app"][..], &["app", "--rev", "side"]] {

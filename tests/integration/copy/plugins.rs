@@ -199,7 +199,7 @@ fn configurations_that_cannot_be_followed_are_refused() {
         ("absolute", "/x.txt` is an absolute path"),
         ("up", "lies outside its kustomization root"),
         ("gone", "there is no "),
-        ("file", "may not name a path of this machine"),
+        ("file", "may not reference a local path"),
         ("cycle", "leads back to itself"),
     ] {
         let text = format!("generators: ['https://github.com/acme/{name}?ref=v1']\n");

@@ -259,7 +259,7 @@ fn a_remote_repository_may_not_name_paths_of_this_machine() {
     output
         .fails(2)
         .stderr_has("overlay/kustomization.yaml:1:13: resources[0]: ")
-        .stderr_has("a remote repository may not name a path of this machine");
+        .stderr_has("an upstream may not reference a local path");
     // The user may, and so may a repository that itself lies on this machine.
     let own = format!("file://{}//overlay?ref=main", up.path().display());
     naming(&sandbox, &[local, own]);

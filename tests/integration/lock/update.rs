@@ -200,10 +200,10 @@ fn a_branch_that_was_rewritten_is_told_from_one_that_moved_on() {
     upstream.git(&["reset", "--quiet", "--hard", &locked]);
     update(&world, &["--dry-run"])
         .success()
-        .stderr_has("warning[rewritten-branch]: `main` of https://github.com/acme/lib was rewritten or set back: it does not contain ");
+        .stderr_has("warning[rewritten-branch]: `main` of https://github.com/acme/lib was rewritten or reset: it no longer contains ");
     upstream.write("web/map.yaml", config_map("three"));
     upstream.commit("three");
-    let what = "`main` of https://github.com/acme/lib was rewritten or set back: it does not contain ";
+    let what = "`main` of https://github.com/acme/lib was rewritten or reset: it no longer contains ";
     world.work.write(".kustomize-localize", "rules: {'*': error}\n");
     update(&world, &[]).fails(1).stderr_has(what);
     world.work.remove(".kustomize-localize");

@@ -69,7 +69,7 @@ fn programs_in_the_current_directory_are_not_used() {
         project
             .overlay(&["--no-commit", "copy", "--overwrite"])
             .success()
-            .stdout_has("there is neither `kustomize` nor `kubectl` on PATH");
+            .stdout_has("neither `kustomize` nor `kubectl` was found on PATH");
     }
     assert!(!sandbox.path("home/ran").exists());
 }

@@ -62,7 +62,7 @@ fn told_and_taken_back(project: &Project, base: &str, before: &str) {
 #[track_caller]
 fn taking_back(output: &Output) -> String {
     let said = format!("{}{}", output.stdout, output.stderr);
-    let (_, command) = said.split_once("take that back: ").unwrap();
+    let (_, command) = said.split_once("undo the merge: ").unwrap();
     let command = command.lines().next().unwrap();
     assert!(command.starts_with("git revert --no-edit "), "{command}");
     command.to_owned()
@@ -91,7 +91,7 @@ fn a_branch_that_is_merged_back_is_reported() {
         if how == "squashed" {
             let message = work.message("localized/main");
             // Not yet.
-            work.run(&["check", "--staged", "--base", "HEAD"]).fails(1).stdout_has("take that back: git reset --merge");
+            work.run(&["check", "--staged", "--base", "HEAD"]).fails(1).stdout_has("undo the merge: git reset --merge");
             work.git(&["commit", "--quiet", "-m", &message]);
         }
         told_and_taken_back(&project, &base, &before);

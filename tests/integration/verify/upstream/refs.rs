@@ -98,9 +98,9 @@ fn every_ref_gets_its_verdict() {
             "ok refs/heads/still".to_owned(),
             "ok refs/tags/light".to_owned(),
             "updated forward: the branch `forward` moved forward".to_owned(),
-            "moved rewritten: the branch `rewritten` was rewritten or set back: it does not contain what it was"
+            "moved rewritten: the branch `rewritten` was rewritten or reset: it no longer contains the locked commit"
                 .to_owned(),
-            "moved back: the branch `back` was rewritten or set back: it does not contain what it was".to_owned(),
+            "moved back: the branch `back` was rewritten or reset: it no longer contains the locked commit".to_owned(),
             "gone deleted: the repository has no ref `deleted` any more".to_owned(),
             "gone tag-deleted: the repository has no ref `tag-deleted` any more".to_owned(),
             "moved hidden: the tag `hidden` names another commit".to_owned(),
@@ -175,8 +175,8 @@ fn people_read_one_line_for_each() {
             "kustomize-localize.lock:9: moved: {url}?ref=v1 was {was}, is {is}: the tag `v1` names another commit\n"
         ))
         .stdout_has("upstream of 2 remotes: 1 updated, 1 moved\n")
-        .stdout_has("  to take what is there now: git kustomize-localize update;")
-        .stdout_has("  before that, find out why something moved; for a tag or a file name it: git kustomize-localize update URL\n")
+        .stdout_has("  to update the lock: git kustomize-localize update;")
+        .stdout_has("  first find out why it moved; a tag or a file must be named: git kustomize-localize update URL\n")
         .stdout_has(&format!("NOT verified HEAD ({}): 1 difference\n", &commit[..12]))
         .lacks("\u{1b}");
     // A ref that moved forward is not a difference by itself.
@@ -237,7 +237,7 @@ fn a_branch_whose_locked_commit_is_gone_has_moved() {
     up.git(&["gc", "--quiet", "--prune=now"]);
     assert_eq!(
         told(&report(&repo, &[], 1)),
-        ["moved main: the branch `main` was rewritten or set back: it does not contain what it was"]
+        ["moved main: the branch `main` was rewritten or reset: it no longer contains the locked commit"]
     );
 }
 

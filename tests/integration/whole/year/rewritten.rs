@@ -91,7 +91,7 @@ fn a_branch_that_was_squashed_onto_main_still_follows() {
     work.run(&[IN_PLACE, &["--dry-run"]].concat())
         .success()
         .stderr_has("warning[merged-back]")
-        .stderr_has(&format!("take that back: git revert --no-edit {}", &squash[..12]));
+        .stderr_has(&format!("undo the merge: git revert --no-edit {}", &squash[..12]));
     let tip = work.id(LOCALIZED);
     goes_on(work, IN_PLACE, "localized/main", &[tip, work.id("main")]);
     let [main, localized] = trees(work, ["main", LOCALIZED]);
