@@ -6,6 +6,7 @@ use crate::support::{World, config_map};
 #[test]
 fn the_last_one_is_localized_and_the_first_one_is_left_alone() {
     let world = World::acme();
+    world.sandbox.builds();
     let work = &world.work;
     let text = "namePrefix: a-\nresources: []\nresources:\n- https://github.com/acme/lib//web?ref=v1\nnamePrefix: b-\n\
         configMapGenerator:\n- name: m\n  literals: [a=b]\n  literals: [a=c]\n  files: [own.txt]\n";

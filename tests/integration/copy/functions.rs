@@ -44,6 +44,7 @@ fn trust(world: &World, output: &Output) {
 #[test]
 fn programs_of_the_repository_come_along_unchanged() {
     let world = World::new();
+    world.sandbox.builds();
     let work = &world.work;
     work.write_executable("app/fn.sh", PROGRAM);
     work.write_executable("bin/shared.sh", PROGRAM);
@@ -142,6 +143,7 @@ fn a_fetched_program_runs_only_when_trusted() {
 #[test]
 fn a_build_that_needs_an_untrusted_program_says_what_to_do() {
     let world = remote_program();
+    world.sandbox.builds();
     if Kustomize::find().is_none() {
         return;
     }

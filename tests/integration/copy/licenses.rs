@@ -132,6 +132,7 @@ fn in_the_working_tree_they_go_with_their_files() {
 #[test]
 fn what_is_in_use_stays_and_unusable_ones_are_warnings() {
     let world = World::new();
+    world.sandbox.builds();
     let work = &world.work;
     let base = world.upstream("acme/base");
     base.write("LICENSE", "ours\n");

@@ -345,6 +345,7 @@ fn references_that_cannot_be_followed() {
 #[test]
 fn a_url_that_begins_one_on_its_chain() {
     let world = World::new();
+    world.sandbox.builds();
     let upstream = world.upstream_of(
         "acme/base",
         &[("kustomization.yaml", "resources: [map.yaml]\n"), ("map.yaml", &config_map("map"))],

@@ -25,6 +25,7 @@ fn branch(world: &World) -> Output {
 /// Returns a repository that has locked `LIB`, and what that names.
 fn locked() -> World {
     let world = World::acme();
+    world.sandbox.builds();
     name(&world, &[LIB]);
     run(&world, &["lock"]).success();
     world.work.commit("locked");
@@ -83,6 +84,7 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
 #[test]
 fn one_dead_ref_leaves_no_live_one_remote() {
     let world = World::acme();
+    world.sandbox.builds();
     let urls = ["https://github.com/acme/lib?ref=nosuch", LIB, "https://github.com/acme/lib//other?ref=v1"];
     name(&world, &urls);
     run(&world, &["init"]).success().stdout_has("https://github.com/acme/lib?ref=nosuch");
@@ -146,6 +148,7 @@ fn what_does_not_build_is_judged_as_the_gate_does() {
     }
     for name in [LIB, "map.yaml"] {
         let world = World::acme();
+        world.sandbox.builds();
         world.work.write("app/map.yaml", config_map("own"));
         world.work.write("app/kustomization.yaml", format!("resources: ['{name}']\npatches: [{{path: gone.yaml}}]\n"));
         world.work.write("app/gone.yaml", config_map("gone"));
@@ -176,6 +179,7 @@ fn is_within(old: &str, new: &str) -> bool {
 #[test]
 fn an_added_reference_adds_lines_and_changes_none() {
     let world = World::acme();
+    world.sandbox.builds();
     world.upstream_of("acme/top", &[("x/kustomization.yaml", &format!("resources: ['{LIB}']\n"))]);
     let all = [
         LIB,
@@ -220,6 +224,7 @@ fn in_random_worlds_what_the_lock_holds_is_localized() {
 
 fn random_world(random: &mut Random, seed: u64) {
     let world = World::new();
+    world.sandbox.builds();
     let url =
         |name: usize, path: &str, reference: &str| format!("https://github.com/acme/r{name}//{path}?ref={reference}");
     // Each names only those after it.

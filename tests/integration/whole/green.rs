@@ -1,7 +1,7 @@
 //! The gate and the job agree: `branch` localizes a commit if and only if `check` passes it. Only a build that changes may
 //! stand against it.
 //!
-//! `KUSTOMIZE_LOCALIZE_WORLDS` says how many random worlds there are (default 30, at night 400),
+//! `KUSTOMIZE_LOCALIZE_WORLDS` says how many random worlds there are (default 12, at night 400),
 //! `KUSTOMIZE_LOCALIZE_WORLD` takes one of them.
 
 use std::env;
@@ -148,6 +148,7 @@ fn written(world: &World, choices: &mut Random) -> String {
 fn held(index: usize) -> Result<bool, String> {
     let mut choices = Random::of(&format!("green {index}"));
     let world = World::acme();
+    world.sandbox.builds();
     world.file("https://files.example.com/v1/app.yaml", config_map("app"));
     let source = written(&world, &mut choices);
     let run = |command: &[&str]| world.work.run_as_is(command);

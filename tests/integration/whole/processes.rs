@@ -24,6 +24,7 @@ fn started(sandbox: &Sandbox, repo: &Repo, args: &[&str]) -> usize {
 fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
     for references in [1, 60] {
         let world = World::new();
+        world.sandbox.builds();
         let files: Vec<(String, String)> = (0..references)
             .flat_map(|number| {
                 let root = format!("r{number}/kustomization.yaml");

@@ -92,6 +92,7 @@ fn empty_cache(sandbox: &Sandbox) {
 #[test]
 fn no_output_or_stored_file_holds_a_secret() {
     let world = World::new();
+    world.sandbox.builds();
     let repo = world.user();
     for args in [
         ["app", "--dry-run"].as_slice(),
@@ -148,6 +149,7 @@ fn no_output_or_stored_file_holds_a_secret() {
 #[test]
 fn a_failure_shows_no_secret_either() {
     let world = World::new();
+    world.sandbox.builds();
     let (url, login) = (world.server.url(), &world.login);
     let wrong = login.replace(SECRET, "s3cr3t-wrong");
     let repo = world.sandbox.repo("work");
@@ -356,6 +358,7 @@ fn no_path_that_leads_to_a_secret_shows_it() {
 #[test]
 fn no_argument_of_git_holds_a_login() {
     let world = World::new();
+    world.sandbox.builds();
     let trace = world.sandbox.path("trace");
     world.sandbox.set("GIT_TRACE2_EVENT", &trace);
     world.sandbox.set("GIT_TRACE2_REDACT", "0");
@@ -390,6 +393,7 @@ fn no_argument_of_git_holds_a_login() {
 #[test]
 fn the_login_of_a_url_is_sent_and_told_nobody() {
     let world = World::new();
+    world.sandbox.builds();
     let told = world.sandbox.path("told");
     let script =
         format!("echo \"$1\" >> '{0}'; cat >> '{0}'; echo username=other; echo password=wrong", told.display());

@@ -11,6 +11,7 @@ use crate::support::{Repo, World, config_map};
 /// A repository with overlays, a component, targets of two engines, an exception, and all sorts of remote references.
 fn world() -> World {
     let world = World::acme();
+    world.sandbox.builds();
     world.commit(&[
         (
             ".kustomize-localize",
@@ -198,6 +199,7 @@ fn targets_and_affected() {
 #[test]
 fn help() {
     let world = World::new();
+    world.sandbox.builds();
     say(
         &world.work,
         "help",

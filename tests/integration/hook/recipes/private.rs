@@ -119,6 +119,7 @@ impl World {
 #[test]
 fn private_upstreams_are_read_and_no_login_is_kept() {
     let world = World::new();
+    world.sandbox.builds();
     let Some(_) = world.sandbox.builds() else { return };
     let (server, origin) = (&world.hosting.server, &world.hosting.origin);
     let checkout = world.checkout("checkout");
@@ -155,6 +156,7 @@ fn private_upstreams_are_read_and_no_login_is_kept() {
 #[test]
 fn without_the_login_it_says_what_it_could_not_read() {
     let world = World::new();
+    world.sandbox.builds();
     let Some(_) = world.sandbox.builds() else { return };
     let checkout = world.checkout("checkout");
     let output = world.localize(&checkout, &BTreeMap::new());
@@ -178,6 +180,7 @@ fn without_the_login_it_says_what_it_could_not_read() {
 #[test]
 fn the_jobs_read_upstream_with_their_own_token() {
     let world = World::new();
+    world.sandbox.builds();
     let Some(_) = world.sandbox.builds() else { return };
     let server = &world.hosting.server;
     server.forget_passwords();
@@ -208,6 +211,7 @@ fn the_jobs_read_upstream_with_their_own_token() {
 #[test]
 fn another_host_gets_no_login() {
     let world = World::new();
+    world.sandbox.builds();
     let other = Server::start();
     other.serve_git("/acme/", &world.sandbox.path("srv/acme"));
     other.require_password("/", "x-access-token", UPSTREAM);
@@ -228,6 +232,7 @@ fn another_host_gets_no_login() {
 #[test]
 fn the_branch_can_be_kept_in_another_repository() {
     let world = World::new();
+    world.sandbox.builds();
     let Some(_) = world.sandbox.builds() else { return };
     let sandbox = &world.sandbox;
     let deploy = sandbox.path("elsewhere/acme/deploy.git");

@@ -169,6 +169,7 @@ pub(super) struct Trees {
 impl Trees {
     pub(super) fn new() -> Trees {
         let world = World::new();
+        world.sandbox.builds();
         let base = format!("file://{}/", world.sandbox.path("upstream").display());
         world.sandbox.pretend("git@github.com:", &base);
         let upstreams = (0..REPOSITORIES).map(|number| world.upstream(&format!("{OWNER}/r{number}.git")));

@@ -92,6 +92,7 @@ impl Root {
 /// A repository whose `app` names an upstream, which names another one.
 fn world(number: usize) -> World {
     let world = World::new();
+    world.sandbox.builds();
     world.file("https://files.example.com/a.yaml", config_map("file"));
     let mut random = Random::of(&format!("world {number}"));
     let mut named = String::new();

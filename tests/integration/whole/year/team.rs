@@ -49,6 +49,7 @@ impl Team {
     /// Returns the team with one commit on main and no branch.
     pub(super) fn new(mode: Mode) -> Team {
         let world = World::new();
+        world.sandbox.builds();
         let web = world.upstream("acme/web");
         web.write("kustomization.yaml", "resources: [page.yaml]\n");
         web.write("page.yaml", config_map("page-zero"));
