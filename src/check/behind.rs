@@ -75,10 +75,9 @@ fn covered(config: &Config, upstream: &Upstream) -> Option<usize> {
 fn finding(context: &Context<'_>, one: &RemoteUse<'_>, open: &Upstream, chain: &str) -> Finding {
     let (what, help) = match open {
         Upstream::Chart { .. } => ("the chart", remote_chart::lock_charts(context.config)),
-        Upstream::Image { .. } => (
-            "the image",
-            "use a version whose functions are pinned by digest and need no network".to_owned(),
-        ),
+        Upstream::Image { .. } => {
+            ("the image", "use a version whose functions are pinned by digest and need no network".to_owned())
+        }
         Upstream::Git { .. } | Upstream::File { .. } => ("what is at", format!("lock it: {LOCK_COMMAND}")),
     };
     let shown = one.shown();

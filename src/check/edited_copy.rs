@@ -36,10 +36,9 @@ fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, d
             let name = pathspec(&path::join(directory, LOCK_NAME));
             vec![format!("the lock was edited; to take it as it was: {}", command("git checkout HEAD --", [name]))]
         }
-        Difference::Added => vec![
-            command("git rm -f --", [pathspec(place)]),
-            "put your own files in another directory".to_owned(),
-        ],
+        Difference::Added => {
+            vec![command("git rm -f --", [pathspec(place)]), "put your own files in another directory".to_owned()]
+        }
     };
     let message = format!("`{place}` {difference}");
     Finding::new(Rule::EditedCopy, place, message, help)

@@ -183,7 +183,10 @@ fn upstream(all: &[Listed]) -> Vec<String> {
         out.push("  to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again".to_owned());
     }
     if count(&Verdict::Moved) > 0 {
-        out.push("  first find out why it moved; a tag or a file must be named: git kustomize-localize update URL".to_owned());
+        out.push(
+            "  first find out why it moved; a tag or a file must be named: git kustomize-localize update URL"
+                .to_owned(),
+        );
     }
     out
 }

@@ -146,7 +146,9 @@ impl Network {
                 newest: history.newest,
                 ..Answer::moved(now, format!("{name} moved forward"))
             },
-            Ok(_) => Answer::moved(now, format!("{name} was rewritten or reset: it no longer contains the locked commit")),
+            Ok(_) => {
+                Answer::moved(now, format!("{name} was rewritten or reset: it no longer contains the locked commit"))
+            }
             Err(failure) => {
                 let failure = failure.context(format_args!("{name} moved, but its history cannot be compared"));
                 Answer { now, ..Answer::unreachable(failure) }

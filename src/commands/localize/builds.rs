@@ -72,10 +72,9 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
     for TargetCheck { target, verdict, outputs, .. } in targets.iter().take(NAMED) {
         let (what, difference) = match verdict {
             Verdict::Broken { reason } => (format!("the original builds, the result does not: {reason}"), None),
-            Verdict::Unsteady(difference) => (
-                "two builds of the original differ: nothing can be compared".to_owned(),
-                Some(difference),
-            ),
+            Verdict::Unsteady(difference) => {
+                ("two builds of the original differ: nothing can be compared".to_owned(), Some(difference))
+            }
             Verdict::Differs(difference) if difference.objects.is_empty() => {
                 ("the same objects in another order".to_owned(), Some(difference))
             }

@@ -55,13 +55,13 @@ fn an_id_that_git_may_keep_is_not_read() {
         for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
             repo.run(args)
                 .fails(2)
-                .stderr_has("`kustomization.yaml` has `ident` and holds `$Id:`")
+                .stderr_has("`kustomization.yaml` has `ident` and contains `$Id:`")
                 .stderr_has("/kustomization.yaml -ident");
         }
         repo.write(".gitattributes", "*.yaml ident\n/kustomization.yaml -ident\n");
         repo.git(&["add", ".gitattributes"]);
         repo.git(&["commit", "--quiet", "-m", "without ident"]);
-        repo.run(&["check", "--staged"]).lacks("holds `$Id:`");
+        repo.run(&["check", "--staged"]).lacks("contains `$Id:`");
     }
     repo.write(".gitattributes", "*.yaml ident\n");
     repo.write("kustomization.yaml", "# $Id$\nresources: []\n");

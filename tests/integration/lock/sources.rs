@@ -271,7 +271,7 @@ fn a_pattern_takes_the_newest_release_that_may_be_locked() {
     assert_eq!(work.read("late/kustomization.yaml"), root("v1.11.0-rc.1"));
     work.run_unchanged(&["update", "github.com/acme/none", "--to", "*"]).fails(2);
     work.run_unchanged(&["update", "--to", "[*"]).fails(2).stderr_has("`[*` is not a pattern");
-    work.run_unchanged(&["update", "--to", "v1"]).fails(2).stderr_has("`--to` needs the URL");
+    work.run_unchanged(&["update", "--to", "v1"]).fails(2).stderr_has("`--to` needs a URL");
     // What is vendored moves, too.
     work.run(&["vendor", "late"]).success();
     work.commit("vendored");

@@ -162,7 +162,7 @@ fn another_ref_is_written_below_a_path() {
     world.work.run(&["lock"]).success();
     upstream(&world).git(&["tag", "v1.2.0"]);
     let url = "https://github.com/acme/lib?ref=v1";
-    world.refused(&["update", "apps", "--to", "v1.2.0"]).stderr_has("`--to` needs the URL");
+    world.refused(&["update", "apps", "--to", "v1.2.0"]).stderr_has("`--to` needs a URL");
     world.refused(&["update", url, "--to", "v1.2.0", "more"]).stderr_has("the lock holds nothing that `more` names");
     world.refused(&["update", url, "--to", "v9", "apps"]).stderr_has("v9").lacks("leave it remote");
     for vendored in [false, true] {

@@ -126,7 +126,7 @@ fn a_kustomize_that_is_too_old_for_helm_4_is_named_as_such() {
             &format!("[ $1 != version ] || {{ echo {version}; exit; }}; {helm}; exec REAL \"$@\""),
         );
         let output = project.overlay(&[&format!("--branch=with-{version}")]);
-        let said = output.success().stdout.contains("helm is version 4, which kustomize before 5.8.1 cannot run");
+        let said = output.success().stdout.contains("kustomize before 5.8.1, alone or in kubectl, cannot run Helm 4");
         assert_eq!(said, is_too_old, "{output:?}");
     }
 }

@@ -67,7 +67,7 @@ fn helm_that_is_asked_for_must_be_there() {
 fn texts_like_helm_options_never_reach_helm() {
     let stage = Stage::new().with_helm();
     let mut all = Refused::new(&stage.work);
-    let dash = "could take a part of it for something else";
+    let dash = "part of it could be misread by helm";
     for (number, (repo, name, version, said)) in [
         (REPO, "--help", "1.2.3", dash),
         (REPO, "nginx", "--devel", dash),
