@@ -247,6 +247,7 @@ impl Setup {
             help: vec![format!("write why each stays as it is, in place of `{}`", entry.reason)],
             cause: "exceptions without a reason".to_owned(),
             exception: None,
+            is_unlocked: false,
         }));
         edits.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
         edits
@@ -316,6 +317,9 @@ struct Edit {
     /// The entry of `allow` that lets it stay; none where none should.
     #[serde(skip)]
     exception: Option<String>,
+    /// Whether it is not resolved: another run may do that, where a server did not answer.
+    #[serde(skip)]
+    is_unlocked: bool,
 }
 
 impl Edit {
@@ -328,6 +332,7 @@ impl Edit {
             message: finding.message.clone(),
             help: finding.help.clone(),
             exception: exception(finding),
+            is_unlocked: false,
             cause: ways.collect::<Vec<_>>().join("\n"),
         }
     }
@@ -345,6 +350,7 @@ impl Edit {
             message,
             help: failure.hints.clone(),
             exception: failure.exception.as_deref().and_then(|one| Config::entries(&[one]).pop()),
+            is_unlocked: true,
         }
     }
 
@@ -388,7 +394,12 @@ impl Initialized {
             let Some(one) = group.first() else { continue };
             let is_same = group.len() > 1 && group.iter().all(|other| other.message == one.message);
             let message = if is_same { format!(": {}", one.message) } else { String::new() };
-            out.push(format!("{} to edit ({rule}){message}", counted(group.len(), "place")));
+            let count = if one.is_unlocked {
+                format!("{} could not be locked", counted(group.len(), "reference"))
+            } else {
+                format!("{} to edit ({rule})", counted(group.len(), "place"))
+            };
+            out.push(format!("{count}{message}"));
             let line = |edit: &Edit| if is_same { String::new() } else { format!(": {}", edit.message) };
             out.extend(group.iter().map(|edit| format!("  {}{}", edit.place(), line(edit))));
             // What is another command for each is in `check`.

@@ -116,6 +116,7 @@ fn an_outage_is_named_and_allowed_by_nothing() {
         .fails(1)
         .stdout_has("could not fetch https://127.0.0.1:1/acme/lib: ")
         .stdout_has("  app/kustomization.yaml:2")
+        .stdout_has("1 reference could not be locked\n")
         .stdout_has("503")
         .stdout_has("next: git kustomize-localize init\n");
     let [config, _] = written(&world);
