@@ -98,9 +98,10 @@ mod tests {
     fn what_is_meant_can_be_typed() {
         for (other, command) in OTHER_WORDS.into_iter().filter(|(_, command)| *command != COPY) {
             let (first, rest) = command.split_once(' ').unwrap_or((command, ""));
-            let is_known = match first.starts_with("--") {
-                true => first == "--version" || PAGES.iter().any(|(page, _)| takes(page, command)),
-                false => PAGES.iter().any(|(page, _)| *page == first) && takes(first, rest),
+            let is_known = if first.starts_with("--") {
+                first == "--version" || PAGES.iter().any(|(page, _)| takes(page, command))
+            } else {
+                PAGES.iter().any(|(page, _)| *page == first) && takes(first, rest)
             };
             assert!(is_known, "{other}: {command}");
             assert!(PAGES.iter().all(|(name, _)| *name != other), "{other} is a command");
