@@ -12,21 +12,21 @@ use crate::message::finding::{Allowed, Finding, Rule, Severity, Subject};
 use crate::record::Lock;
 use crate::tree::LOCK_COMMAND;
 
-/// Returns one finding for each reference that `before`, the lock of the base, localizes and that an exception of the base
-/// leaves remote from now on.
+/// Returns one finding for each reference that `before`, the lock of the base, localizes and that an exception leaves remote
+/// from now on.
 pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before: &Lock) -> Vec<Finding> {
     let Some(severity) = config.level(Rule::NewException, Rule::NewException.default_severity()) else {
         return Vec::new();
     };
     let held: Vec<Subject> = before.upstreams().map(|upstream| graph::subject(&upstream)).collect();
     let found = findings.iter().filter_map(|one| {
-        let allowed = one.allowed.as_ref().filter(|allowed| !allowed.is_new && RemoteReferences::is_one(one))?;
+        let allowed = one.allowed.as_ref().filter(|_| RemoteReferences::is_one(one))?;
         held.contains(&one.subject).then(|| Finding {
             rule: Rule::NewException,
             severity,
             message: format!("`{}` was localized, and is remote now: {} allows it", one.reference, allowed.by()),
             help: vec![format!(
-                "make the exception exact, and lock again: {LOCK_COMMAND}; or set `rules: {{{}: warning}}` in a separate change, and merge that first",
+                "make the exception exact, or remove it, and lock again: {LOCK_COMMAND}; or set `rules: {{{}: warning}}` in a separate change, and merge that first",
                 Rule::NewException
             )],
             allowed: None,

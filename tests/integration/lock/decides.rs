@@ -37,6 +37,7 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     let world = locked();
     branch(&world).success();
     let base = world.work.id("HEAD");
+    let first = base.clone();
     // A wide one, written by a person for something else.
     world.work.write(CONFIG, "allow:\n- {url: github.com/acme, refs: any, reason: ours}\n");
     world.work.commit("allow");
@@ -60,6 +61,9 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     world.work.commit("locked again");
     let gate = run(&world, &["check", "--base", &base]);
     gate.fails(1).stdout_has("error[new-exception]").stdout_has(&format!("`{LIB}` was localized, and is remote now"));
+    // Also where the exception comes in the same change.
+    let gate = run(&world, &["check", "--base", &first]);
+    gate.fails(1).stdout_has("adds this exception").stdout_has(&format!("`{LIB}` was localized, and is remote now"));
     run(&world, &["diff", &base]).stderr_has(&says);
     branch(&world).success().stdout_has(&format!("  {says}"));
     assert!(world.work.show("localized/main", "app/kustomization.yaml").contains(LIB));
