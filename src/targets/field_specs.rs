@@ -1,5 +1,5 @@
-//! Which fields of the objects that a kustomization reads it may write: by patches, replacements, labels, and
-//! configurations of transformers. What cannot be read here may be anything, and so may what `transformers` lists.
+//! Which fields of the objects that a kustomization reads it may write: by patches, replacements, transformers, and
+//! configurations of transformers. What cannot be read here may be anything.
 
 use std::collections::BTreeSet;
 
@@ -171,13 +171,14 @@ impl Reader<'_> {
     }
 
     fn kustomization(&mut self, json: &Json) -> Option<()> {
-        if is_ambiguous(json) || ["crds", "transformers"].iter().any(|key| items(json, key).next().is_some()) {
+        if is_ambiguous(json) || items(json, "crds").next().is_some() {
             return None;
         }
         items(json, "patches").chain(items(json, "patchesJson6902")).try_for_each(|one| self.patch(one))?;
         items(json, "patchesStrategicMerge").try_for_each(|one| self.merges(one))?;
         items(json, "replacements").try_for_each(|one| self.replacement(one))?;
         items(json, "labels").flat_map(|one| items(one, "fields")).try_for_each(|one| self.spec(one))?;
+        items(json, "transformers").try_for_each(|one| self.transformers(one))?;
         items(json, "configurations").try_for_each(|one| {
             let all = self.file(one.as_str()?)?;
             let lists = all.iter().flat_map(|one| one.as_object().into_iter().flatten());
@@ -288,6 +289,29 @@ impl Reader<'_> {
         }
         Some(())
     }
+
+    /// Reads an entry of `transformers`: configurations, or a file with such.
+    fn transformers(&mut self, one: &Json) -> Option<()> {
+        let text = one.as_str()?;
+        let inline = parsed(text).filter(|all| all.iter().all(Json::is_object));
+        inline.or_else(|| self.file(text))?.iter().try_for_each(|one| self.transformer(one))
+    }
+
+    fn transformer(&mut self, one: &Json) -> Option<()> {
+        let metadata = field(one, "metadata")?.as_object()?;
+        // Others run something.
+        if one["apiVersion"] != "builtin" || metadata.keys().any(|key| key != "name") {
+            return None;
+        }
+        match one["kind"].as_str()? {
+            "PatchTransformer" => self.patch(one),
+            "ReplacementTransformer" => items(one, "replacements").try_for_each(|one| self.replacement(one)),
+            "AnnotationsTransformer" | "ImageTagTransformer" | "LabelTransformer" | "ReplicaCountTransformer" => {
+                items(one, "fieldSpecs").try_for_each(|one| self.spec(one))
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -311,6 +335,7 @@ mod tests {
             "reference.yaml" => "nameReference: [{kind: GitRepository, fieldSpecs: [{path: spec/sourceRef/name}]}]\n",
             "alias.yaml" => "spec: &a {path: y}\nkind: Kustomization\n",
             "merge.yaml" => "kind: Kustomization\nspec:\n  <<: {path: y}\n",
+            "label.yaml" => "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: x}\nlabels: {a: b}\n",
             _ => return None,
         };
         Some(text.to_owned())
@@ -354,6 +379,8 @@ mod tests {
             "replacements: [{targets: [{select: {}, fieldPaths: ['spec.values.[a=b].path']}]}]",
             "configurations: [usual.yaml]",
             "labels: [{pairs: {a: b}, fields: [{path: spec/path, kind: HelmRelease, create: true}]}]",
+            "transformers: [label.yaml]",
+            "transformers: ['{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x}, target: {kind: Service}, patch: x}']",
             "generators: [x.yaml]\nhelmCharts: [{name: x}]\nreplicas: [{name: path, count: 1}]",
         ] {
             assert_eq!(kinds(text), [""; 0], "{text}");
@@ -392,6 +419,8 @@ mod tests {
             "replacements: [{targets: [{select: {kind: Kustomization}, fieldPaths: ['spec\\.path']}]}]",
             "configurations: [usual.yaml, config.yaml]",
             "labels: [{pairs: {a: b}, fields: [{path: spec/components, kind: Kustomization}]}]",
+            "transformers: ['{apiVersion: builtin, kind: LabelTransformer, metadata: {name: x}, fieldSpecs: [{path: spec, kind: Kustomization}]}']",
+            "transformers: ['{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x}, target: {kind: Kustomization}, path: json.yaml}']",
         ] {
             assert_eq!(kinds(text), ["Kustomization"], "{text}");
         }
@@ -486,7 +515,9 @@ mod tests {
             "patches: [{target: {kind: ''}, options: {allowNameChange: true}, path: interval.yaml}]",
             "replacements: [{path: not-here.yaml}]",
             "transformers: [directory]",
-            "transformers: ['{apiVersion: builtin, kind: LabelTransformer, metadata: {name: x}}']",
+            "transformers: ['{apiVersion: x/v1, kind: LabelTransformer, metadata: {name: x}}']",
+            "transformers: ['{apiVersion: builtin, kind: LabelTransformer, metadata: {name: x, annotations: {config.kubernetes.io/function: x}}}']",
+            "transformers: ['{apiVersion: builtin, kind: NamespaceTransformer, metadata: {name: x, namespace: y}}']",
             "configurations: [not-here.yaml]",
             "crds: [x.yaml]",
         ] {
