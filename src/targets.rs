@@ -655,11 +655,21 @@ fn of_scan(
             argo::find(tree, identity, objects, targets)?;
             git_repo::find(tree, identity, objects, targets)
         };
-        let mut any = Targets::default();
-        engines(&identity.of_any_url(), &mut any)?;
-        identity.add_told_by(&any.targets);
+        let any_url = identity.of_any_url();
+        let of_any = || -> Result<Targets> {
+            let mut any = Targets::default();
+            engines(&any_url, &mut any)?;
+            Ok(any)
+        };
+        // It takes as long as all of the rest.
+        let any = if identity.is_declared() { None } else { Some(of_any()?) };
+        identity.add_told_by(any.iter().flat_map(|any| &any.targets));
         engines(&identity, &mut targets)?;
         if targets.targets.iter().all(|target| matches!(target.place, Place::External(_))) {
+            let any = match any {
+                Some(any) => any,
+                None => of_any()?,
+            };
             let is_there = |here: &Here| !here.path.is_empty() && !matches!(here.found, Found::Nothing(_));
             targets.points_here = any.here().any(|(_, here)| is_there(here));
         }

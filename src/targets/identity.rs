@@ -65,14 +65,16 @@ impl Identity {
         Identity { is_any: true, repo: None, ..self.clone() }
     }
 
-    /// Adds the URLs that the tree itself says, where the configuration says none: those from which more paths are deployed
-    /// that are here than paths that are not. `targets` are those of [`Self::of_any_url`].
-    pub(super) fn add_told_by(&mut self, targets: &[Target]) {
-        if self.is_declared {
-            return;
-        }
+    /// Returns whether the configuration says which URLs are its own.
+    pub(super) fn is_declared(&self) -> bool {
+        self.is_declared
+    }
+
+    /// Adds the URLs that the tree itself says: those from which more paths are deployed that are here than paths that are
+    /// not. `targets` are those of [`Self::of_any_url`].
+    pub(super) fn add_told_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target>) {
         let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
-        for here in targets.iter().filter_map(Target::here) {
+        for here in targets.filter_map(Target::here) {
             let is_here = !matches!(here.found, Found::Nothing(_));
             // The top is in every repository, what is localized on a branch of its own, and nobody knows what is packed
             // into an artifact.
