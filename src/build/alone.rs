@@ -25,8 +25,8 @@ pub(super) struct Roots {
 
 impl Roots {
     /// Writes what the roots of a walk read that began in some directories; with `whole`, where nothing was fetched,
-    /// everything that is in the tree: what was read may not be all that kustomize reads. With `checks_out` the graph is that of a commit, whose files
-    /// are read as a checkout gives them.
+    /// everything that is in the tree: what was read may not be all that kustomize reads. With `checks_out` the graph is
+    /// that of a commit, whose files are read as a checkout gives them.
     pub(super) fn write(graph: &Graph, directories: &[String], checks_out: bool, whole: bool) -> Result<Roots> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let (input, known) = (scratch.path().join("input"), graph.own_roots());

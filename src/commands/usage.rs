@@ -63,8 +63,8 @@ pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
 pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
     let option = unknown.split('=').next().unwrap_or_default().trim_start_matches('-');
-    let is_revision = || !unknown.starts_with('-') && std::env::args().nth(1).is_some_and(|word| word == "branch");
     let first = std::env::args().nth(1).filter(|word| PAGES.iter().any(|(name, _)| name == word));
+    let is_revision = || !unknown.starts_with('-') && first.as_deref() == Some("branch");
     let command = match word(option) {
         _ if error.kind() != ErrorKind::UnknownArgument => return,
         Some("--format json") if first.is_none() => "TARGET NEW_DIR".to_owned(),

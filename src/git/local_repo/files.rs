@@ -1,6 +1,7 @@
 //! What git knows about files: those of the index, of the working tree, and objects that only git reaches.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
 
 use super::{LocalRepo, done};
 use crate::git::run;
@@ -49,13 +50,8 @@ pub(super) struct Changed {
 
 impl Changed {
     fn covers(&self, path: &str) -> bool {
-        self.among.contains("") || self.among.iter().any(|one| is_in(path, one))
+        self.among.iter().any(|one| Path::new(path).starts_with(one))
     }
-}
-
-/// Returns whether a path is a directory or file, or lies in it.
-fn is_in(path: &str, above: &str) -> bool {
-    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl LocalRepo {
