@@ -37,6 +37,7 @@ use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, 
 use crate::message::failure::{Failure, Failures, Location, Result, listed};
 use crate::message::finding::{self, Finding, Rule};
 use crate::message::redact::SafeUrl;
+use crate::os::failpoint;
 use crate::os::limits::{FILE, FINDINGS, LOADS, RUN};
 use crate::os::parallel::{processors, side_by_side};
 use crate::record::{LoadRestrictor, Lock, stored};
@@ -115,6 +116,7 @@ pub(crate) fn explore(
     remotes: Option<&mut dyn Remotes>,
     options: &Options<'_>,
 ) -> Explored {
+    failpoint::walks(directories.len());
     let mut walker = Walker { options: options.clone(), offline: remotes.is_none(), ..Walker::default() };
     walker.graph.sources.push(source);
     let starts = walker.start(directories);

@@ -3,7 +3,8 @@
 //! Each of them is announced, in the order in which they happen, so that a test can count them and end the
 //! program at any one of them as SIGKILL does. Only builds with debug assertions listen.
 //!
-//! And the fields that this program is told not to see, so that a test learns what else finds what they name.
+//! And the fields that this program is told not to see, so that a test learns what else finds what they name; and how
+//! often it walks a tree, so that a test can count that.
 
 use std::io::Write as _;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -12,6 +13,9 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 const LIST: &str = "KUSTOMIZE_LOCALIZE_FAILPOINTS";
 /// At which effect a debug build ends: 1 is the first.
 const STOP: &str = "KUSTOMIZE_LOCALIZE_STOP_AT";
+
+/// Where a debug build writes for each walk of a run at how many roots it starts, one a line.
+const WALKS: &str = "KUSTOMIZE_LOCALIZE_WALKS";
 
 /// The field that a debug build does not see.
 const BLIND_TO: &str = "KUSTOMIZE_LOCALIZE_BLIND_TO";
@@ -23,6 +27,21 @@ pub(crate) fn is_blind_to(field: &str) -> bool {
     cfg!(debug_assertions) && FIELD.as_ref().is_some_and(|hidden| field.starts_with(hidden))
 }
 
+/// Notes a walk.
+pub(crate) fn walks(starts: usize) {
+    if cfg!(debug_assertions) {
+        note(WALKS, &starts.to_string());
+    }
+}
+
+/// Appends a line to the file that a variable names.
+fn note(variable: &str, line: &str) {
+    if let Some(list) = std::env::var_os(variable) {
+        let opened = std::fs::File::options().append(true).create(true).open(list);
+        let _ = opened.and_then(|mut list| writeln!(list, "{line}"));
+    }
+}
+
 /// Announces an effect, in the words of its name, right before it happens.
 pub(crate) fn before(name: &str) {
     static COUNT: Mutex<u64> = Mutex::new(0);
@@ -32,10 +51,7 @@ pub(crate) fn before(name: &str) {
     }
     let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
     *count += 1;
-    if let Some(list) = std::env::var_os(LIST) {
-        let opened = std::fs::File::options().append(true).create(true).open(list);
-        let _ = opened.and_then(|mut list| writeln!(list, "{name}"));
-    }
+    note(LIST, name);
     if std::env::var(STOP).is_ok_and(|stop| stop == count.to_string()) {
         // Without a chance to clean up.
         #[cfg(unix)]
