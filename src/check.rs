@@ -48,7 +48,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::finding::{self, Finding, Rule, Severity, Span};
 use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock};
-use crate::targets::{self, Identity, Targets};
+use crate::targets::{self, Identity, Targets, Unsettled};
 use crate::tree::absence::Absences;
 use crate::tree::{Tree, path};
 
@@ -80,7 +80,7 @@ pub struct Input<'a> {
 }
 
 /// Builds.
-pub struct Build<'a>(pub(crate) &'a dyn Fn(Targets) -> Result<Targets>);
+pub struct Build<'a>(pub(crate) &'a dyn Fn(Unsettled) -> Result<Targets>);
 
 /// Checks a tree.
 pub fn check(input: Input<'_>) -> Result<Checked> {

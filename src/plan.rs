@@ -114,7 +114,7 @@ fn deployed(workspace: &Workspace) -> Result<&BTreeSet<String>> {
         return Ok(workspace.deployed.get_or_init(BTreeSet::new));
     };
     let found = targets::find(tree, config, &|| Identity::of_any_clone(repo, config))?;
-    Ok(workspace.deployed.get_or_init(|| found.roots()))
+    Ok(workspace.deployed.get_or_init(|| found.as_written().roots()))
 }
 
 #[cfg(test)]

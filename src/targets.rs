@@ -122,11 +122,8 @@ pub(crate) struct Target {
     pub place: Place,
     /// How it is built.
     pub build: Build,
-    /// What may change the object before it is deployed, so that it may name something else then: known after
-    /// [`Targets::settle`].
+    /// What may change the object before it is deployed, so that it may name something else then.
     pub changed_by: Option<Changer>,
-    /// What its build reaches that the tree does not hold: known after [`Targets::reach`], of what is built here.
-    pub reaches: Option<Vec<Reached>>,
 }
 
 /// What may change an object.
@@ -367,36 +364,36 @@ pub(crate) struct DirectorySet {
     pub revision: Revision,
 }
 
+/// What is deployed from a tree as its objects are written: what [changes](Target::changed_by) them is not known.
+#[derive(Debug, Default)]
+pub(crate) struct Unsettled(Targets);
+
+impl Unsettled {
+    pub(crate) fn as_written(&self) -> &Targets {
+        &self.0
+    }
+}
+
 /// What is deployed from a tree.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Targets {
     /// Every target, by file, line, name and path.
     pub targets: Vec<Target>,
     /// The directory generators that read this repository.
-    #[serde(skip)]
     pub sets: Vec<DirectorySet>,
     /// What could not be read, and was passed over.
     pub unread: Vec<Unread>,
-    /// The engines that the tree installs: known where that is [asked for](installed()).
-    pub engines: Vec<Installed>,
     /// Whether all are elsewhere, and one of their paths is here.
-    #[serde(skip)]
     pub points_here: bool,
-    /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed: known after
-    /// [`Targets::settle`].
-    #[serde(skip)]
+    /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed.
     pub undeployed: BTreeMap<String, String>,
     /// The options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
-    #[serde(skip)]
     argo_options: Option<Vec<String>>,
     /// The files of the tree that hold objects of engines, and whether that is more than options of Argo CD.
-    #[serde(skip)]
     files: BTreeMap<String, bool>,
     /// Which builds the objects are taken from.
-    #[serde(skip)]
     builds: built::Builds,
     /// What was done of [`MOST_WORK`], and taken of [`MOST_BYTES`].
-    #[serde(skip)]
     spent: [usize; 2],
 }
 
@@ -516,18 +513,7 @@ impl Target {
         let said = said.to_string();
         let digest = sha256_hex(format!("{said} {source} {:?}", build.options).as_bytes());
         let said = said.into();
-        Target {
-            engine,
-            object,
-            sources: Vec::new(),
-            digest,
-            said,
-            spot,
-            place,
-            build,
-            changed_by: None,
-            reaches: None,
-        }
+        Target { engine, object, sources: Vec::new(), digest, said, spot, place, build, changed_by: None }
     }
 
     /// Returns why it is not known what is built; none where it is.
@@ -605,7 +591,7 @@ pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
 }
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
-pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Targets> {
+pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Unsettled> {
     find_in(tree, config, candidates(tree)?()?, BTreeSet::new(), identity)
 }
 
@@ -617,7 +603,7 @@ pub(crate) fn find_in(
     candidates: Vec<String>,
     listed: BTreeSet<String>,
     identity: &dyn Fn() -> Result<Identity>,
-) -> Result<Targets> {
+) -> Result<Unsettled> {
     let is_left_out = |file: &String| config.leaves_out(path::parent(file));
     let (mut left_out, mut read): (BTreeSet<String>, BTreeSet<String>) = candidates.into_iter().partition(is_left_out);
     read.extend(listed);
@@ -630,7 +616,7 @@ pub(crate) fn find_in(
         });
         let more: Vec<String> = applied.cloned().collect();
         if more.is_empty() {
-            return Ok(targets);
+            return Ok(Unsettled(targets));
         }
         read.extend(more);
     }

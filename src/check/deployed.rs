@@ -11,7 +11,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
-use crate::targets::{self, Here, Target, Targets, Unread};
+use crate::targets::{self, Here, Target, Targets, Unread, Unsettled};
 use crate::tree::{Tree, path};
 
 /// Walks the tree, and finds what is deployed from it.
@@ -41,24 +41,24 @@ pub(super) fn walk(
         let listed = listed(&explored.unwrap_or_else(|| &every).graph, input.config);
         targets::find_in(&*input.tree, input.config, found, listed, identity)
     });
-    let targets = found.unwrap_or_else(|| Ok(Targets::default()));
-    let targets = targets.and_then(|targets| match &input.build {
-        Some(build) => (build.0)(targets),
-        None => Ok(targets),
+    let found = found.unwrap_or_else(|| Ok(Unsettled::default()));
+    let found = found.and_then(|found| match &input.build {
+        Some(build) => Ok((Unsettled::default(), Some((build.0)(found)?))),
+        None => Ok((found, None)),
     });
-    let mut targets = targets.unwrap_or_else(|failure| {
+    let (found, built) = found.unwrap_or_else(|failure| {
         failures.push(failure);
-        Targets::default()
+        Default::default()
     });
-    let starts = starting_points(input, &targets, own)?;
+    let targets = built.as_ref().unwrap_or_else(|| found.as_written());
+    let starts = starting_points(input, targets, own)?;
     let explored = match walked {
         Some((own, explored)) if own == starts.len() => explored,
         _ => explore(input, &starts, options),
     };
-    let explored = unrestricted(input, &targets, &starts, options, explored);
+    let explored = unrestricted(input, targets, &starts, options, explored);
     let changes = if targets.targets.is_empty() || starts.len() >= all.len() { &explored } else { &*every };
-    targets.settle(&changes.graph);
-    Ok((targets, explored))
+    Ok((built.unwrap_or_else(|| found.settle(&changes.graph)), explored))
 }
 
 /// Returns the files that roots list as resources, and that no search for objects looks into or takes.

@@ -16,7 +16,7 @@ use crate::git::{LocalRepo, branch_of};
 use crate::message::failure::{Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
-use crate::targets::{Installed, Target};
+use crate::targets::{Installed, Reached, Target};
 use crate::tree::SharedTree;
 use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
@@ -94,7 +94,7 @@ fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
     // Where something cannot be read, what deploys it cannot be told either.
     if status.kustomizations > 0 && status.failures == 0 {
         let found = surveyed(here, &check::open(here, &status.source)?.tree)?;
-        status.targets = found.targets.iter().map(TargetStatus::of).collect();
+        status.targets = found.each().map(TargetStatus::of).collect();
         status.engines = found.engines;
     }
     Ok(status)
@@ -177,8 +177,8 @@ fn head_tree(here: &Rc<LocalRepo>) -> Result<SharedTree> {
 }
 
 impl TargetStatus {
-    fn of(target: &Target) -> TargetStatus {
-        let state = match target.reaches.as_deref() {
+    fn of((target, reaches): (&Target, Option<&[Reached]>)) -> TargetStatus {
+        let state = match reaches {
             Some([]) => Reach::Localized,
             Some(reached) => {
                 Reach::Remote { reaches: reached.iter().map(|one| format!("{}: {}", one.name, one.state)).collect() }

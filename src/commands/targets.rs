@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use clap::Args;
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
 
 use super::check;
 use super::messages::counted;
@@ -22,7 +24,7 @@ use crate::message::redact::{inert, visible};
 use crate::targets::affected::changes::Changes;
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
-use crate::targets::{self, Found, Here, Identity, Place, Revision, Target, Targets};
+use crate::targets::{self, Found, Here, Identity, Installed, Place, Reached, Revision, Target, Targets, Unsettled};
 use crate::tree::{SharedTree, path};
 use crate::workspace::repository_offline;
 
@@ -57,13 +59,49 @@ impl TargetsArgs {
     }
 }
 
+/// What is deployed, and what that reaches.
+#[derive(Default)]
+pub(super) struct Survey {
+    found: Targets,
+    /// What the build of each target reaches that the tree does not hold; none where that is not known, or it is not built
+    /// here.
+    reaches: Vec<Option<Vec<Reached>>>,
+    pub engines: Vec<Installed>,
+}
+
+/// A target as JSON has it.
+#[derive(Serialize)]
+struct Surveyed<'a> {
+    #[serde(flatten)]
+    target: &'a Target,
+    reaches: Option<&'a [Reached]>,
+}
+
+impl Serialize for Survey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut survey = serializer.serialize_struct("Survey", 3)?;
+        let targets = self.each().map(|(target, reaches)| Surveyed { target, reaches });
+        survey.serialize_field("targets", &targets.collect::<Vec<_>>())?;
+        survey.serialize_field("unread", &self.found.unread)?;
+        survey.serialize_field("engines", &self.engines)?;
+        survey.end()
+    }
+}
+
+impl Survey {
+    /// Returns each target with what its build reaches.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&Target, Option<&[Reached]>)> {
+        self.found.targets.iter().zip(self.reaches.iter().map(Option::as_deref))
+    }
+}
+
 /// Finds what is deployed, and what each build reaches.
-pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Targets, Failures> {
-    let (explored, mut found) = find(here, tree)?;
-    found.reach(&explored, |_| true)?;
+pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Survey, Failures> {
+    let (explored, found) = find(here, tree)?;
+    let mut reaches = found.reaches(&explored, |_| true)?;
     // What is deployed from a localized branch is what that holds, where it is here.
     let config = Config::of(&**tree, "")?;
-    found.engines = targets::installed(&**tree, &config, &found)?;
+    let engines = targets::installed(&**tree, &config, &found)?;
     let identity = Identity::of(here, &config)?;
     let places = found.targets.iter().filter_map(|target| match &target.place {
         Place::Here(there) => Some(there.revision.clone()),
@@ -72,23 +110,24 @@ pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Target
     let revisions: HashSet<Revision> = places.collect();
     for revision in revisions.iter().filter(|revision| revision.is_localized()) {
         if let Some(tip) = identity.tip(revision)? {
-            found.reach(&explore_all(Rc::new(tip))?, |other| other == revision)?;
+            let there = found.reaches(&explore_all(Rc::new(tip))?, |other| other == revision)?;
+            reaches.iter_mut().zip(there).filter(|(_, there)| there.is_some()).for_each(|(here, there)| *here = there);
         }
     }
-    Ok(found)
+    Ok(Survey { found, reaches, engines })
 }
 
-impl Outcome for Targets {
+impl Outcome for Survey {
     /// Returns what names each, and below it where it is. The last line counts them.
     fn text(&self, _shown: Shown) -> String {
         let mut out = String::new();
-        for target in &self.targets {
+        for (target, reaches) in self.each() {
             let Target { object, place, .. } = target;
             out += &format!("{}:{}: {}\n  {}", object.file, object.line, named(target), described(place));
             if let Some(set) = &object.set {
                 out += &format!(", of ApplicationSet {set}");
             }
-            match target.reaches.as_deref() {
+            match reaches {
                 Some([]) => out += ", hermetic",
                 reached => {
                     for one in reached.unwrap_or_default() {
@@ -110,7 +149,7 @@ impl Outcome for Targets {
             }
             out.push('\n');
         }
-        for unread in &self.unread {
+        for unread in &self.found.unread {
             out += &format!("{}\n  not read: {}\n", unread.place(), unread.message);
         }
         for one in &self.engines {
@@ -120,12 +159,12 @@ impl Outcome for Targets {
             out.push('\n');
         }
         let mut out: String = out.lines().map(|line| visible(line) + "\n").collect();
-        if self.points_here {
+        if self.found.points_here {
             out += &format!(
                 "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list under `targets` there what is deployed\n"
             );
         }
-        out + &summary(self) + &localized(self).map_or(String::new(), |line| visible(&line) + "\n")
+        out + &summary(&self.found) + &localized(self).map_or(String::new(), |line| visible(&line) + "\n")
     }
 }
 
@@ -160,12 +199,11 @@ pub(super) fn described(place: &Place) -> String {
 }
 
 /// Returns what is deployed from a localized branch; none where nothing is localized, and nothing has to be.
-fn localized(targets: &Targets) -> Option<String> {
-    let mut here = targets.here();
-    let is_wanted = |(target, here): (&Target, &Here)| {
-        here.revision.is_localized() || target.reaches.as_ref().is_some_and(|reached| !reached.is_empty())
+fn localized(survey: &Survey) -> Option<String> {
+    let is_wanted = |(target, reaches): (&Target, Option<&[Reached]>)| {
+        target.here().is_some_and(|here| here.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
     };
-    here.any(is_wanted).then(|| targets.deployed_from("a localized branch", Revision::is_localized))?
+    survey.each().any(is_wanted).then(|| survey.found.deployed_from("a localized branch", Revision::is_localized))?
 }
 
 /// Returns the counts: nothing that was found is missing in them. What may deploy something else is not known, as in `diff`.
@@ -199,7 +237,7 @@ pub(super) fn find(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explored,
 }
 
 /// Finds what is deployed as its objects are written, and walks all of the tree.
-pub(super) fn written(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Targets)> {
+pub(super) fn written(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Unsettled)> {
     let found = targets::find(&**tree, config, &|| Identity::of(here, config))?;
     Ok((explore_all(tree.clone())?, found))
 }

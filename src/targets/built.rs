@@ -9,7 +9,7 @@ use super::generated::{Generated, generated};
 use super::reaches::beyond;
 use super::scan::{self, Document, Scan};
 use super::settle::files_read;
-use super::{Build, Engine, Identity, Object, Place, Reached, Revision, Target, Targets, Why, place};
+use super::{Build, Engine, Identity, Object, Place, Reached, Revision, Target, Targets, Unsettled, Why, place};
 use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
@@ -59,12 +59,12 @@ pub(super) struct Builds {
     files: BTreeSet<String>,
 }
 
-impl Targets {
-    /// Returns these targets with objects as the builds that change them make them, and the objects that these deploy in
+impl Unsettled {
+    /// Returns these targets, settled, with objects as the builds that change them make them, and the objects that these deploy in
     /// turn. `explored` is a walk over all of the tree; `run` builds. What is `wanted` is built too, whether it changes an
     /// object or not, and the roots in the directories `named`, whoever names them.
     pub(crate) fn built(
-        mut self,
+        self,
         explored: &Explored,
         config: &Config,
         identity: &dyn Fn() -> Result<Identity>,
@@ -72,12 +72,12 @@ impl Targets {
         named: &[String],
         mut run: impl FnMut(&[&Builder]) -> Vec<Output>,
     ) -> Result<Targets> {
-        self.settle(&explored.graph);
+        let mut found = self.settle(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
         let root_in = |directory: &str| explored.graph.root_in(0, directory);
         let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| root_in(directory)).collect();
         for _ in 0..DEEPEST {
-            let builders = self.builders(explored, config, wanted, &alone)?;
+            let builders = found.builders(explored, config, wanted, &alone)?;
             let new: Vec<&Builder> = builders.iter().filter(|one| !known.contains_key(&one.key)).collect();
             if new.is_empty() {
                 break;
@@ -91,12 +91,14 @@ impl Targets {
             };
             alone.extend(explored.graph.unseen(roots(built), roots(failed)));
             let built = builders.iter().filter_map(|one| Some((one, known.get(&one.key)?)));
-            self = find_built(&*explored.graph.sources[0].tree, config, identity, &self, built)?;
-            self.settle(&explored.graph);
+            let tree = &*explored.graph.sources[0].tree;
+            found = find_built(tree, config, identity, &found, built)?.settle(&explored.graph);
         }
-        Ok(self)
+        Ok(found)
     }
+}
 
+impl Targets {
     /// Returns the builds that show what becomes of the objects that something may change: for each file of those, the
     /// targets that deploy it, and the topmost roots that nothing here deploys. Those from which objects are taken
     /// already are among them, and what is `wanted` besides.
@@ -117,13 +119,10 @@ impl Targets {
             return Ok(Vec::new());
         }
         let tree = &*graph.sources[0].tree;
-        let mut files = Vec::new();
+        let files = files_read(graph, &all, &|file| self.files.get(file) == Some(&true));
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (index, target) in all.iter().enumerate() {
-            let read = target.here().into_iter().flat_map(|here| files_read(graph, target, here));
-            let read: BTreeSet<&str> = read.filter(|file| self.files.get(*file) == Some(&true)).collect();
+        for (index, read) in files.iter().enumerate() {
             read.iter().for_each(|file| readers.entry(file).or_default().push(index));
-            files.push(read);
         }
         // Whoever reads a file of these may read another one with objects.
         let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
@@ -185,7 +184,7 @@ fn find_built<'a>(
     identity: &dyn Fn() -> Result<Identity>,
     before: &Targets,
     built: impl Iterator<Item = (&'a Builder, &'a Output)>,
-) -> Result<Targets> {
+) -> Result<Unsettled> {
     let unread = before.unread.iter().map(|unread| &unread.file);
     let files: BTreeSet<String> = before.files.keys().chain(unread).cloned().collect();
     let mut scan = scan::scan(tree, &files)?;
@@ -217,7 +216,7 @@ fn find_built<'a>(
     let mut targets = super::of_scan(tree, config, identity, scan)?;
     targets.builds = builds;
     targets.files.clone_from(&before.files);
-    Ok(targets)
+    Ok(Unsettled(targets))
 }
 
 impl Builder {

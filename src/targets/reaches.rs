@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Found, Place, Reached, Revision, Targets};
+use super::{Found, Reached, Revision, Target, Targets};
 use crate::graph::named::Namer;
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
@@ -10,23 +10,20 @@ use crate::message::redact;
 use crate::reference::is_url;
 
 impl Targets {
-    /// Notes for each target that is deployed from such a revision, and that the tree of a walk holds, what its build
-    /// reaches that the tree does not hold. That it is nothing is said of nothing that is not known.
-    pub(crate) fn reach(&mut self, explored: &Explored, is_it: impl Fn(&Revision) -> bool) -> Result<()> {
+    /// Returns for each target that is deployed from such a revision, and that the tree of a walk holds, what its build
+    /// reaches that the tree does not hold; none of others. That it is nothing is said of nothing that is not known.
+    pub(crate) fn reaches(
+        &self,
+        explored: &Explored,
+        is_it: impl Fn(&Revision) -> bool,
+    ) -> Result<Vec<Option<Vec<Reached>>>> {
         let namer = Namer::of(explored)?;
-        for target in &mut self.targets {
-            let Place::Here(here) = &target.place else {
-                continue;
-            };
+        let of_target = |target: &Target| {
             // What is here says nothing of another revision.
-            let (Found::Kustomization(_) | Found::Directory(_), true) = (&here.found, here.revision.is_this) else {
-                continue;
-            };
+            let here = target.here().filter(|here| is_it(&here.revision))?;
+            let (Found::Kustomization(_) | Found::Directory(_)) = &here.found else { return None };
             let roots: Option<Vec<RootId>> = target.roots(here).map(|root| explored.graph.root_in(0, root)).collect();
-            let Some(roots) = roots.filter(|_| is_it(&here.revision)) else {
-                continue;
-            };
-            let mut reached = beyond(&namer, roots);
+            let mut reached = beyond(&namer, roots?);
             for component in &target.build.components {
                 let state = match &component.found {
                     None if is_url(&component.text.text) => "not locked".to_owned(),
@@ -40,9 +37,9 @@ impl Targets {
                     state: format!("component of the object, {state}"),
                 });
             }
-            target.reaches = Some(reached).filter(|reached| !reached.is_empty() || target.unknown().is_none());
-        }
-        Ok(())
+            Some(reached).filter(|reached| !reached.is_empty() || target.unknown().is_none())
+        };
+        Ok(self.targets.iter().map(of_target).collect())
     }
 }
 
@@ -62,7 +59,7 @@ mod tests {
     use crate::graph::inputs::explore_all;
     use crate::graph::testing;
     use crate::targets::built::{Builder, Output};
-    use crate::targets::{self, Identity};
+    use crate::targets::{self, Identity, Place};
     use crate::tree::overlay::OverlayTree;
 
     const LOCK: &str = "version: 1
@@ -87,27 +84,23 @@ remotes:
         Identity::new(remotes, config, ["main".to_owned()])
     }
 
-    /// Returns the targets of a tree, settled.
-    fn settled(tree: &Rc<OverlayTree>) -> (Explored, Targets) {
+    /// Returns the targets of a tree, settled, with what they reach.
+    fn of_tree(tree: &Rc<OverlayTree>) -> (Targets, Vec<Option<Vec<Reached>>>) {
         let config = Config::default();
-        let mut targets = targets::find(&**tree, &config, &|| Ok(identity(&config))).unwrap();
+        let found = targets::find(&**tree, &config, &|| Ok(identity(&config))).unwrap();
         let explored = explore_all(tree.clone()).unwrap();
-        targets.settle(&explored.graph);
-        (explored, targets)
+        let targets = found.settle(&explored.graph);
+        let reaches = targets.reaches(&explored, |_| true).unwrap();
+        (targets, reaches)
     }
 
-    /// Returns the targets of a tree, with what they reach.
-    fn surveyed(files: &[(&str, &str)]) -> Targets {
-        let (explored, mut targets) = settled(&tree(files));
-        targets.reach(&explored, |_| true).unwrap();
-        targets
+    fn surveyed(files: &[(&str, &str)]) -> (Targets, Vec<Option<Vec<Reached>>>) {
+        of_tree(&tree(files))
     }
 
-    fn reached(targets: &Targets, name: &str) -> Option<Vec<String>> {
-        let mut all = targets.targets.iter();
-        let target = all.find(|target| target.object.name == name).unwrap();
-        let reaches = target.reaches.as_ref()?.iter();
-        Some(reaches.map(|one| format!("{}: {}", one.name, one.state)).collect())
+    fn reached((targets, reaches): &(Targets, Vec<Option<Vec<Reached>>>), name: &str) -> Option<Vec<String>> {
+        let at = targets.targets.iter().position(|target| target.object.name == name).unwrap();
+        Some(reaches[at].as_ref()?.iter().map(|one| format!("{}: {}", one.name, one.state)).collect())
     }
 
     #[test]
@@ -156,9 +149,7 @@ remotes:
         let tagged = source("").replace("branch: main", "tag: v1");
         let files = Rc::get_mut(&mut all).unwrap();
         files.file("source.yaml", tagged.as_bytes(), false);
-        let (explored, mut targets) = settled(&all);
-        targets.reach(&explored, |_| true).unwrap();
-        assert_eq!(reached(&targets, "web"), None);
+        assert_eq!(reached(&of_tree(&all), "web"), None);
     }
 
     #[test]
@@ -236,8 +227,7 @@ spec:
             links.link("link", "part");
             links.link("loop", "loop");
             links.link("away", "../../part");
-            let (explored, mut targets) = settled(&tree);
-            targets.reach(&explored, |_| true).unwrap();
+            let targets = of_tree(&tree);
             let file = "../file: component of the object, `file` is a file";
             let mut expected = vec![file, rest[0], rest[1]];
             if object == flux {
@@ -361,7 +351,7 @@ patches:
             .collect();
         files.push(("all/x.yaml".to_owned(), patching("all", "")));
         let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
-        let targets = surveyed(&files);
+        let (targets, _) = surveyed(&files);
         assert_eq!(targets.targets.len(), 4001);
         let changed = |one: &&targets::Target| one.changed_by.is_some();
         assert_eq!(targets.targets.iter().filter(changed).count(), 4000);

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::field_specs::{self, KUSTOMIZATION, Read, Written};
 use super::generated::VARIABLES;
 use super::variables::Variables;
-use super::{Changer, Found, Here, Object, Place, Target, Targets, scan, unfilled};
+use super::{Changer, Found, Object, Place, Target, Targets, Unsettled, scan, unfilled};
 use crate::graph::{Edge, Graph, Root, RootId, Target as Leads};
 use crate::kustomization::{Accepts, Kind, read_object};
 use crate::reference::is_url;
@@ -25,29 +25,31 @@ struct Change {
 /// What may change the objects in each file.
 type OfFiles<'a> = HashMap<&'a str, Vec<Change>>;
 
-impl Targets {
-    /// Notes which targets stand in objects that a kustomization of `graph` (a walk over all of the tree), or another target, may
-    /// change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
-    pub(crate) fn settle(&mut self, graph: &Graph) {
-        let files: HashSet<&str> = self.targets.iter().flat_map(Target::object_files).collect();
+impl Unsettled {
+    /// Finds which targets stand in objects that a kustomization of `graph` (a walk over all of the tree), or another target,
+    /// may change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
+    pub(crate) fn settle(self, graph: &Graph) -> Targets {
+        let Unsettled(mut found) = self;
+        let files: HashSet<&str> = found.targets.iter().flat_map(Target::object_files).collect();
+        let read = files_read(graph, &found.targets, &|file| files.contains(file));
         let mut writing = Writing { graph, of_roots: HashMap::new() };
         let mut changes = if files.is_empty() { OfFiles::new() } else { writing.of_files(&files) };
-        for target in &self.targets {
-            let written = writing.of_target(target);
-            add(&mut changes, graph, target, &written);
-        }
-        let in_turn: Vec<Written> = self.targets.iter().map(|one| self.in_turn(one, &changes)).collect();
-        for (target, written) in self.targets.iter().zip(in_turn) {
-            add(&mut changes, graph, target, &written);
-        }
-        let changed: Vec<Option<Changer>> = self.targets.iter().map(|one| self.changer(one, &changes)).collect();
-        for (target, changer) in self.targets.iter_mut().zip(changed) {
+        let of_targets: Vec<Written> = found.targets.iter().map(|target| writing.of_target(target)).collect();
+        add(&mut changes, &found.targets, &read, &of_targets);
+        let in_turn: Vec<Written> = found.targets.iter().map(|one| found.in_turn(one, &changes)).collect();
+        add(&mut changes, &found.targets, &read, &in_turn);
+        let changed: Vec<Option<Changer>> = found.targets.iter().map(|one| found.changer(one, &changes)).collect();
+        let namespaces = found.namespaces(&read, &mut writing);
+        for ((target, changer), namespace) in found.targets.iter_mut().zip(changed).zip(namespaces) {
             target.changed_by = changer;
+            target.object.namespace.push_str(&namespace);
         }
-        self.fill_namespaces(&mut writing);
-        self.undeployed = self.undeployed(graph);
+        found.undeployed = found.undeployed(graph);
+        found
     }
+}
 
+impl Targets {
     /// Returns what may write into the objects that say what a target is, each with the kind of the object: roots that read
     /// them, and targets that deploy them.
     fn writers<'c>(&self, target: &'c Target, changes: &'c OfFiles<'_>) -> Vec<(&'c Change, &'c str)> {
@@ -80,14 +82,13 @@ impl Targets {
         Written { kinds, ..Written::default() }
     }
 
-    /// Fills in the namespaces of objects that say none: the one that the targets which deploy them give, else the one of the
-    /// kustomizations that read them.
-    fn fill_namespaces(&mut self, writing: &mut Writing<'_>) {
+    /// Returns the namespaces of objects that say none, for each target; empty for one that says it: the one that the targets
+    /// which deploy them give, else the one of the kustomizations that read them.
+    fn namespaces(&self, read: &[BTreeSet<&str>], writing: &mut Writing<'_>) -> Vec<String> {
         let is_bare = |target: &&Target| target.object.namespace.is_empty() && scan::is_known(&target.object.kind);
-        let bare: HashSet<String> =
-            self.targets.iter().filter(is_bare).map(|target| target.object.file.clone()).collect();
+        let bare: HashSet<&str> = self.targets.iter().filter(is_bare).map(|target| &*target.object.file).collect();
         if bare.is_empty() {
-            return;
+            return vec![String::new(); self.targets.len()];
         }
         let mut given: [HashMap<String, BTreeSet<String>>; 2] = Default::default();
         let mut give = |by: usize, files: &mut dyn Iterator<Item = &str>, namespace: &str| {
@@ -97,12 +98,10 @@ impl Targets {
                 given[by].entry(file.to_owned()).or_default().insert(namespace.to_owned());
             }
         };
-        for target in &self.targets {
+        for (target, read) in self.targets.iter().zip(read) {
             let namespace =
                 ["targetNamespace", "namespace"].iter().find_map(|key| target.build.overrides.get(*key)?.as_str());
-            if let (Place::Here(here), Some(namespace)) = (&target.place, namespace) {
-                give(0, &mut files_read(writing.graph, target, here).into_iter(), namespace);
-            }
+            give(0, &mut read.iter().copied(), namespace.unwrap_or_default());
         }
         for root in readers(writing.graph, &|file| bare.contains(file)) {
             let namespace = writing.of_root(root).1;
@@ -110,12 +109,11 @@ impl Targets {
                 give(1, &mut files_of(writing.graph, [root]).into_iter(), &namespace);
             }
         }
-        for object in
-            self.targets.iter_mut().map(|target| &mut target.object).filter(|object| object.namespace.is_empty())
-        {
+        let namespace = |Target { object, .. }: &Target| {
             let all = given.iter().find_map(|given| given.get(&object.file)).filter(|all| all.len() == 1);
-            object.namespace = all.and_then(|all| all.first().cloned()).unwrap_or_default();
-        }
+            all.filter(|_| object.namespace.is_empty()).and_then(|all| all.first().cloned()).unwrap_or_default()
+        };
+        self.targets.iter().map(namespace).collect()
     }
 }
 
@@ -238,22 +236,33 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// Adds what a target may write to that of the files that it reads.
-fn add<'t>(changes: &mut OfFiles<'t>, graph: &'t Graph, target: &'t Target, written: &Written) {
-    if let (Place::Here(here), false) = (&target.place, written.is_nothing()) {
-        for file in files_read(graph, target, here) {
+/// Adds what each target may write to that of the files that it reads.
+fn add<'t>(changes: &mut OfFiles<'t>, targets: &[Target], read: &[BTreeSet<&'t str>], written: &[Written]) {
+    for ((target, read), written) in targets.iter().zip(read).zip(written).filter(|(_, written)| !written.is_nothing())
+    {
+        for file in read {
             let change = Change { by: target.builder(), written: written.clone(), is_root: false };
             changes.entry(file).or_default().push(change);
         }
     }
 }
 
-/// Returns the files of the tree that the build of a target reads.
-pub(super) fn files_read<'a>(graph: &'a Graph, target: &'a Target, here: &'a Here) -> BTreeSet<&'a str> {
-    files_of(graph, target.walked(here, graph))
-        .into_iter()
-        .chain(here.scanned.iter().map(|one| one.path.as_str()))
-        .collect()
+/// Returns for each target the files of the tree that its build reads, of those that are wanted: in which objects stand.
+pub(super) fn files_read<'a>(
+    graph: &'a Graph,
+    targets: impl IntoIterator<Item = &'a Target>,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Vec<BTreeSet<&'a str>> {
+    // Most lead to none.
+    let readers = readers(graph, is_wanted);
+    let read = |target: &'a Target| {
+        let Place::Here(here) = &target.place else { return BTreeSet::new() };
+        let leads = target.walked(here, graph).any(|root| readers.contains(&root));
+        let files = if leads { files_of(graph, target.walked(here, graph)) } else { Vec::new() };
+        let scanned = here.scanned.iter().map(|one| one.path.as_str());
+        scanned.chain(files).filter(|file| is_wanted(file)).collect()
+    };
+    targets.into_iter().map(read).collect()
 }
 
 /// Returns the files of the tree that roots, and those that they lead to, read.

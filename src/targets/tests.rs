@@ -18,7 +18,7 @@ fn identity(config: &Config) -> Identity {
 
 fn find_in(files: &[(&str, &str)]) -> Targets {
     let config = Config::default();
-    find(&tree(files), &config, &|| Ok(identity(&config))).unwrap()
+    find(&tree(files), &config, &|| Ok(identity(&config))).unwrap().0
 }
 
 /// Returns the name of what is found, as in JSON.
@@ -69,7 +69,7 @@ fn what_the_configuration_declares_is_a_target() {
     let roots = roots.map(|root| (format!("{root}/kustomization.yml"), "resources: []\n"));
     let roots: Vec<(&str, &str)> = roots.iter().map(|(path, text)| (path.as_str(), *text)).collect();
     let tree = tree(&roots);
-    let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap();
+    let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap().0;
     let lines: Vec<String> = found.targets.iter().map(line).collect();
     assert_eq!(
         lines,
@@ -187,7 +187,7 @@ spec: {{{rest}}}
 fn what_is_excluded_is_no_target() {
     let config = Config::parse(b"exclude: ['**/testdata']\n", ".kustomize-localize").unwrap();
     let tree = tree(&[("testdata/app.yaml", flux::APPS), ("x/testdata/deep/fleet.yaml", "namespace: x\n")]);
-    assert_eq!(find(&tree, &config, &|| Ok(identity(&config))).unwrap(), Targets::default());
+    assert_eq!(find(&tree, &config, &|| Ok(identity(&config))).unwrap().0, Targets::default());
 }
 
 /// One object of each kind that says what is deployed, with every field that is read.

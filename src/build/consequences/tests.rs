@@ -19,7 +19,7 @@ fn target(name: &str, spec: &str) -> Target {
     tree.file("x.yaml", text.as_bytes(), false);
     let config = Config::default();
     let identity = || Ok(Identity::new(["https://github.com/acme/x".to_owned()], &config, ["main".to_owned()]));
-    find(&tree, &config, &identity).unwrap().targets.remove(0)
+    find(&tree, &config, &identity).unwrap().as_written().targets[0].clone()
 }
 
 /// Returns the consequences of a change of what `by` deploys.
@@ -544,7 +544,7 @@ fn target_of(file: &str, text: &str) -> Target {
     tree.file("apps/web/kustomization.yaml", b"namePrefix: a-\n", false);
     let config = crate::config::Config::default();
     let identity = || Ok(Identity::new(["https://github.com/acme/x".to_owned()], &config, ["main".to_owned()]));
-    find(&tree, &config, &identity).unwrap().targets.remove(0)
+    find(&tree, &config, &identity).unwrap().as_written().targets[0].clone()
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::plan::{Options, Plan, changed, in_place, reached_left};
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::{ANY_FILE, Generated};
-use crate::targets::{Identity, Target, Targets};
+use crate::targets::{Identity, Target, Targets, Unsettled};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Workspace, commit};
@@ -77,7 +77,12 @@ impl<'a> Building<'a> {
                 Checking::Commit { commit: id, .. } => of_commits(here, base, &commit(here, id)?)?,
                 Checking::Index | Checking::WorkingTree => since(here, tree, base)?,
             };
-            let [was, is] = [&changes.old, &changes.new].map(|tree| written(here, tree, config));
+            let settled = |tree| -> Result<_> {
+                let (explored, found) = written(here, tree, config)?;
+                let targets = found.settle(&explored.graph);
+                Ok((explored, targets))
+            };
+            let [was, is] = [&changes.old, &changes.new].map(settled);
             affected(&changes, config, &was?, &is?)
         });
         let (affected, fetcher) = (affected.transpose()?, from_lock(Some(here), &workspace, how.offline, how.quiet)?);
@@ -86,7 +91,7 @@ impl<'a> Building<'a> {
     }
 
     /// Builds, and returns what is deployed as it came out.
-    pub(super) fn targets(&self, found: Targets) -> Result<Targets> {
+    pub(super) fn targets(&self, found: Unsettled) -> Result<Targets> {
         let config = &self.workspace.config;
         let explored = explore_all(self.workspace.tree.clone())?;
         let identity = || Identity::of_any_clone(&self.here, config);

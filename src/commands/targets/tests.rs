@@ -9,7 +9,12 @@ use crate::tree::overlay::OverlayTree;
 
 const SCHEMA: &str = include_str!("schema.json");
 
-fn found() -> Targets {
+fn survey(found: Unsettled) -> Survey {
+    let found = found.as_written().clone();
+    Survey { reaches: vec![None; found.targets.len()], found, engines: Vec::new() }
+}
+
+fn found() -> Survey {
     let config = "targets: [{path: edge, engine: kustomize}]\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
     let app = |path: &str, repository: &str| {
@@ -43,7 +48,7 @@ spec:
     tree.file("cm.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --enable-helm}\n", false);
     let remotes = ["https://github.com/acme/fleet".to_owned()];
     let identity = || Ok(Identity::new(remotes.clone(), &config, []));
-    targets::find(&tree, &config, &identity).unwrap()
+    survey(targets::find(&tree, &config, &identity).unwrap())
 }
 
 #[test]
@@ -71,7 +76,7 @@ fn where_paths_of_another_repository_are_here_it_says_how_this_one_is_known() {
         tree.file("x.yaml", object.as_bytes(), false);
         tree.file("web/kustomization.yaml", b"", false);
         let identity = || Ok(Identity::new([], &config, []));
-        let found = targets::find(&tree, &config, &identity).unwrap();
+        let found = survey(targets::find(&tree, &config, &identity).unwrap());
         assert_eq!(found.text(Shown::default()).contains(note), is_said, "{object}");
     }
 }
@@ -79,7 +84,7 @@ fn where_paths_of_another_repository_are_here_it_says_how_this_one_is_known() {
 #[test]
 fn of_another_revision_nothing_is_said() {
     let mut found = found();
-    for target in &mut found.targets {
+    for target in &mut found.found.targets {
         if let Place::Here(here) = &mut target.place {
             here.revision.is_this = false;
         }
@@ -113,13 +118,13 @@ fn each_target_is_named_and_counted() {
 7 targets: 5 here, 1 external, 1 templated; 1 not known; 1 not read
 "
     );
-    assert_eq!(Targets::default().text(Shown::default()), "0 targets\n");
+    assert_eq!(Survey::default().text(Shown::default()), "0 targets\n");
 }
 
 #[test]
 fn the_json_is_what_its_schema_says() {
     let failures = crate::message::failure::Failure::new("x").into();
-    for json in [report(&found()), report(&Targets::default()), json::failures(&failures)] {
+    for json in [report(&found()), report(&Survey::default()), json::failures(&failures)] {
         assert_valid(SCHEMA, &json);
         assert!(!json.contains("secret"));
     }

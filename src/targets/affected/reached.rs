@@ -6,7 +6,7 @@ use super::{Status, hidden};
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
 use crate::targets::plain::manifests;
-use crate::targets::settle::{files_read, readers};
+use crate::targets::settle::files_read;
 use crate::targets::{Found, Target, Targets, Unread};
 
 /// The targets of one tree, as they reach the objects of each other.
@@ -22,22 +22,18 @@ impl<'a> Reached<'a> {
     pub(super) fn of((explored, targets): &'a (Explored, Targets)) -> Result<Reached<'a>> {
         let (graph, tree) = (&explored.graph, &*explored.graph.sources[0].tree);
         let objects: BTreeSet<&str> = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
-        // Most lead to none.
-        let readers = readers(graph, &|file| objects.contains(file));
+        let read = files_read(graph, &targets.targets, &|file| objects.contains(file));
         let mut by: HashMap<String, Vec<usize>> = HashMap::new();
-        for (number, target) in targets.targets.iter().enumerate() {
+        for (number, (target, read)) in targets.targets.iter().zip(read).enumerate() {
             let Some(here) = target.here() else { continue };
             let mut plain = manifests(tree, target, here)?.unwrap_or_default();
             // Any file of these may be one.
             if let Found::Chart(directory) | Found::Plugin(directory) = &here.found {
                 plain.extend(tree.below(directory)?);
             }
-            let mut files: BTreeSet<&str> = plain.iter().map(String::as_str).collect();
-            if !here.scanned.is_empty() || target.walked(here, graph).any(|root| readers.contains(&root)) {
-                files.append(&mut files_read(graph, target, here));
-            }
-            for file in files.intersection(&objects) {
-                by.entry((*file).to_owned()).or_default().push(number);
+            let plain = plain.iter().map(String::as_str).filter(|file| objects.contains(file));
+            for file in plain.chain(read).collect::<BTreeSet<&str>>() {
+                by.entry(file.to_owned()).or_default().push(number);
             }
         }
         Ok(Reached { explored, targets, hidden: hidden(explored), by })

@@ -36,8 +36,7 @@ fn compared(old: &World, new: &World) -> Affected {
     };
     let side = |tree: &Rc<dyn Tree>| {
         let explored = explore_all(tree.clone()).unwrap();
-        let mut found = targets::find(&**tree, &config, &identity).unwrap();
-        found.settle(&explored.graph);
+        let found = targets::find(&**tree, &config, &identity).unwrap().settle(&explored.graph);
         (explored, found)
     };
     affected(&changes, &config, &side(&changes.old), &side(&changes.new)).unwrap()

@@ -202,7 +202,7 @@ fn a_link_on_the_way_is_nothing_to_flux() {
     let mut tree = tree(&[("s.yaml", SOURCE), ("a.yaml", APPS), ("real/prod/kustomization.yaml", "")]);
     tree.link("apps", "real");
     let config = Config::default();
-    let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap();
+    let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap().0;
     let Place::Here(here) = &found.targets[0].place else { panic!() };
     assert_eq!(here.found, Found::Nothing("`apps` is a link, which Flux leaves out of its artifacts".to_owned()));
 }
@@ -248,7 +248,7 @@ fn an_artifact_of_a_subdirectory_can_be_bound() {
     let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: m}\nspec: {url: 'oci://ghcr.io/acme/manifests', ref: {}}\n";
     let text = apps("path: web, sourceRef: {kind: OCIRepository, name: m}");
     let tree = tree(&[("s.yaml", source), ("a.yaml", &text), ("deploy/web/kustomization.yaml", "")]);
-    let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap();
+    let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap().0;
     assert_eq!(line(&found.targets[0]), "Kustomization flux-system/apps (a.yaml:1) deploy/web kustomization");
 }
 
