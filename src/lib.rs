@@ -24,28 +24,29 @@
 //!
 //! # The rooms
 //!
-//! A room uses only rooms below it.
+//! A room uses only rooms below it. Its own page has the rest of its files; tests of `NAME.rs` stand in it or in
+//! `NAME/tests.rs`.
 //!
-//! | room | job |
-//! |---|---|
-//! | [`commands`] | what the program does, one file per command, and what it prints; findings as people see them: `commands/findings.rs`; hooks: `commands/hook`; the manual |
-//! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree; and what the message of its commit says (`destination/message.rs`) |
-//! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream |
-//! | [`check`](mod@check) | the rules, one file and one page per rule: what a hermetic build could not resolve; the list of their ids is `message/rule.rs` |
-//! | [`build`] | builds original and result, and compares the outputs; what a build sees of its environment: `build/run.rs`; what a difference brings about: `build/consequences.rs` |
-//! | [`plan`] | what localizing changes, as a copy or in place, and what locking does; the layout of `localized-files` (`plan/layout.rs`; its segments: `reference/localized_path.rs`) |
-//! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, and what a change of it touches, each engine in its own module, asked in `targets/engine.rs`; the kinds of objects that are read at all: `targets/scan.rs` |
-//! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
-//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network; how much it may take is `fetch/budget.rs`; how old it is and who signed it: `fetch/trust.rs` |
-//! | [`graph`] | roots, files and references, and what they are called (`graph/named.rs`); defines [`graph::Remotes`], which `fetch` implements |
-//! | [`config`] | `.kustomize-localize`: the configuration of a repository |
-//! | [`record`] | lock and trailers, written, read and checked by the same code; what a localized branch holds of them |
-//! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars; YAML of our own formats |
-//! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
-//! | [`tree`] | read-only files: of a commit, on disk, in memory |
-//! | [`git`] | the git executable: for this repository, for a remote one; signatures |
-//! | [`os`] | processes and their deadlines, signals, threads; how much is read of a child or file |
-//! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown; what looks like a token: `message/redact/token.rs` |
+//! | room | job | where its name does not tell |
+//! |---|---|---|
+//! | [`commands`] | what the program does, one file per command with its arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON | findings as people see them: `findings.rs`; a format of `check`: `check/FORMAT.rs`; of `diff`: `diff/FORMAT.rs`; a copy, `branch` and `vendor`: `localize.rs`, their reports `localize/report.rs`; hooks: `hook/`; what was meant by a word that is no command: `usage.rs` |
+//! | [`destination`] | where a plan goes | a branch: `on_branch.rs`; its worktree: `worktree.rs`; NEW_DIR: `directory.rs`; the working tree: `working.rs`; what a commit says of its change: `message.rs` |
+//! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream | |
+//! | [`check`](mod@check) | the gate: what a hermetic build could not resolve, one file and one page per rule | exceptions: `suppression.rs`; what a base has, too: `known.rs`; what is deployed: `deployed.rs`. The ids of rules: `message/rule.rs`; what a build finds: `commands/check/build.rs` |
+//! | [`build`] | builds original and result with kustomize, and compares the outputs | one build, with its environment: `run.rs`; what it gets for a URL: `stand_in.rs`, `proxy.rs`; what a difference brings about: `consequences.rs`; what keeps it from the rest of the machine: `os/process.rs`, `os/closed.rs` |
+//! | [`plan`] | what localizing changes, as a copy or in place, and what locking does | `localized-files`: `layout.rs`; the new text of a reference: `spelling.rs`; `update`: `update.rs` |
+//! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, what they refuse, and what a change of it touches | an engine: `flux.rs`, `argo.rs`, `fleet.rs` and `git_repo.rs`, asked in `engine.rs`; the kinds of objects that are read at all: `scan.rs`; which URLs are this repository: `identity.rs`; what a change touches: `affected.rs` |
+//! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock | |
+//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network | a request with its headers: `http/transport.rs`; redirects, retries: `http.rs`; which login a host gets: `reach.rs`; how much may come: `budget.rs`; its age and signature: `trust.rs` |
+//! | [`graph`] | the walk: roots, files and references | what they are called: `named.rs`; a local reference: `local.rs`; a remote one: `remote.rs`; charts: `chart.rs`; [`graph::Remotes`], which `fetch` implements: `remote_ref.rs` |
+//! | [`config`] | `.kustomize-localize`: the configuration of a repository | its keys: `read.rs`, `schema.json`; `allow`: `allow.rs`, what an entry covers `address.rs`; `sources`: `source.rs`; comments: `comment.rs` |
+//! | [`record`] | lock and trailers, written, read and checked by the same code | the lock: `lock/`; the trailers of a commit: `trailers.rs`; what a localized branch holds of them: `history/` |
+//! | [`kustomization`] | YAML with places, and edits of its scalars | the one table of fields: `fields.rs`; plugin configurations: `plugin.rs`; YAML of our own formats: `format.rs` |
+//! | [`reference`](mod@reference) | the grammar of a reference | of a git URL: `spec.rs`; what else a text may be: `classify.rs`; how firmly a ref names a commit: `pin.rs`; what nobody should be given: `unsafe_text.rs`; the identity of what is remote: `upstream.rs`; where it is put: `localized_path.rs` |
+//! | [`tree`] | read-only files: of a commit, on disk, in memory | as a checkout converts them: `checkout.rs` |
+//! | [`git`] | the git executable | for this repository: `local_repo/`; for a remote one: `remote_git/`; signatures: `signature.rs` |
+//! | [`os`] | processes, signals, threads | starting and isolating a program: `process.rs`; how much is read of a child or file: `limits.rs` |
+//! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown | `failure.rs`, `finding.rs`, `redact.rs`; what looks like a token: `redact/token.rs` |
 //!
 //! # Rules that hold everywhere
 //!

@@ -103,6 +103,23 @@ fn a_room_uses_only_rooms_below_it() {
 }
 
 #[test]
+fn what_the_map_names_is_there() {
+    let map = fs::read_to_string(source().join("lib.rs")).unwrap();
+    let mut named = 0;
+    for line in map.lines().filter(|line| line.starts_with("//! | [`")) {
+        let names: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+        let room = source().join(names[0]);
+        for name in names[1..].iter().filter(|name| !name.contains("NAME") && !name.contains("FORMAT")) {
+            if name.ends_with(".rs") || name.ends_with('/') || name.ends_with(".json") {
+                assert!(room.join(name).exists() || source().join(name).exists(), "{line}: {name}");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 40, "{named}");
+}
+
+#[test]
 fn nothing_but_its_modules_knows_an_engine_by_name() {
     const KNOW: [&str; 10] = [
         "config/deployed.rs",
