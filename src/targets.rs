@@ -63,10 +63,11 @@ use serde_json::{Map, Value as Json};
 use crate::config::Config;
 pub(crate) use crate::config::Engine;
 use crate::graph::{Explored, FileId, Graph, Root, RootId, TroubleKind};
-use crate::kustomization::{ProblemKind, is_flux_object};
+use crate::kustomization::{Accepts, ProblemKind, is_flux_object};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex};
+use crate::reference::Pin;
 use crate::tree::{Tree, path};
 
 pub(crate) use argo::exclusion;
@@ -75,7 +76,7 @@ use ignore::Ignores;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use installed::{Installed, installed};
 pub(crate) use read_paths::{GENERATE_PATHS, generate_paths, inputs, unwatched};
-pub(crate) use scan::{candidates, is_searched};
+pub(crate) use scan::candidates;
 pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
 
@@ -211,7 +212,7 @@ pub struct Revision {
     /// Whether it can be the one that is looked at: its branch, or a branch that is localized from it. Only then does
     /// what is there today say something about what is deployed.
     pub is_this: bool,
-    /// The URL of the repository, where it is asked for which one that is.
+    /// The URL of the repository, where the tree alone tells that it is this one, or where that is what is asked.
     #[serde(skip)]
     url: Option<String>,
 }
@@ -229,6 +230,11 @@ impl Revision {
     pub fn is_localized(&self) -> bool {
         let name = self.name.as_deref();
         name.is_some_and(|name| name.starts_with(LOCALIZED))
+    }
+
+    /// Returns whether it is what it was, whatever changes: a commit, or what should be a tag.
+    pub(crate) fn is_fixed(&self) -> bool {
+        !self.is_this && !Pin::of(self.name.as_deref()).floats()
     }
 
     /// Returns it as messages name it.
@@ -263,14 +269,17 @@ pub(crate) enum Found {
 pub(crate) struct Artifact {
     /// What it leaves out.
     ignores: Ignores,
-    /// The directories that come from other sources: `spec.include[].toPath`.
-    included: Vec<String>,
+    /// The directories that come from other sources: `spec.include[].toPath`, each with where that lies in this repository;
+    /// none of another one.
+    included: Vec<(String, Option<String>)>,
+    /// Whether submodules are in it.
+    has_submodules: bool,
 }
 
 impl Artifact {
     /// Returns what the objects say of it, whatever their names.
     fn said(&self) -> String {
-        format!("{:?} {:?}", self.included, self.ignores.said())
+        format!("{:?} {} {:?}", self.included, self.has_submodules, self.ignores.said())
     }
 }
 
@@ -383,7 +392,7 @@ pub(crate) struct Targets {
     pub sets: Vec<DirectorySet>,
     /// What could not be read, and was passed over.
     pub unread: Vec<Unread>,
-    /// Whether all are elsewhere, and one of their paths is here.
+    /// Whether none is known to be here, and one of their paths is.
     pub points_here: bool,
     /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed.
     pub undeployed: BTreeMap<String, String>,
@@ -521,6 +530,11 @@ impl Target {
         if let Some(changer) = self.moved_by() {
             return Some(format!("{} may change it", changer.name));
         }
+        self.open()
+    }
+
+    /// Returns why its object does not say what is built; none where it does.
+    pub(crate) fn open(&self) -> Option<String> {
         match &self.place {
             Place::External(_) => None,
             Place::Templated(why) => Some(why.clone()),
@@ -531,6 +545,11 @@ impl Target {
     /// Returns what may change what is deployed, so that nothing that its object says is known to be so.
     pub(crate) fn moved_by(&self) -> Option<&Changer> {
         self.changed_by.as_ref().filter(|changer| changer.moves)
+    }
+
+    /// Returns the URL of its repository, where only the tree tells that it is this one.
+    fn url(&self) -> Option<&str> {
+        self.here()?.revision.url.as_deref()
     }
 
     /// Returns where it lies in this repository, if the revision can be the one that is looked at.
@@ -588,6 +607,15 @@ pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
         Place::Here(here) if !here.revision.is_this => here.revision.name.as_deref(),
         _ => None,
     }
+}
+
+/// Returns the files that roots list as resources, and that no search for objects looks into or takes.
+pub(crate) fn listed(graph: &Graph, config: &Config) -> BTreeSet<String> {
+    let edges = graph.roots.iter().flat_map(|root| &root.edges);
+    let edges = edges.filter(|edge| edge.reference.accepts == Accepts::Either);
+    let files = edges.filter_map(|edge| graph.own_file(edge));
+    let files = files.filter(|file| !scan::is_searched(file) || config.leaves_out(path::parent(file)));
+    files.map(str::to_owned).collect()
 }
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
@@ -651,7 +679,7 @@ fn of_scan(
         let any = if identity.is_declared() { None } else { Some(of_any()?) };
         identity.add_told_by(any.iter().flat_map(|any| &any.targets));
         engines(&identity, &mut targets)?;
-        if targets.targets.iter().all(|target| matches!(target.place, Place::External(_))) {
+        if !targets.targets.iter().any(|target| matches!(target.place, Place::Here(_))) {
             let any = match any {
                 Some(any) => any,
                 None => of_any()?,

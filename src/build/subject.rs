@@ -57,6 +57,9 @@ impl Subject {
         if let Some(revision) = at_other_revision(target) {
             return Err(Failure::new(format!("it deploys another revision, `{}`", shown(revision))));
         }
+        if let Some(why) = target.open() {
+            return Err(Failure::new(why));
+        }
         // Only Flux packs what it builds. Who sees everything shares the tree with the roots.
         let all = if target.engine.packs() { tree.below("")? } else { Vec::new() };
         let (mut packed, mut hides) = (OverlayTree::new(tree.clone()), false);
@@ -69,9 +72,6 @@ impl Subject {
         let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
         if let Some(made) = generated(&*seen, target, there)? {
             return Ok(Subject::made(seen, &made));
-        }
-        if let Some(why) = &target.build.unread {
-            return Err(Failure::new(why));
         }
         let plain = plain(&*seen, target, there)?.ok_or_else(|| match &there.found {
             Found::Nothing(why) => Failure::new(why),

@@ -4,9 +4,8 @@ use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Input;
-use crate::config::{Config, with_deployed};
+use crate::config::with_deployed;
 use crate::graph::{self, Explored, Graph, RootId, Source, TroubleKind};
-use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
@@ -38,7 +37,7 @@ pub(super) fn walk(
     let found = search.map(|(identity, search)| {
         let found = search?()?;
         let explored = walked.as_ref().map(|(_, explored)| explored);
-        let listed = listed(&explored.unwrap_or_else(|| &every).graph, input.config);
+        let listed = targets::listed(&explored.unwrap_or_else(|| &every).graph, input.config);
         targets::find_in(&*input.tree, input.config, found, listed, identity)
     });
     let found = found.unwrap_or_else(|| Ok(Unsettled::default()));
@@ -59,15 +58,6 @@ pub(super) fn walk(
     let explored = unrestricted(input, targets, &starts, options, explored);
     let changes = if targets.targets.is_empty() || starts.len() >= all.len() { &explored } else { &*every };
     Ok((built.unwrap_or_else(|| found.settle(&changes.graph)), explored))
-}
-
-/// Returns the files that roots list as resources, and that no search for objects looks into or takes.
-fn listed(graph: &Graph, config: &Config) -> BTreeSet<String> {
-    let edges = graph.roots.iter().flat_map(|root| &root.edges);
-    let edges = edges.filter(|edge| edge.reference.accepts == Accepts::Either);
-    let files = edges.filter_map(|edge| graph.own_file(edge));
-    let files = files.filter(|file| !targets::is_searched(file) || config.leaves_out(path::parent(file)));
-    files.map(str::to_owned).collect()
 }
 
 /// Returns where the walk starts: at `own`, as the configuration and the paths say, and at every root that is deployed.

@@ -238,8 +238,11 @@ pub(super) fn find(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explored,
 
 /// Finds what is deployed as its objects are written, and walks all of the tree.
 pub(super) fn written(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Unsettled)> {
-    let found = targets::find(&**tree, config, &|| Identity::of(here, config))?;
-    Ok((explore_all(tree.clone())?, found))
+    let candidates = targets::candidates(&**tree)?;
+    let explored = explore_all(tree.clone())?;
+    let listed = targets::listed(&explored.graph, config);
+    let found = targets::find_in(&**tree, config, candidates()?, listed, &|| Identity::of(here, config))?;
+    Ok((explored, found))
 }
 
 /// Does what [`find`] does for both sides of a change, with one configuration. What is the same on both is built once.

@@ -100,6 +100,7 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
                 continue;
             }
         };
+        may_change(targets, &file, name);
         let object =
             Object::of(&file, value.line, "Application", if name.is_empty() { "any" } else { name }.to_owned());
         let found = Document { object, value, home: directory.to_owned(), is_template: false };
@@ -121,6 +122,25 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         }
     }
     Ok(())
+}
+
+/// Notes which applications of a directory a file beside them changes if a build gives one the name in that of the file: it is
+/// none of theirs, but begins or ends with it.
+fn may_change(targets: &mut Targets, file: &str, name: &str) {
+    let directory = path::parent(file);
+    let is_beside = |one: &&mut Target| {
+        one.engine == Engine::ArgoCd && matches!(&one.place, Place::Here(here) if here.path == directory)
+    };
+    let mut beside: Vec<&mut Target> = targets.targets.iter_mut().filter(is_beside).collect();
+    if name.is_empty() || beside.iter().any(|one| one.object.name == name) {
+        return;
+    }
+    let is_like = |own: &str| !own.is_empty() && (name.starts_with(own) || name.ends_with(own));
+    for target in beside.iter_mut().filter(|one| is_like(&one.object.name)) {
+        target.build.values.push(file.to_owned());
+        let why = format!("`{}` changes it if a build names it so", path::name(file));
+        target.build.unread.get_or_insert(why);
+    }
 }
 
 /// Returns the options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
@@ -226,6 +246,8 @@ impl Argo<'_> {
                 here.found = explicit(&merged, here.found);
                 build.unread = self.unread(&merged, &here.found)?;
                 build.values = values(self.identity, found, &merged, base, &here.path);
+                build.values.extend(self.imports(&merged, &here.found, base)?);
+                build.hold_submodule(self.tree, &here.found)?;
                 Place::Here(here)
             }
         };
@@ -266,8 +288,29 @@ impl Argo<'_> {
             return Ok(Some("`disableExtensionFilter` takes files of any name".to_owned()));
         }
         let files = if is_on("recurse") { self.tree.below(directory)? } else { self.tree.names(directory)? };
+        let globs = ["include", "exclude"].map(|key| source.at(&["directory", key]).and_then(Value::text));
+        if let Some(why) = unfilled(globs.into_iter().flatten()) {
+            return Ok(Some(why));
+        }
         let jsonnet = files.iter().find(|file| file.ends_with(".jsonnet"));
         Ok(jsonnet.map(|file| format!("Argo CD makes its objects of Jsonnet: `{}`", path::name(file))))
+    }
+}
+
+impl Argo<'_> {
+    /// Returns the libraries of a directory of Jsonnet, and what it imports from elsewhere in this repository.
+    fn imports(&self, source: &Value, found: &Found, base: &str) -> Result<Vec<String>> {
+        let Found::Directory(directory) = found else { return Ok(Vec::new()) };
+        let libraries = source.at(&["directory", "jsonnet", "libs"]).and_then(Value::list).unwrap_or_default();
+        let mut read: Vec<String> = libraries.iter().filter_map(|one| path::resolve(base, one.text()?)).collect();
+        for file in self.tree.below(directory)?.iter().filter(|file| file.ends_with("sonnet")) {
+            let Resolved::File { path: real, .. } = tree::resolve(self.tree, file)? else { continue };
+            let bytes = self.tree.read(&real)?;
+            let text = String::from_utf8_lossy(&bytes);
+            let names = text.split("import").skip(1).filter_map(|rest| rest.split(['\'', '"']).nth(1));
+            read.extend(names.filter_map(|name| path::resolve(path::parent(file), name)));
+        }
+        Ok(read)
     }
 }
 

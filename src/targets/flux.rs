@@ -11,7 +11,7 @@ use super::{Build, Component, Engine, Found, Identity, Ignores, Place, Target, T
 use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
-use crate::tree::Tree;
+use crate::tree::{Tree, path};
 pub(super) use edit::edit;
 use source::{Bound, Sources};
 
@@ -66,21 +66,38 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
         _ => return Ok(None),
     };
     let written = path.and_then(Value::text).unwrap_or_default();
+    let mut build = build(found);
     let place = match bound {
         Bound::Elsewhere(why) => Place::External(why),
+        Bound::Unsaid(why) => match path::resolve("", written) {
+            Some(place) if !place.is_empty() && tree.entry(&place)?.is_some() => {
+                Place::Templated(format!("{why}, and `{place}` is in this one"))
+            }
+            _ => Place::External(why),
+        },
         Bound::Templated(why) => Place::Templated(why),
         Bound::Here { base, revision, artifact } => match unfilled([written]) {
             Some(why) => Place::Templated(why),
             None => {
                 let here = place::here(tree, Engine::Flux, &base, written, revision, artifact)?;
-                match here.artifact.as_ref().and_then(|artifact| artifact.covers(&here.path)) {
-                    Some(included) => Place::External(format!("`{included}` comes from another source")),
-                    None => Place::Here(here),
+                let artifact = here.artifact.as_ref();
+                match artifact.and_then(|artifact| artifact.covers(&here.path)) {
+                    Some((included, None)) => Place::External(format!("`{included}` comes from another source")),
+                    Some((included, Some(from))) => {
+                        build.values.push(from.clone());
+                        Place::Templated(format!("`{included}` comes from `{}`", path::shown(from)))
+                    }
+                    None => {
+                        if artifact.is_some_and(|artifact| artifact.has_submodules) {
+                            build.hold_submodule(tree, &here.found)?;
+                        }
+                        Place::Here(here)
+                    }
                 }
             }
         },
     };
-    let target = found.target(tree, Engine::Flux, found.spot(path), place, build(found))?;
+    let target = found.target(tree, Engine::Flux, found.spot(path), place, build)?;
     Ok(Some(Target { sources: said_by, ..target }))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::argo::matcher;
 use super::scan::Document;
 use super::{Engine, FILE, Found, Identity, Place, Targets, Unread, Why, fleet, place, unfilled};
 use crate::kustomization::Value;
@@ -24,8 +25,9 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
             paths.push(("", found.spot(Some(url))));
         }
         let (mut seen, mut written_before) = (HashSet::new(), HashSet::new());
-        for (written, spot) in paths {
-            if !written_before.insert(written) {
+        for (written, spot) in expanded(tree, identity.directory_of(repository), paths)? {
+            let written = &*written;
+            if !written_before.insert(written.to_owned()) {
                 continue;
             }
             if !targets.may_do(FILE) {
@@ -35,7 +37,7 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
             let place = if let Some(why) = unfilled([repository, revision, written]) {
                 Place::Templated(why)
             } else if let Some(base) = identity.directory_of(repository) {
-                if written.contains(['*', '?', '[', '\\']) {
+                if is_pattern(written) {
                     Place::Templated(format!("`{written}` is a pattern"))
                 } else {
                     let here = place::here(
@@ -61,6 +63,30 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
         }
     }
     Ok(())
+}
+
+fn is_pattern(path: &str) -> bool {
+    path.contains(['*', '?', '[', '\\'])
+}
+
+/// Returns paths with the directories that match in the place of each pattern, as Go's `filepath.Glob` finds them below the
+/// top of this repository. A pattern of another one, or that is broken, stays.
+fn expanded<P: Copy>(tree: &dyn Tree, top: Option<&str>, paths: Vec<(&str, P)>) -> Result<Vec<(String, P)>> {
+    let mut all = Vec::new();
+    for (written, spot) in paths {
+        let pattern = Some(written).filter(|written| is_pattern(written) && unfilled([*written]).is_none());
+        let pattern = pattern.and_then(|written| matcher(written.trim_start_matches("./").trim_matches('/')));
+        let (Some(top), Some(pattern)) = (top, pattern) else {
+            all.push((written.to_owned(), spot));
+            continue;
+        };
+        let files = tree.below(top)?;
+        let inside = path::directories(files.iter().filter_map(|file| path::below(file, top)));
+        all.extend(
+            inside.into_iter().filter(|inside| pattern.is_match(inside)).map(|inside| (inside.to_owned(), spot)),
+        );
+    }
+    Ok(all)
 }
 
 /// Returns whether a directory is a bundle by itself: it has no `fleet.yaml`, but YAML that no such file below it covers.

@@ -9,6 +9,7 @@ use super::{Found, LOCALIZED, Revision, Target};
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::Result;
+use crate::reference::Pin;
 use crate::tree::git::GitTree;
 
 /// What is known of the repository that is looked at.
@@ -18,6 +19,8 @@ pub struct Identity {
     urls: Vec<(String, String)>,
     /// Whether the configuration says them.
     is_declared: bool,
+    /// How many of these are known; the tree itself tells the others.
+    known: usize,
     /// Whether every URL is taken for its own, to find out which are.
     is_any: bool,
     /// The branches that can be what is looked at.
@@ -40,8 +43,10 @@ impl Identity {
         let declared = config.repository.iter();
         let declared = declared.map(|one| (normal(&one.url), one.path.clone()));
         let remotes = remotes.into_iter().map(|url| (normal(&url), String::new()));
+        let urls: Vec<_> = declared.chain(remotes).collect();
         Identity {
-            urls: declared.chain(remotes).collect(),
+            known: urls.len(),
+            urls,
             // An artifact is made of it, and is not where it is.
             is_declared: config.repository.iter().any(|one| !one.url.starts_with("oci://")),
             branches: branches.into_iter().collect(),
@@ -130,7 +135,11 @@ impl Identity {
                 self.branches.contains(source) || DEFAULTS.contains(&source)
             }
         };
-        let url = self.is_any.then(|| normal(url));
+        // The tag of an artifact is none of the repository that it is made of.
+        let is_this = is_this || url.starts_with("oci://") && Pin::of(branch).floats();
+        let own = normal(url);
+        let is_known = !self.is_any && self.urls.iter().take(self.known).any(|(known, _)| *known == own);
+        let url = Some(own).filter(|_| !is_known);
         Revision { name: branch.filter(|name| !name.is_empty()).map(str::to_owned), is_this, url }
     }
 }

@@ -122,6 +122,20 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
     Ok(())
 }
 
+impl Build {
+    /// Notes that a directory of plain files holds a submodule, whose files this repository does not hold.
+    pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, found: &Found) -> Result<()> {
+        let Found::Directory(directory) = found else { return Ok(()) };
+        for place in tree.below(directory)? {
+            if tree.entry(&place)? == Some(Entry::Submodule) {
+                self.unread.get_or_insert(format!("`{place}` is a submodule"));
+                self.values.push(place);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Adds what the configuration declares.
 pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {

@@ -9,6 +9,7 @@ use crate::graph::Graph;
 use crate::graph::inputs::{self, Input};
 use crate::kustomization::{Value, read_object};
 use crate::message::failure::Result;
+use crate::reference::is_url;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
 /// The files that say what a chart depends on.
@@ -28,7 +29,9 @@ pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Ve
     }
     whole.extend(directories);
     let mut all = inputs::of_no_root(tree, &here.path, &whole)?;
-    all.extend(scanned.chain(beside).map(Input::At));
+    let patches = target.build.patches.iter().filter(|one| !is_url(&one.text));
+    let patches = patches.filter_map(|one| path::resolve(&here.path, &one.text));
+    all.extend(scanned.chain(beside).chain(patches).map(Input::At));
     Ok(all)
 }
 

@@ -31,7 +31,11 @@ const KINDS: [(&str, &[KindFields]); 6] = [
     (
         "source.toolkit.fluxcd.io/v",
         &[
-            ("GitRepository", "", "spec.url spec.ref spec.ignore spec.sparseCheckout spec.include"),
+            (
+                "GitRepository",
+                "",
+                "spec.url spec.ref spec.ignore spec.sparseCheckout spec.include spec.recurseSubmodules",
+            ),
             ("OCIRepository", "", "spec.url spec.ref spec.sparseCheckout spec.include"),
             ("Bucket", "", ""),
             ("ExternalArtifact", "", ""),
@@ -281,7 +285,7 @@ pub(super) fn scan(tree: &dyn Tree, candidates: &BTreeSet<String>) -> Result<Sca
 }
 
 /// Returns whether a search looks into a file, by its name.
-pub(crate) fn is_searched(path: &str) -> bool {
+pub(super) fn is_searched(path: &str) -> bool {
     SEARCHED.iter().any(|end| path.ends_with(end))
 }
 

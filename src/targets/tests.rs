@@ -141,7 +141,10 @@ spec: {{{rest}}}
             vec!["web@Some(\"main\")true kustomization", "plain@Some(\"main\")true directory"],
         ),
         (format!("{here}, revision: v1, branch: main, paths: [web]"), vec!["web@Some(\"v1\")false kustomization"]),
-        (format!("{here}, paths: ['envs/*']"), vec!["templated: `envs/*` is a pattern"]),
+        (
+            format!("{here}, paths: ['envs/*', './w?b', 'gone/*']"),
+            vec!["envs/a kustomization", "envs/b directory", "web kustomization"],
+        ),
         // Each is one bundle, however it is written, and however often.
         (
             format!("{here}, paths: [web, /web/, ./web, 'envs/..//web', envs/b]"),

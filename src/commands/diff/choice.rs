@@ -14,7 +14,7 @@ use crate::message::failure::{Failures, Result, command};
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, Status, affected};
-use crate::targets::{Object, Place, Target, Unread, at_other_revision};
+use crate::targets::{Object, Place, Target, Unread};
 use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, from_top};
 
@@ -69,12 +69,6 @@ impl Choice {
             changes.moved_below(graph, roots, &mut named)
         };
         for AffectedTarget { target, was, status, cause } in affected.targets {
-            // What is deployed at another revision is what it was.
-            if let (Some(was), true) = (&was, at_other_revision(&target).is_some())
-                && was.digest == target.digest
-            {
-                continue;
-            }
             let there = target.here().filter(|_| status != Status::Removed);
             let roots: Vec<&str> = there.iter().flat_map(|there| target.roots(there)).collect();
             let moved = moved(&roots)?;

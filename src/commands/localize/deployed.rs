@@ -29,7 +29,8 @@ pub(in crate::commands) fn deployed_from(
     plan: &mut Plan,
 ) -> Result<Targets> {
     let (tree, config) = (&workspace.tree, &workspace.config);
-    let found = targets::find(&**tree, config, &|| Identity::of_any_clone(repo, config))?;
+    let (candidates, listed) = (targets::candidates(&**tree)?()?, targets::listed(&plan.before, config));
+    let found = targets::find_in(&**tree, config, candidates, listed, &|| Identity::of_any_clone(repo, config))?;
     let targets = found.settle(&plan.before);
     if targets.targets.is_empty() && targets.sets.is_empty() {
         return Ok(targets);

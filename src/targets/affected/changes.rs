@@ -101,6 +101,27 @@ impl Changes {
         Ok(charts)
     }
 
+    /// Returns what the files in which the trees differ hold on both sides, of those that may make a `ConfigMap` or a `Secret`.
+    pub(super) fn maps(&self) -> Result<Vec<(String, String)>> {
+        const MAKE: [&str; 4] = ["ConfigMap", "Secret", "configMapGenerator", "secretGenerator"];
+        let mut maps = Vec::new();
+        for place in &self.paths {
+            let mut files = BTreeSet::from([place.clone()]);
+            for tree in [&self.old, &self.new] {
+                files.extend(tree.below(place)?);
+            }
+            for file in files {
+                let read = |tree: &Rc<dyn Tree>| tree.read(&file).unwrap_or_default();
+                let text = [read(&self.old), read(&self.new)].concat();
+                let text = String::from_utf8_lossy(&text);
+                if MAKE.iter().any(|kind| text.contains(kind)) {
+                    maps.push((file, text.into_owned()));
+                }
+            }
+        }
+        Ok(maps)
+    }
+
     /// Returns the first of these inputs that is different.
     pub(crate) fn first_of(&self, inputs: &[Input]) -> Result<Option<Cause>> {
         for input in inputs {

@@ -10,6 +10,7 @@ use super::{AffectedTarget, Cause, Causes, Status};
 use crate::config::{Config, Engine};
 use crate::graph::inputs::Input;
 use crate::message::failure::Result;
+use crate::reference::is_url;
 use crate::targets::{self, Place, Target, Targets};
 use crate::tree::path;
 
@@ -99,13 +100,16 @@ impl Causes<'_> {
             inputs.extend(files.filter(|file| !file.is_empty()).map(|file| Input::At(file.to_owned())));
         }
         let here = both().filter_map(|target| match &target.place {
-            Place::Here(here) => Some((target, here)),
-            Place::External(_) | Place::Templated(_) => None,
+            // What a tag names is what it was.
+            Place::Here(here) if !here.revision.is_fixed() => Some((target, here)),
+            Place::Here(_) | Place::External(_) | Place::Templated(_) => None,
         });
         let here: Vec<_> = here.collect();
-        if let Place::Templated(_) = target.place {
-            inputs.extend(written(&target.said).into_iter().map(Input::Below));
+        let from = here.first().map_or("", |(_, here)| &*here.path);
+        if target.unknown().is_some() {
+            inputs.extend(written(&target.said, from).into_iter().map(Input::Below));
         }
+        inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(Input::Below)));
         for (target, here) in &here {
             inputs.extend(targets::inputs(&*self.changes.new, target, here)?);
         }
@@ -133,21 +137,28 @@ impl Causes<'_> {
 }
 
 /// Returns what is written of the paths that an object, as JSON, leaves to the cluster: directories, which what it deploys
-/// lies below.
-fn written(said: &str) -> Vec<String> {
+/// lies below. Its components are named as `from` a directory.
+fn written(said: &str, from: &str) -> Vec<String> {
     let (mut todo, mut found) = (Vec::from_iter(serde_json::from_str::<Value>(said).ok()), Vec::new());
+    let mut add = |from: &str, text: &str| {
+        let literal = text.split(['$', '{', '<', '*', '?', '[']).next().unwrap_or_default();
+        let above = if literal == text { text } else { literal.rsplit_once('/').map_or("", |(above, _)| above) };
+        found.extend(path::resolve(from, above));
+    };
     while let Some(value) = todo.pop() {
         match value {
             Value::Array(all) => todo.extend(all),
             Value::Object(mut all) => {
-                let text = all.remove("path");
-                if let Some(text) = text.as_ref().and_then(Value::as_str) {
-                    let literal = text.split(['$', '{', '<', '*', '?', '[']).next().unwrap_or_default();
-                    let above =
-                        if literal == text { text } else { literal.rsplit_once('/').map_or("", |(above, _)| above) };
-                    found.extend(path::resolve("", above));
-                }
+                all.remove("path").iter().filter_map(Value::as_str).for_each(|text| add("", text));
+                let components = all.remove("components");
+                let components = components.as_ref().and_then(Value::as_array).into_iter().flatten();
+                components.filter_map(Value::as_str).filter(|text| !is_url(text)).for_each(|text| add(from, text));
                 todo.extend(all.into_iter().map(|(_, value)| value));
+            }
+            // A template of objects.
+            Value::String(text) => {
+                let paths = text.lines().filter_map(|line| line.trim_start_matches(['-', ' ']).strip_prefix("path: "));
+                paths.for_each(|text| add("", text.trim_matches([' ', '"', '\''])));
             }
             _ => {}
         }

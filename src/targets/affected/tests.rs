@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::graph::Origin;
 use crate::graph::inputs::{explore, explore_all};
 use crate::record::LOCK_NAME;
-use crate::targets::{self, Identity};
+use crate::targets::{self, Identity, Target};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{self, Tree, path};
 
@@ -36,7 +36,10 @@ fn compared(old: &World, new: &World) -> Affected {
     };
     let side = |tree: &Rc<dyn Tree>| {
         let explored = explore_all(tree.clone()).unwrap();
-        let found = targets::find(&**tree, &config, &identity).unwrap().settle(&explored.graph);
+        let listed = targets::listed(&explored.graph, &config);
+        let candidates = targets::candidates(&**tree).unwrap()().unwrap();
+        let found = targets::find_in(&**tree, &config, candidates, listed, &identity).unwrap();
+        let found = found.settle(&explored.graph);
         (explored, found)
     };
     affected(&changes, &config, &side(&changes.old), &side(&changes.new)).unwrap()
@@ -45,6 +48,158 @@ fn compared(old: &World, new: &World) -> Affected {
 fn world(files: &[(&str, &str)]) -> World {
     let file = |(place, text): &(&str, &str)| (place.to_string(), (text.to_string(), Some(false)));
     files.iter().map(file).collect()
+}
+
+/// Returns the targets that a change of one file touches, each with whether something is known of what it deploys then.
+fn by_file(files: &[(&str, &str)], file: &str, text: &str) -> Vec<(String, bool)> {
+    let old = world(files);
+    let mut new = old.clone();
+    new.insert(file.to_owned(), (text.to_owned(), Some(false)));
+    let found = compared(&old, &new);
+    let is_known = |target: &Target| {
+        let is_open = found.unbuilt.iter().any(|one| one.object == target.object);
+        !is_open && target.open().is_none() && target.here().is_some_and(|here| here.revision.is_this)
+    };
+    found.targets.iter().map(|one| (one.target.object.name.clone(), is_known(&one.target))).collect()
+}
+
+/// A false all-clear is the worst answer: what reads a file is named, and what is not built then is not known.
+#[test]
+fn whoever_reads_a_file_is_named() {
+    let git = |name: &str, spec: &str| {
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {{name: {name}}}\nspec: {{url: 'https://github.com/acme/fleet', {spec}}}\n---\n"
+        )
+    };
+    let apps = |spec: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: a}}\nspec: {{sourceRef: {{kind: GitRepository, name: g}}, {spec}}}\n"
+        )
+    };
+    let flux = |spec: &str| git("g", "ref: {branch: main}") + &apps(spec);
+    let source = |kind: &str, spec: &str| {
+        format!("apiVersion: source.toolkit.fluxcd.io/v1\nkind: {kind}\nmetadata: {{name: g}}\nspec: {{{spec}}}\n---\n")
+    };
+    let of = |kind: &str| apps("path: ./a").replace("kind: GitRepository", &format!("kind: {kind}"));
+    let app = |more: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: a}}\nspec: {{source: {{repoURL: 'https://github.com/acme/fleet', path: a, {more}}}}}\n"
+        )
+    };
+    let set = |more: &str| {
+        let text = app(more).replace("metadata: {name: a}", "").replace("kind: Application\n", "");
+        let template = text.lines().last().unwrap().replacen(
+            "spec: ",
+            "spec: {generators: [{clusters: {}}], template: {metadata: {name: a}, spec: ",
+            1,
+        );
+        format!("apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: s}}\n{template}}}}}\n")
+    };
+    let resources = |template: &str| {
+        format!(
+            "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {{name: a}}\nspec:\n  resourcesTemplate: |\n    kind: Kustomization\n    spec:\n      path: {template}\n"
+        )
+    };
+    let repo = "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nmetadata: {name: a}\nspec: {repo: 'https://github.com/acme/fleet', paths: ['a*']}\n";
+    let plain = ("a/x.yaml", MAP);
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+    let root = ("a/kustomization.yaml", "resources: [x.yaml]\n");
+    for (object, files, changed, is_known) in [
+        (flux("path: ./a"), vec![plain], "a/x.yaml", Some(true)),
+        (flux("path: ./b"), vec![plain], "a/x.yaml", None),
+        // Another branch may hold the change tomorrow; a tag does not.
+        (git("g", "ref: {branch: production}") + &apps("path: ./a"), vec![plain], "a/x.yaml", Some(false)),
+        (git("g", "ref: {tag: v1.0.0}") + &apps("path: ./a"), vec![plain], "a/x.yaml", None),
+        (app("targetRevision: v1.0.0"), vec![plain], "a/x.yaml", None),
+        // Nobody here says that it is another repository.
+        (of("GitRepository"), vec![plain], "a/x.yaml", Some(false)),
+        (source("Bucket", "endpoint: x") + &of("Bucket"), vec![plain], "a/x.yaml", Some(false)),
+        (source("OCIRepository", "url: 'oci://h/x'") + &of("OCIRepository"), vec![plain], "a/x.yaml", Some(false)),
+        // An artifact holds this repository elsewhere, too.
+        (
+            git("g", "include: [{repository: {name: h}, fromPath: a, toPath: inc}]")
+                + &git("h", "")
+                + &apps("path: ./inc"),
+            vec![plain],
+            "a/x.yaml",
+            Some(false),
+        ),
+        (
+            flux("path: ./b, components: ['../c/${x}']"),
+            vec![("b/x.yaml", MAP), ("c/d/kustomization.yaml", component)],
+            "c/d/kustomization.yaml",
+            Some(false),
+        ),
+        (
+            set("kustomize: {components: ['../c/{{name}}']}"),
+            vec![root, plain, ("c/d/kustomization.yaml", component)],
+            "c/d/kustomization.yaml",
+            Some(false),
+        ),
+        (set("directory: {include: '{{name}}.yaml'}"), vec![plain], "a/x.yaml", Some(false)),
+        (
+            app("directory: {jsonnet: {libs: [lib]}}"),
+            vec![("a/x.jsonnet", "{}\n"), ("lib/l.libsonnet", "{}\n")],
+            "lib/l.libsonnet",
+            Some(false),
+        ),
+        (
+            app(""),
+            vec![("a/x.jsonnet", "import '../lib/l.libsonnet'\n"), ("lib/l.libsonnet", "{}\n")],
+            "lib/l.libsonnet",
+            Some(false),
+        ),
+        (
+            app("kustomize: {patches: [{path: ../p.yaml}]}"),
+            vec![root, plain, ("p.yaml", "a: b\n")],
+            "p.yaml",
+            Some(true),
+        ),
+        (
+            app(""),
+            vec![root, plain, ("a/.argocd-source-a-prod.yaml", "kustomize: {namePrefix: x-}\n")],
+            "a/.argocd-source-a-prod.yaml",
+            Some(false),
+        ),
+        (
+            app(""),
+            vec![root, plain, ("a/.argocd-source-b.yaml", "kustomize: {namePrefix: x-}\n")],
+            "a/.argocd-source-b.yaml",
+            None,
+        ),
+        (resources("./a"), vec![plain], "a/x.yaml", Some(false)),
+        (resources("./<< inputs.x >>/b"), vec![plain], "a/x.yaml", Some(false)),
+        (repo.to_owned(), vec![plain], "a/x.yaml", Some(true)),
+        // What is filled in comes from an object of the tree.
+        (
+            flux("path: ./a, postBuild: {substituteFrom: [{kind: ConfigMap, name: map}]}"),
+            vec![plain, ("b/m.yaml", MAP)],
+            "b/m.yaml",
+            Some(false),
+        ),
+        (
+            flux("path: ./a, postBuild: {substituteFrom: [{kind: ConfigMap, name: ma}]}"),
+            vec![plain, ("b/m.yaml", MAP)],
+            "b/m.yaml",
+            None,
+        ),
+    ] {
+        let all = [vec![("o.yaml", &*object)], files].concat();
+        let text = all
+            .iter()
+            .find(|(file, _)| *file == changed)
+            .unwrap()
+            .1
+            .replace("metadata: {name: map}", "metadata: {name: map, labels: {a: b}}");
+        let expected: Vec<_> = is_known.map(|is_known| ("a".to_owned(), is_known)).into_iter().collect();
+        assert_eq!(by_file(&all, changed, &(text + "\n# changed\n")), expected, "{object}");
+    }
+    // The object stands in a file of another name.
+    let files = [("k.tmpl", &*flux("path: ./a")), ("kustomization.yaml", "resources: [k.tmpl]\n"), plain];
+    assert_eq!(by_file(&files, "a/x.yaml", "a: b\n"), [("a".to_owned(), true)]);
+    // Only the tree tells that either is this repository.
+    let url = |name: &str| git("g", "").replace("acme/fleet", name) + &apps("path: ./a");
+    assert_eq!(by_file(&[("o.yaml", &url("o/x")), plain], "o.yaml", &url("o/y")), [("a".to_owned(), false)]);
 }
 
 /// Returns the affected roots with what differs.

@@ -153,7 +153,7 @@ fn holds(
 /// an error.
 fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_known: bool) -> Result<Copied, String> {
     let from = path::join(top, &step.from);
-    if let Some(included) = source.covers(&from) {
+    if let Some((included, _)) = source.covers(&from) {
         return Err(format!("copies from `{included}`, which comes from another source"));
     }
     let is_file = matches!(sources.entry(&from)?, Some(Entry::File { .. }));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::super::scan::Document;
 use super::super::{Artifact, Identity, Ignores, Object, Revision, Targets, unfilled};
 use super::copied;
-use crate::kustomization::Value;
+use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::tree::{Entry, Tree, path};
@@ -23,6 +23,8 @@ pub(super) enum Bound {
     },
     /// Something else, and why.
     Elsewhere(String),
+    /// Something else, or made of this repository: nothing here says which, and why.
+    Unsaid(String),
     /// Only known in the cluster.
     Templated(String),
 }
@@ -71,9 +73,11 @@ impl<'a> Sources<'a> {
         for found in objects {
             let Object { kind, name, .. } = &found.object;
             match kind.as_str() {
-                "GitRepository" | "OCIRepository" => sources.add(found, kind, name, sources.of_url(found), &[]),
+                "GitRepository" | "OCIRepository" => {
+                    sources.add(found, kind, name, sources.of_url(found, objects), &[])
+                }
                 "Bucket" | "ExternalArtifact" => {
-                    sources.add(found, kind, name, Some(Bound::Elsewhere(format!("its source is a {kind}"))), &[]);
+                    sources.add(found, kind, name, Some(Bound::Unsaid(format!("its source is a {kind}"))), &[]);
                 }
                 "FluxInstance" => {
                     let sync = |key: &str| found.value.at(&["spec", "sync", key])?.text();
@@ -108,7 +112,7 @@ impl<'a> Sources<'a> {
     }
 
     /// Returns what a source with a URL is; none without one: it is a patch for a source.
-    fn of_url(&self, found: &Document) -> Option<Bound> {
+    fn of_url(&self, found: &Document, objects: &[Document]) -> Option<Bound> {
         let spec = |key: &str| found.value.at(&["spec", key]);
         let named = REVISIONS.into_iter().find_map(|key| spec("ref")?.get(key)?.scalar());
         let list = |key: &str| spec(key).and_then(Value::list).unwrap_or_default().iter();
@@ -123,9 +127,25 @@ impl<'a> Sources<'a> {
                 _ => Ignores::default(),
             };
             ignores.sparse = list("sparseCheckout").filter_map(Value::text).map(below).collect();
-            let included = list("include").filter_map(|one| one.get("toPath")?.text()).map(below).collect();
-            Some(Rc::new(Artifact { ignores, included }))
+            let included = list("include").filter_map(|one| {
+                let text = |key: &str| one.get(key).and_then(Value::text);
+                let name = one.at(&["repository", "name"]).and_then(Value::text).unwrap_or_default();
+                let top = self.top_of(objects, name);
+                let from = top.and_then(|top| path::resolve(top, text("fromPath").unwrap_or_default()));
+                let to = text("toPath").filter(|to| !to.is_empty()).unwrap_or(name);
+                Some((below(to), from))
+            });
+            let included = included.collect();
+            let has_submodules = spec("recurseSubmodules").is_some_and(|flag| flag.data == Data::Flag(true));
+            Some(Rc::new(Artifact { ignores, included, has_submodules }))
         }))
+    }
+
+    /// Returns the directory that is the top of a `GitRepository`; none where that is another repository.
+    fn top_of(&self, objects: &[Document], name: &str) -> Option<&'a str> {
+        let is_it = |one: &&Document| one.object.kind == "GitRepository" && one.object.name == name;
+        let url = objects.iter().find(is_it)?.value.at(&["spec", "url"])?.text()?;
+        self.identity.directory_of(url)
     }
 
     /// Returns what the source is that a `FluxInstance` makes; none without a URL.
@@ -152,7 +172,8 @@ impl<'a> Sources<'a> {
             },
             None => {
                 let at = named.map(|named| format!(" at {named}")).unwrap_or_default();
-                Bound::Elsewhere(format!("it is in {}{at}", redact::url(url)))
+                let why = format!("it is in {}{at}", redact::url(url));
+                if url.starts_with("oci://") { Bound::Unsaid(why) } else { Bound::Elsewhere(why) }
             }
         }
     }
@@ -233,14 +254,14 @@ impl<'a> Sources<'a> {
         let bound = match nearest.first().map(|source| &source.bound) {
             None if kind == "ExternalArtifact" => match &self.more {
                 Some(why) => Bound::Templated(why.clone()),
-                None => Bound::Elsewhere(format!("its source is the {kind} `{name}`, which is made in the cluster")),
+                None => Bound::Unsaid(format!("its source is the {kind} `{name}`, which is made in the cluster")),
             },
-            None => Bound::Elsewhere(format!("no {kind} `{name}` in this repository says what it is")),
+            None => Bound::Unsaid(format!("no {kind} `{name}` in this repository says what it is")),
             Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
             Some(_) => {
                 let why = format!("there are several {kind} `{name}`");
-                let is_elsewhere = |source: &&Source| matches!(source.bound, Bound::Elsewhere(_));
-                if nearest.iter().all(is_elsewhere) { Bound::Elsewhere(why) } else { Bound::Templated(why) }
+                let is_elsewhere = |source: &&Source| matches!(source.bound, Bound::Elsewhere(_) | Bound::Unsaid(_));
+                if nearest.iter().all(is_elsewhere) { Bound::Unsaid(why) } else { Bound::Templated(why) }
             }
         };
         (bound, said_by)
@@ -248,9 +269,8 @@ impl<'a> Sources<'a> {
 }
 
 impl Artifact {
-    /// Returns the directory of another source that a path lies in.
-    pub(super) fn covers(&self, place: &str) -> Option<&str> {
-        let included = self.included.iter().map(String::as_str);
-        included.filter(|included| !included.is_empty()).find(|included| path::is_in(place, included))
+    /// Returns the directory of another source that a path lies in, with where that is in this repository.
+    pub(super) fn covers(&self, place: &str) -> Option<&(String, Option<String>)> {
+        self.included.iter().find(|(to, _)| !to.is_empty() && path::is_in(place, to))
     }
 }
