@@ -122,8 +122,8 @@ impl BuildCheck {
 }
 
 /// Says that a build asked for something that was refused.
-pub(crate) fn unread_reference(request: &str) -> String {
-    format!("kustomize asks for `{request}`, which no reference names")
+pub(crate) fn unread_reference(by: &str, request: &str) -> String {
+    format!("{by} asks for `{request}`, which no reference names")
 }
 
 /// Says that a root, which fails for a reason, builds where everything else in the tree lies, too.

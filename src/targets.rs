@@ -10,6 +10,7 @@
 //! | `scan` | the YAML documents in which an engine is interested |
 //! | `flux` | Flux: `Kustomization`, `FluxInstance`, `ResourceSet`, and their sources |
 //! | `argo` | Argo CD: `Application`, `ApplicationSet`, `argocd-cm` |
+//! | [`chart`] | what engines give to helm |
 //! | `fleet` | Fleet: `fleet.yaml` |
 //! | `git_repo` | Fleet: `GitRepo`, for directories without a `fleet.yaml` |
 //! | `engine` | what is asked of an engine |
@@ -33,6 +34,7 @@
 pub(crate) mod affected;
 mod argo;
 pub(crate) mod built;
+pub(crate) mod chart;
 mod engine;
 mod field_specs;
 mod fleet;
@@ -311,6 +313,9 @@ pub(crate) struct Build {
     /// The files from which a chart takes values, from the top; of a pattern the directory that it begins with.
     #[serde(skip)]
     pub values: Vec<String>,
+    /// How a chart is rendered, or why that is not known; none where nothing says it.
+    #[serde(skip)]
+    pub release: Option<Result<chart::Release, String>>,
     /// Why not every object is known that a directory without a kustomization holds.
     #[serde(skip)]
     pub unread: Option<String>,

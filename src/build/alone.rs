@@ -9,10 +9,12 @@ use super::inputs::{self, Answers};
 use super::program::Program;
 use super::run::Building;
 use crate::graph::Graph;
+use crate::graph::inputs::explore;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::os::interrupt::{Scratch, unusable};
-use crate::tree::path;
+use crate::targets::chart;
+use crate::tree::{SharedTree, path};
 
 /// Some roots of a graph on disk, each to be built from what the walk has found, without the network. They can be built
 /// side by side.
@@ -48,6 +50,29 @@ impl Roots {
         Ok(Roots { answers: Answers::of(graph, true, &input)?, tops, scratch })
     }
 
+    /// Writes a chart with all that links in it lead to, and values beside it. Returns the files with these, too.
+    pub(super) fn chart(
+        tree: &SharedTree,
+        directory: &str,
+        values: &[Vec<u8>],
+        checks_out: bool,
+    ) -> Result<(Roots, Vec<PathBuf>)> {
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let input = scratch.path().join("input");
+        let (top, beside) = (input.join("tree"), input.join("values"));
+        let places = chart::places(&**tree, directory)?;
+        disk::write_temporary(&**tree, places, inputs::conversion(checks_out).as_ref(), &top)?;
+        fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
+        let mut files = Vec::new();
+        for (number, text) in values.iter().enumerate() {
+            files.push(beside.join(format!("{number}.yaml")));
+            fs::write(&files[number], text).map_err(|error| unusable(&error))?;
+        }
+        let answers = Answers::of(&explore(tree.clone(), &[]).graph, true, &input)?;
+        let tops = [(directory.to_owned(), top)].into();
+        Ok((Roots { scratch, answers, tops }, files))
+    }
+
     /// Returns the digest of what the root in one of the directories is built from, if nothing was fetched for it.
     pub(super) fn digest(&self, directory: &str) -> Result<String> {
         disk::digest(&self.tops[directory]).map_err(|failure| unusable(&failure))
@@ -63,7 +88,8 @@ impl Roots {
         let built = build.run(private.path())?;
         if !built.refused.is_empty() {
             let unread = |request: &String| {
-                let failure = Failure::new(super::unread_reference(request)).because(FailureKind::UnreadReference);
+                let failure = Failure::new(super::unread_reference(program.kind.name(), request))
+                    .because(FailureKind::UnreadReference);
                 failure.hint("git kustomize-localize explain unread-reference")
             };
             return Err(Failures(built.refused.iter().map(unread).collect()));
@@ -71,7 +97,8 @@ impl Roots {
         if built.success {
             return Ok(built.stdout);
         }
-        Err(Failure::new(built.reason(top)).because(FailureKind::NotBuilt).into())
+        let reason = built.reason(top).replace(&format!("{}/", input.display()), "");
+        Err(Failure::new(reason).because(FailureKind::NotBuilt).into())
     }
 }
 

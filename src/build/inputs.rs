@@ -155,7 +155,7 @@ pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, to
 
 /// Returns what makes files those of a checkout: line ends, `ident` and encodings follow the attributes that hold where a
 /// file lies. Both builds would see what a filter makes of one, which only who configured it knows.
-fn conversion(checks_out: bool) -> Option<Conversion> {
+pub(super) fn conversion(checks_out: bool) -> Option<Conversion> {
     checks_out.then(|| Conversion::new(false, gix::hash::Kind::Sha1))
 }
 

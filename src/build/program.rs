@@ -28,13 +28,15 @@ const UNVERSIONED: &str = "(devel)";
 pub(super) enum Kind {
     Kustomize,
     Kubectl,
+    Helm,
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Kustomize => "kustomize",
             Kind::Kubectl => "kubectl",
+            Kind::Helm => "helm",
         }
     }
 }
@@ -103,6 +105,7 @@ impl Program {
         command.arg(match self.kind {
             Kind::Kustomize => "build",
             Kind::Kubectl => "kustomize",
+            Kind::Helm => "template",
         });
         command
     }
@@ -137,6 +140,14 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
         reasons.push("neither `kustomize` nor `kubectl` was found on PATH".to_owned());
     }
     Ok(Err(reasons.join("; ")))
+}
+
+/// Finds helm on `PATH`, to run no longer than this.
+pub(super) fn helm(timeout: Option<Duration>) -> Result<Program> {
+    let path = on_path(Kind::Helm.name())
+        .ok_or_else(|| Failure::new("it is a Helm chart, and no `helm` was found on PATH"))?;
+    let found = examine(&path, Kind::Helm);
+    found.map(|helm| Program { timeout, ..helm }).map_err(|why| Failure::new(format!("`{}` {why}", path.display())))
 }
 
 /// Looks for an executable where programs are. A directory of `PATH` that depends on where we are is left out:
@@ -188,7 +199,7 @@ fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
         }
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("does not say its version: {line}"),
-            _ => "does not say its version as kustomize does".to_owned(),
+            _ => format!("does not say its version as {} does", kind.name()),
         }),
     }
 }
@@ -200,6 +211,7 @@ fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
         command.args(match kind {
             Kind::Kustomize => &["version"] as &[&str],
             Kind::Kubectl => &["version", "--client", "--output=json"],
+            Kind::Helm => &["version", "--short"],
         });
         let _network = process::isolate(&mut command, isolation)
             .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
@@ -252,7 +264,7 @@ fn is_version(version: &str, numbers: &str) -> bool {
 fn version(kind: Kind, said: &[u8]) -> Option<(String, Option<String>)> {
     let mut kustomize = None;
     let word = match kind {
-        Kind::Kustomize => {
+        Kind::Kustomize | Kind::Helm => {
             let word = str::from_utf8(said).ok()?.split_whitespace().next()?;
             let word = word.strip_prefix("{Version:").unwrap_or(word);
             word.strip_prefix("kustomize/").unwrap_or(word).to_owned()

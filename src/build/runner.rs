@@ -165,7 +165,8 @@ impl Runner<'_> {
             let arguments = [&*self.arguments, &[ANY_FILE.to_owned()]].concat();
             let built =
                 self.build(&private, &root.name, 0, &top.join(&source.scope).join(&root.original), &arguments)?;
-            let mut messages: BTreeSet<String> = built.refused.iter().map(|one| unread_reference(one)).collect();
+            let mut messages: BTreeSet<String> =
+                built.refused.iter().map(|one| unread_reference("kustomize", one)).collect();
             if let (true, true, Verdict::NotBuilt { reason }) = (messages.is_empty(), built.success, &target.verdict) {
                 messages.insert(unread_file(reason));
             }
@@ -214,7 +215,7 @@ impl Runner<'_> {
             }
         }
         let requests = [Some(&original), localized.as_ref()].into_iter().flatten().flat_map(|one| one.refused.clone());
-        let messages: BTreeSet<String> = requests.map(|request| unread_reference(&request)).collect();
+        let messages: BTreeSet<String> = requests.map(|request| unread_reference("kustomize", &request)).collect();
         if !messages.is_empty() {
             return Ok(TargetCheck::new(root, Verdict::Unread { messages }));
         }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::Roots;
 use super::program::{self, Program};
 use super::runner::{refuse_arguments, unrunnable};
-use crate::config::Config;
+use crate::config::{Config, FILE_NAME};
 use crate::graph::inputs::explore;
 use crate::graph::{Graph, Remotes, Source};
 use crate::message::failure::{Failure, FailureKind, Failures, Result, shown};
@@ -18,22 +18,31 @@ use crate::record::LoadRestrictor;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::plain::plain;
 use crate::targets::variables::Variables;
-use crate::targets::{Found, Place, Target, at_other_revision};
+use crate::targets::{Found, Place, Target, at_other_revision, chart};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace};
 
-/// A kustomization, in the tree that whoever builds it gets to see.
+/// A kustomization or a chart, in the tree that whoever builds it gets to see.
 #[derive(Clone)]
 pub(crate) struct Subject {
     tree: SharedTree,
     directory: String,
-    /// What is passed to kustomize.
+    /// What is passed to kustomize or helm.
     arguments: Vec<String>,
-    /// What comes out of it, where nothing builds it.
-    plain: Option<Vec<u8>>,
+    by: By,
     /// What is filled in afterwards.
     variables: Variables,
+}
+
+/// What builds a subject.
+#[derive(Clone)]
+enum By {
+    Kustomize,
+    /// helm, with values.
+    Helm(Vec<Vec<u8>>),
+    /// Nothing: this comes out of it.
+    Nothing(Vec<u8>),
 }
 
 impl Subject {
@@ -44,7 +53,7 @@ impl Subject {
             LoadRestrictor::RootOnly => Vec::new(),
         };
         let (tree, directory) = (workspace.tree.clone(), directory.to_owned());
-        Subject { tree, directory, arguments, plain: None, variables: Variables::default() }
+        Subject { tree, directory, arguments, by: By::Kustomize, variables: Variables::default() }
     }
 
     /// Takes what the engine of a target builds; else why that cannot be built here.
@@ -73,12 +82,31 @@ impl Subject {
         if let Some(made) = generated(&*seen, target, there)? {
             return Ok(Subject::made(seen, &made));
         }
+        if let Found::Chart(directory) = &there.found {
+            return Subject::chart(&workspace.config, seen, target, directory);
+        }
         let plain = plain(&*seen, target, there)?.ok_or_else(|| match &there.found {
             Found::Nothing(why) => Failure::new(why),
             _ => Failure::new(format!("`{}` is not for kustomize", path::shown(&there.path))),
         })?;
         let (directory, variables) = (there.path.clone(), Variables::default());
-        Ok(Subject { tree: seen, directory, arguments: Vec::new(), plain: Some(plain), variables })
+        Ok(Subject { tree: seen, directory, arguments: Vec::new(), by: By::Nothing(plain), variables })
+    }
+
+    /// Takes what an engine renders of a chart.
+    fn chart(config: &Config, tree: SharedTree, target: &Target, directory: &str) -> Result<Subject> {
+        if !config.helm {
+            return Err(Failure::new("it is a Helm chart, and `helm` is off")
+                .hint(format!("write `helm: true` into {FILE_NAME}")));
+        }
+        let release = chart::release(target)?;
+        let by = By::Helm(chart::values(&*tree, target, &release, directory)?);
+        let mut seen = OverlayTree::new(tree);
+        if release.replaces_own {
+            seen.remove(&path::join(directory, "values.yaml"));
+        }
+        let (directory, arguments) = (directory.to_owned(), release.arguments);
+        Ok(Subject { tree: Rc::new(seen), directory, arguments, by, variables: Variables::default() })
     }
 
     /// Takes what an engine makes of a directory of a tree.
@@ -87,7 +115,7 @@ impl Subject {
         seen.file(&path::join(&made.directory, made.file_name), &made.text, false);
         let tree = if made.is_changed { Rc::new(seen) } else { tree };
         let Generated { directory, arguments, variables, .. } = made.clone();
-        Subject { tree, directory, arguments, plain: None, variables }
+        Subject { tree, directory, arguments, by: By::Kustomize, variables }
     }
 }
 
@@ -95,6 +123,8 @@ impl Subject {
 enum Call {
     /// kustomize: among which roots it is, its directory, its arguments, and the variables in its output.
     Kustomize(usize, String, Vec<String>, Variables),
+    /// helm: that, and the same.
+    Helm(Program, usize, String, Vec<String>),
     /// Nothing: it is known.
     Known(Vec<u8>),
 }
@@ -102,7 +132,7 @@ enum Call {
 /// Subjects on disk with all that they reach, to be built without the network, side by side: no tree is in it.
 pub(crate) struct Written {
     program: Program,
-    /// The arguments of all of them.
+    /// The arguments of all builds by kustomize.
     more: Vec<String>,
     roots: Vec<Roots>,
     /// Whether each is built among all files of its tree.
@@ -154,7 +184,7 @@ impl Written {
         subjects: Vec<Result<Option<Subject>, Failures>>,
         mut reach: impl FnMut(&Program, &SharedTree, &[String]) -> Result<Graph, Failures>,
     ) -> Result<Written> {
-        let is_root = |one: &&Subject| one.plain.is_none() && Rc::ptr_eq(&one.tree, tree);
+        let is_root = |one: &&Subject| matches!(one.by, By::Kustomize) && Rc::ptr_eq(&one.tree, tree);
         let mut roots: Vec<String> =
             subjects.iter().flatten().flatten().filter(is_root).map(|one| one.directory.clone()).collect();
         roots.sort();
@@ -173,9 +203,17 @@ impl Written {
         for subject in subjects {
             let mut write = |subject: Subject| {
                 let is_shared = is_root(&&subject) && roots.binary_search(&subject.directory).is_ok();
-                let Subject { tree, directory, arguments, plain, variables } = subject;
-                if let Some(output) = plain {
-                    return Ok(Call::Known(output));
+                let Subject { tree, directory, mut arguments, by, variables } = subject;
+                match by {
+                    By::Nothing(output) => return Ok(Call::Known(output)),
+                    By::Helm(values) => {
+                        let helm = program::helm(self.program.timeout)?;
+                        let (written, values) = Roots::chart(&tree, &directory, &values, checks_out)?;
+                        self.roots.push(written);
+                        arguments.extend(values.iter().map(|file| format!("--values={}", file.display())));
+                        return Ok(Call::Helm(helm, self.roots.len() - 1, directory, arguments));
+                    }
+                    By::Kustomize => {}
                 }
                 if !is_shared {
                     let alone = std::slice::from_ref(&directory);
@@ -228,6 +266,14 @@ impl Written {
             Some(Call::Kustomize(at, directory, arguments, variables)) => {
                 let output = self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?;
                 Ok(if variables.is_empty() { output } else { variables.fill_in(&output) })
+            }
+            Some(Call::Helm(helm, at, directory, arguments)) => {
+                let render = || self.roots[*at].build(helm, directory, arguments);
+                let output = render()?;
+                if render()? != output {
+                    return Err(Failure::new("its chart renders to something else each time").into());
+                }
+                Ok(output)
             }
         }
     }

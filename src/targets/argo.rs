@@ -4,6 +4,7 @@ mod application_set;
 mod edit;
 mod generator;
 mod pattern;
+mod release;
 mod template;
 
 use std::cell::OnceCell;
@@ -22,6 +23,7 @@ use crate::tree::{self, Resolved, Tree, path};
 pub(crate) use application_set::exclusion;
 pub(super) use edit::edit;
 pub(super) use pattern::{crossing, glob, in_go, matcher};
+use release::PATTERN;
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
@@ -203,8 +205,10 @@ impl Argo<'_> {
         let url = text("repoURL").unwrap_or_default();
         let spot = found.spot(source.get("path").or(Some(source)));
         let built = |source: &Value| build(self.options.as_deref(), found, source);
-        let external =
-            |why: String| found.target(self.tree, Engine::ArgoCd, spot, Place::External(why), built(source)).map(Some);
+        let external = |why: String| {
+            let build = Build { values: self.values(found, source, None), ..built(source) };
+            found.target(self.tree, Engine::ArgoCd, spot, Place::External(why), build).map(Some)
+        };
         let Some(written) = text("path").or(text("chart").map(|_| "")) else {
             if text("ref").is_none() {
                 unread.push(found.wrong(source.line, "a source has neither `path` nor `chart`"));
@@ -237,6 +241,8 @@ impl Argo<'_> {
         if is_named {
             build = built(&merged);
         }
+        let below = path::resolve(base, written);
+        build.values = self.values(found, &merged, below.as_deref().map(|below| [base, below]));
         let revision = text("targetRevision");
         let place = match self.open(of, [url, written, revision.unwrap_or_default()], &beside) {
             Some(why) => Place::Templated(why),
@@ -245,9 +251,11 @@ impl Argo<'_> {
                 let mut here = place::here(self.tree, Engine::ArgoCd, base, written, revision, None)?;
                 here.found = explicit(&merged, here.found);
                 build.unread = self.unread(&merged, &here.found)?;
-                build.values = values(self.identity, found, &merged, base, &here.path);
                 build.values.extend(self.imports(&merged, &here.found, base)?);
                 build.hold_submodule(self.tree, &here.found)?;
+                if matches!(here.found, Found::Chart(_)) {
+                    build.release = Some(self.release(found, &merged, base, &here.path));
+                }
                 Place::Here(here)
             }
         };
@@ -278,6 +286,18 @@ impl Argo<'_> {
         let mut names = self.tree.names(&directory)?;
         names.retain(|name| name.starts_with(OVERRIDES) && name.ends_with(".yaml"));
         Ok(names.iter().map(|name| path::join(&directory, name)).collect())
+    }
+
+    /// Returns the files from which a source takes the values of a chart; of a pattern the directory that it begins with.
+    fn values(&self, found: &Document, source: &Value, places: Option<[&str; 2]>) -> Vec<String> {
+        let list = |key: &str| source.at(&["helm", key]).and_then(Value::list).unwrap_or_default().iter();
+        let files = list("valueFiles").chain(list("fileParameters").filter_map(|one| one.get("path")));
+        let places = files.filter_map(|file| self.values_file(found, places, file.text()?).ok());
+        let plain = |place: String| match place.find(PATTERN) {
+            Some(end) => place[..end].rsplit_once('/').map_or("", |(plain, _)| plain).to_owned(),
+            None => place,
+        };
+        places.map(plain).collect()
     }
 
     /// Returns why not every object is known that Argo CD applies from a directory of plain files; none where all are.
@@ -419,29 +439,4 @@ fn explicit(source: &Value, there: Found) -> Found {
         Found::Kustomization(at) | Found::Chart(at) if is_plain => Found::Directory(at),
         there => there,
     }
-}
-
-/// Returns the files from which a source takes the values of a chart, which may lie in a source that is named: `$REF/…`.
-fn values(identity: &Identity, found: &Document, source: &Value, base: &str, directory: &str) -> Vec<String> {
-    let named = |name: &str| {
-        let mut all = found.value.at(&["spec", "sources"])?.list()?.iter();
-        let named = all.find(|one| one.get("ref").and_then(Value::text) == Some(name))?;
-        identity.directory_of(named.get("repoURL")?.text()?)
-    };
-    let list = |key: &str| source.at(&["helm", key]).and_then(Value::list).unwrap_or_default().iter();
-    let files = list("valueFiles").chain(list("fileParameters").filter_map(|one| one.get("path")));
-    let files = files.filter_map(|file| {
-        let text = file.text().filter(|text| !text.contains("://"))?;
-        let (from, text) = match text.strip_prefix('$').and_then(|text| text.split_once('/')) {
-            Some((name, text)) => (named(name)?, text),
-            None if text.starts_with('/') => (base, text),
-            None => (directory, text),
-        };
-        let plain = match text.find(['*', '?', '[']) {
-            Some(end) => text[..end].rsplit_once('/').map_or("", |(plain, _)| plain),
-            None => text,
-        };
-        path::resolve(from, plain)
-    });
-    files.collect()
 }

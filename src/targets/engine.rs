@@ -24,6 +24,16 @@ impl Engine {
         matches!(self, Engine::ArgoCd | Engine::Kustomize)
     }
 
+    /// Returns whether a chart that it renders gets answers from the cluster: Argo CD runs `helm template`, too.
+    pub(super) fn gives_lookup(self) -> bool {
+        self != Engine::ArgoCd
+    }
+
+    /// Returns whether it fills variables of a cluster into the values of a chart.
+    pub(super) fn fills_values(self) -> bool {
+        self == Engine::Fleet
+    }
+
     /// Returns whether it refuses a repository that holds a link out of it.
     pub(crate) fn refuses_links(self) -> bool {
         self == Engine::ArgoCd

@@ -1,5 +1,6 @@
 //! Fleet: each `fleet.yaml` makes a bundle of its directory, built with kustomize where there is a kustomization.
 
+use super::chart::{Keys, Release, Values};
 use super::{Build, Engine, Found, Here, Object, Place, Revision, Target, Targets, Unread, place, plain};
 use crate::config::Config;
 use crate::kustomization::{Value, read_object};
@@ -60,13 +61,56 @@ fn is_fleet(value: &Value) -> bool {
     value.mapping().is_some_and(|pairs| pairs.iter().any(|(key, _)| is_key(key)))
 }
 
-/// Returns how Fleet builds what is in a bundle.
-pub(super) fn build(tree: &dyn Tree, place: &Place) -> Result<Build> {
-    let unread = match place {
-        Place::Here(Here { found: Found::Directory(directory), .. }) => plain::unknown_of_fleet(tree, directory)?,
-        _ => None,
-    };
-    Ok(Build { load_restrictor: Some(LoadRestrictor::RootOnly), unread, ..Build::default() })
+/// Returns how Fleet builds what is in a bundle, by its file, if it has one.
+pub(super) fn build(tree: &dyn Tree, place: &Place, said: Option<(&str, &Value)>) -> Result<Build> {
+    let mut build = Build { load_restrictor: Some(LoadRestrictor::RootOnly), ..Build::default() };
+    if let Some((directory, bundle)) = said {
+        build.values = CHART.files(bundle).filter_map(|file| path::resolve(directory, file)).collect();
+    }
+    match place {
+        Place::Here(Here { found: Found::Directory(directory), .. }) => {
+            build.unread = plain::unknown_of_fleet(tree, directory)?;
+        }
+        Place::Here(Here { found: Found::Chart(_), .. }) => {
+            build.release = Some(said.map_or_else(unnamed, |(directory, bundle)| release(tree, directory, bundle)));
+        }
+        _ => {}
+    }
+    Ok(build)
+}
+
+fn unnamed<T>() -> Result<T, String> {
+    Err("Fleet names its release after a GitRepo: no `helm.releaseName` says it".to_owned())
+}
+
+const CHART: Keys = Keys {
+    unread: &["helm.valuesFrom", "helm.templateValues"],
+    name: &["helm.releaseName", "name"],
+    namespace: &["namespace", "defaultNamespace"],
+    files: ["helm.valuesFiles", ""],
+    values: &["helm.values"],
+    no_crds: ["", ""],
+    options: &[],
+};
+
+/// Returns how the chart of a bundle is rendered (its `internal/bundlereader`); else why that is not known.
+fn release(tree: &dyn Tree, directory: &str, bundle: &Value) -> Result<Release, String> {
+    let mut customized =
+        ["targetCustomizations", "targets"].into_iter().filter_map(|key| bundle.get(key)?.list()).flatten();
+    if customized.any(|part| ["helm", "namespace", "defaultNamespace"].iter().any(|key| part.get(key).is_some())) {
+        return Err("its `targetCustomizations` change it for some clusters".to_owned());
+    }
+    let place =
+        |file: &str| path::resolve(directory, file).ok_or_else(|| format!("`{file}` leads out of the repository"));
+    let mut release = CHART.release(tree, bundle, ["", "default"], &place)?;
+    if !release.arguments.iter().any(|one| one.starts_with("--name-template=")) {
+        return unnamed();
+    }
+    // Fleet merges the files into what stands in its own.
+    if matches!(release.values.last(), Some(Values::Text(_))) {
+        release.values.rotate_right(1);
+    }
+    Ok(release)
 }
 
 /// Adds the directories that a bundle is built from: its own, and those that it names for some clusters, in
@@ -75,15 +119,24 @@ fn bundle(tree: &dyn Tree, file: &str, value: &Value, targets: &mut Targets) -> 
     let directory = path::parent(file);
     let mut add = |(line, column): (usize, usize), name: &str, place: Place| -> Result<()> {
         let object = Object::of(file, line, FILE_NAME, tree.label(name));
-        let build = build(tree, &place)?;
+        let build = build(tree, &place, Some((directory, value)))?;
         targets.targets.push(Target::new(Engine::Fleet, object, (line, column), place, build, &value.json()));
         Ok(())
     };
     let customized = ["targetCustomizations", "targets"].into_iter().filter_map(|key| value.get(key)?.list());
     let parts = std::iter::once(value).chain(customized.flatten());
     let overlays: Vec<&Value> = parts.filter_map(|part| part.at(&["kustomize", "dir"])).collect();
-    if overlays.is_empty() && value.at(&["helm", "chart"]).is_some() {
-        return add((1, 1), directory, Place::External("it is a chart".to_owned()));
+    if overlays.is_empty()
+        && let Some(chart) = value.at(&["helm", "chart"])
+    {
+        let there = chart.text().filter(|_| value.at(&["helm", "repo"]).is_none());
+        let there = there.and_then(|chart| path::resolve(directory, chart));
+        let there =
+            there.map(|there| place::here(tree, Engine::Fleet, "", &there, Revision::this(), None)).transpose()?;
+        let there = there.map(|there| place::chart(tree, there)).transpose()?;
+        let is_there = |here: &Here| matches!(here.found, Found::Chart(_));
+        let elsewhere = || Place::External("it is a chart".to_owned());
+        return add((1, 1), directory, there.filter(is_there).map_or_else(elsewhere, Place::Here));
     }
     let itself = [((1, 1), Some(""))];
     let named = overlays.iter().map(|overlay| ((overlay.line, overlay.column), overlay.text()));

@@ -58,7 +58,7 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
             } else {
                 Place::External(format!("it is in {}", redact::url(repository)))
             };
-            let build = fleet::build(tree, &place)?;
+            let build = fleet::build(tree, &place, None)?;
             targets.targets.push(found.target(tree, Engine::Fleet, spot, place, build)?);
         }
     }

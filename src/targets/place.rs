@@ -43,6 +43,20 @@ pub(super) fn here(
     Ok(here)
 }
 
+/// Takes what is there for a chart, which may be packed.
+pub(super) fn chart(tree: &dyn Tree, mut here: Here) -> Result<Here> {
+    here.scanned.clear();
+    here.found = match here.found {
+        Found::Kustomization(at) | Found::Directory(at) => Found::Chart(at),
+        Found::Nothing(why) => match tree::resolve(tree, &here.path)? {
+            Resolved::File { path, .. } => Found::Chart(path),
+            _ => Found::Nothing(why),
+        },
+        found => found,
+    };
+    Ok(here)
+}
+
 /// Returns what is at the path of a component that an object adds to a directory; none for a URL, and where only the
 /// engine knows what is meant: a pattern, a variable.
 pub(super) fn component(tree: &dyn Tree, engine: Engine, directory: &str, text: &str) -> Result<Option<Found>> {

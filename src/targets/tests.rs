@@ -5,6 +5,7 @@ use crate::graph::testing::tree;
 use crate::kustomization::read_object;
 
 mod argo;
+mod chart;
 mod flux;
 mod generated;
 mod generator;

@@ -1,4 +1,5 @@
 mod affected;
+mod charts;
 mod command;
 mod diff;
 mod patched;

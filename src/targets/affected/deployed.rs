@@ -113,6 +113,8 @@ impl Causes<'_> {
         for (target, here) in &here {
             inputs.extend(targets::inputs(&*self.changes.new, target, here)?);
         }
+        // A chart from elsewhere may have its values from here.
+        inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(Input::Below)));
         if let Some(cause) = self.changes.first_of(&inputs)? {
             return Ok(Some(cause));
         }

@@ -1,0 +1,173 @@
+//! What engines give to helm for a chart of the tree.
+
+use super::Target;
+use crate::graph::inputs::{Input, of_no_root};
+use crate::kustomization::{Data, Value};
+use crate::message::failure::{Failure, Result, shown};
+use crate::tree::{self, Resolved, Tree};
+
+/// How an engine renders a chart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Release {
+    /// The arguments of `helm template`, without values: other users of the machine can see a command line.
+    pub arguments: Vec<String>,
+    /// The values; the last ones win.
+    pub values: Vec<Values>,
+    /// Whether those of the chart itself do not count.
+    pub replaces_own: bool,
+}
+
+/// Values for a chart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Values {
+    /// A file, from the top of the repository.
+    File(String),
+    /// YAML.
+    Text(String),
+}
+
+/// Where the object of an engine says what helm gets: keys with dots between them, and of several the first that is there.
+pub(super) struct Keys {
+    /// What changes what is rendered, and is not read.
+    pub(super) unread: &'static [&'static str],
+    pub(super) name: &'static [&'static str],
+    pub(super) namespace: &'static [&'static str],
+    /// Files with values, and whether these may be missing.
+    pub(super) files: [&'static str; 2],
+    /// Values in the object, which win over the files.
+    pub(super) values: &'static [&'static str],
+    /// What leaves out the CustomResourceDefinitions beside the templates.
+    pub(super) no_crds: [&'static str; 2],
+    /// What becomes an option of helm.
+    pub(super) options: &'static [[&'static str; 2]],
+}
+
+impl Keys {
+    /// Returns the files with values, as an object names them.
+    pub(super) fn files<'a>(&self, said: &'a Value) -> impl Iterator<Item = &'a str> + use<'a> {
+        at(said, self.files[0]).and_then(Value::list).unwrap_or_default().iter().filter_map(Value::text)
+    }
+
+    /// Reads what an object says; else why it is not known what is rendered. Without a name and a namespace in it the release
+    /// has these; `place` finds files.
+    pub(super) fn release(
+        &self,
+        tree: &dyn Tree,
+        said: &Value,
+        [name, namespace]: [&str; 2],
+        place: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Release, String> {
+        let is_empty = |value: &&Value| value.data == Data::Null || value.list().is_some_and(<[Value]>::is_empty);
+        let at = |key: &str| at(said, key).filter(|value| !is_empty(value));
+        if let Some(key) = self.unread.iter().find(|key| at(key).is_some()) {
+            return Err(format!("`{key}` may change it, and is not read"));
+        }
+        let text = |key: &str| at(key).and_then(Value::scalar).filter(|text| !text.is_empty());
+        let first =
+            |keys: &[&str], other: &str| keys.iter().find_map(|key| text(key)).unwrap_or_else(|| other.to_owned());
+        let mut release = Release::default();
+        for (option, value) in
+            [("--name-template", first(self.name, name)), ("--namespace", first(self.namespace, namespace))]
+        {
+            let is_plain = |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || "-.".contains(one);
+            if value.starts_with('-') || !value.chars().all(is_plain) {
+                return Err(format!("`{}` is not a valid name", shown(&value)));
+            }
+            release.arguments.extend((!value.is_empty()).then(|| format!("{option}={value}")));
+        }
+        if text(self.no_crds[0]).as_deref() != Some(self.no_crds[1]) {
+            release.arguments.push("--include-crds".to_owned());
+        }
+        for [key, option] in self.options {
+            let all = at(key).map_or(&[][..], |value| value.list().unwrap_or(std::slice::from_ref(value)));
+            release.arguments.extend(all.iter().filter_map(Value::scalar).filter_map(|value| match value.as_str() {
+                "" | "false" => None,
+                "true" => Some((*option).to_owned()),
+                value => Some(format!("{option}={value}")),
+            }));
+        }
+        let may_be_missing = text(self.files[1]).as_deref() == Some("true");
+        for file in self.files(said) {
+            let file = place(file)?;
+            if !(may_be_missing && matches!(tree::resolve(tree, &file), Ok(Resolved::Missing { .. }))) {
+                release.values.push(Values::File(file));
+            }
+        }
+        let inline = self.values.iter().find_map(|key| at(key));
+        let inline = inline.map(|value| value.text().map_or_else(|| value.json().to_string(), str::to_owned));
+        release.values.extend(inline.map(Values::Text));
+        Ok(release)
+    }
+}
+
+/// Returns what is at keys with dots between them.
+pub(super) fn at<'a>(said: &'a Value, keys: &str) -> Option<&'a Value> {
+    keys.split('.').try_fold(said, |value, key| value.get(key))
+}
+
+/// Returns how the chart of a target is rendered; else why that is not known.
+pub(crate) fn release(target: &Target) -> Result<Release> {
+    if let Some(changer) = target.moved_by() {
+        return Err(Failure::new(format!("{} may change it", changer.name)));
+    }
+    let unsaid = || Err("nothing says how its chart is rendered".to_owned());
+    target.build.release.clone().unwrap_or_else(unsaid).map_err(Failure::new)
+}
+
+/// Returns the values that an engine gives to helm for a chart, as texts of YAML; else why it is not known what is rendered.
+pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
+    let refuse = |why: String| Err(Failure::new(why));
+    let (fills, asks) = (target.engine.fills_values(), target.engine.gives_lookup());
+    let mut texts = Vec::new();
+    for values in &release.values {
+        let text = match values {
+            Values::Text(text) => text.clone().into_bytes(),
+            Values::File(place) => match tree::resolve(tree, place)? {
+                Resolved::File { path, .. } => tree.read(&path)?,
+                _ => return refuse(format!("its values file `{place}` does not exist")),
+            },
+        };
+        if fills && memchr::memmem::find(&text, b"${").is_some() {
+            return refuse("its engine fills in `${…}` of its values for each cluster".to_owned());
+        }
+        // Values may be templates, too.
+        if asks && names_lookup(&text) {
+            return refuse("its values may ask the cluster (`lookup`)".to_owned());
+        }
+        texts.push(text);
+    }
+    for place in places(tree, chart)? {
+        match tree::resolve(tree, &place)? {
+            Resolved::Leaves { link, .. } => {
+                return refuse(format!("`{link}` in the chart leads out of the repository"));
+            }
+            // Nobody looks into what is packed.
+            Resolved::File { path, .. } if asks && (path.ends_with(".tgz") || names_lookup(&tree.read(&path)?)) => {
+                return refuse(format!("`{path}` may ask the cluster (`lookup`)"));
+            }
+            _ => {}
+        }
+    }
+    Ok(texts)
+}
+
+/// Returns every path at which helm finds something of a chart, and of what links in it lead to.
+pub(crate) fn places(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
+    let mut places = Vec::new();
+    for input in of_no_root(tree, chart, &[chart.to_owned()])? {
+        match input {
+            Input::At(place) => places.push(place),
+            Input::Below(directory) => places.extend(tree.below(&directory)?),
+            Input::Remote(_) | Input::Chart(_) => {}
+        }
+    }
+    Ok(places)
+}
+
+/// Returns whether an action of a text names `lookup`.
+fn names_lookup(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let mut actions = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
+    let is_between = |letter: char| letter.is_whitespace() || "()|-".contains(letter);
+    actions.any(|action| action.split(is_between).any(|word| word == "lookup"))
+}

@@ -1,0 +1,178 @@
+//! What is given to helm.
+
+use super::*;
+use crate::targets::chart::{Values, values};
+
+/// Returns what is given to helm for the first target, in a line, or why that is not known.
+fn given(files: &[(&str, &str)]) -> String {
+    let found = find_in(files);
+    let release = found.targets[0].build.release.as_ref().unwrap();
+    let Ok(release) = release else { return release.clone().unwrap_err() };
+    let values = release.values.iter().map(|values| match values {
+        Values::File(place) => place.clone(),
+        Values::Text(text) => text.trim_end().to_owned(),
+    });
+    release.arguments.iter().cloned().chain(values).collect::<Vec<_>>().join(" ")
+}
+
+const CHART: (&str, &str) = ("charts/web/Chart.yaml", "name: web\nversion: 1.0.0\n");
+
+#[test]
+fn argo_cd_gives_helm_what_the_object_says() {
+    let usual = "--name-template=web --namespace=prod --include-crds";
+    let source = |more: &str| format!("source: {{repoURL: {HERE}, path: charts/web{more}}}");
+    for (helm, expected) in [
+        ("", usual.to_owned()),
+        ("releaseName: rel, namespace: x", "--name-template=rel --namespace=x --include-crds".to_owned()),
+        (
+            "kubeVersion: 1.30.0, apiVersions: [a/v1, b/v2], skipCrds: true, skipTests: true, skipSchemaValidation: true",
+            "--name-template=web --namespace=prod --kube-version=1.30.0 --api-versions=a/v1 --api-versions=b/v2 --skip-tests --skip-schema-validation"
+                .to_owned(),
+        ),
+        ("valueFiles: [own.yaml, ../../v/a.yaml, /v/b.yaml]", format!("{usual} charts/web/own.yaml v/a.yaml v/b.yaml")),
+        ("valueFiles: [own.yaml, /v/a.yaml], ignoreMissingValueFiles: true", format!("{usual} v/a.yaml")),
+        // The last ones win.
+        ("values: 'a: 2', valueFiles: [own.yaml]", format!("{usual} charts/web/own.yaml a: 2")),
+        ("values: 'a: 2', valuesObject: {a: {b: [1, x]}}", format!("{usual} {{\"a\":{{\"b\":[1,\"x\"]}}}}")),
+        ("parameters: [], values: 'password: s3cr3t'", format!("{usual} password: s3cr3t")),
+        ("releaseName: --post-renderer=x", "`--post-renderer=x` is not a valid name".to_owned()),
+        ("releaseName: '{{env \"HOME\"}}'", "`{{env \"HOME\"}}` is not a valid name".to_owned()),
+        ("namespace: -x", "`-x` is not a valid name".to_owned()),
+        ("valueFiles: [../../../out.yaml]", "`../../../out.yaml` leads out of the repository".to_owned()),
+        ("valueFiles: ['https://u:s3cr3t@h.example/v.yaml']", "its values come from https://h.example/v.yaml".to_owned()),
+        ("valueFiles: ['secrets://v.yaml']", "its values come from secrets://v.yaml".to_owned()),
+        ("valueFiles: ['*.yaml']", "`charts/web/*.yaml` is not the name of one file".to_owned()),
+        ("valueFiles: [$values/v.yaml]", "`$values/v.yaml` is not in this revision of this repository".to_owned()),
+        ("valueFiles: [v-$ARGOCD_APP_NAME.yaml]", "`charts/web/v-$ARGOCD_APP_NAME.yaml` is not the name of one file".to_owned()),
+        (
+            "parameters: [{name: a, value: x}]",
+            "`helm.parameters` may change it, and is not read".to_owned(),
+        ),
+        (
+            "fileParameters: [{name: a, path: x}]",
+            "`helm.fileParameters` may change it, and is not read".to_owned(),
+        ),
+    ] {
+        let more = if helm.is_empty() { String::new() } else { format!(", helm: {{{helm}}}") };
+        let spec = source(&more);
+        let object = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec: {{destination: {{namespace: prod}}, {spec}}}\n"
+        );
+        assert_eq!(given(&[("a.yaml", &object), CHART, ("v/a.yaml", "x: y\n")]), expected, "{helm}");
+    }
+}
+
+#[test]
+fn values_may_lie_in_another_source_of_this_revision() {
+    let object = |url: &str, revision: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec:\n  sources:\n  - {{repoURL: {HERE}, path: charts/web, helm: {{valueFiles: [$v/v/a.yaml]}}}}\n  - {{repoURL: '{url}', targetRevision: {revision}, ref: v}}\n"
+        )
+    };
+    let given = |url: &str, revision: &str| given(&[("a.yaml", &object(url, revision)), CHART]);
+    assert_eq!(given(HERE, "main"), "--name-template=web --include-crds v/a.yaml");
+    let unknown = "`$v/v/a.yaml` is not in this revision of this repository";
+    assert_eq!(given(HERE, "v1.0.0"), unknown);
+    assert_eq!(given("https://github.com/acme/other", "main"), unknown);
+}
+
+#[test]
+fn what_a_set_leaves_open_is_not_known() {
+    let object = |value: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: all}}\nspec:\n  generators: [{{list: {{elements: [{{name: web}}]}}}}]\n  template:\n    metadata: {{name: '{{{{name}}}}'}}\n    spec: {{source: {{repoURL: {HERE}, path: charts/web, helm: {{valuesObject: {{a: '{value}'}}}}}}}}\n"
+        )
+    };
+    let given = |value: &str| given(&[("a.yaml", &object(value)), CHART]);
+    assert_eq!(given("{{name}}"), r#"--name-template=web --include-crds {"a":"web"}"#);
+    assert_eq!(given("{{metadata.labels.x}}"), "its `helm` is filled in elsewhere");
+}
+
+#[test]
+fn fleet_gives_helm_what_the_bundle_says() {
+    for (bundle, expected) in [
+        ("helm: {chart: ../charts/web, releaseName: r}", "--name-template=r --namespace=default --include-crds"),
+        ("name: n\nhelm: {chart: ../charts/web}", "--name-template=n --namespace=default --include-crds"),
+        (
+            "namespace: a\ndefaultNamespace: b\nhelm: {chart: ../charts/web, releaseName: r}",
+            "--name-template=r --namespace=a --include-crds",
+        ),
+        // Files win over what stands in its own file.
+        (
+            "helm: {chart: ../charts/web, releaseName: r, valuesFiles: [a.yaml, ../v/a.yaml], values: {a: 1}}",
+            "--name-template=r --namespace=default --include-crds {\"a\":1} bundle/a.yaml v/a.yaml",
+        ),
+        ("helm: {chart: ../charts/web}", "Fleet names its release after a GitRepo: no `helm.releaseName` says it"),
+        ("helm: {chart: ../charts/web, releaseName: -r}", "`-r` is not a valid name"),
+        (
+            "helm: {chart: ../charts/web, releaseName: r, valuesFiles: [../../a]}",
+            "`../../a` leads out of the repository",
+        ),
+        (
+            "helm: {chart: ../charts/web, releaseName: r, valuesFrom: [{secretKeyRef: {name: a}}]}",
+            "`helm.valuesFrom` may change it, and is not read",
+        ),
+        (
+            "helm: {chart: ../charts/web, releaseName: r}\ntargetCustomizations: [{name: a, helm: {values: {a: 1}}}]",
+            "its `targetCustomizations` change it for some clusters",
+        ),
+    ] {
+        assert_eq!(given(&[("bundle/fleet.yaml", bundle), CHART]), expected, "{bundle}");
+    }
+    // Elsewhere, or not there.
+    for chart in
+        ["chart: web", "chart: ../../web", "chart: ../charts/web, repo: 'https://h.example'", "chart: 'oci://h/web'"]
+    {
+        let bundle = format!("helm: {{{chart}, releaseName: r}}");
+        assert_eq!(
+            lines(&[("bundle/fleet.yaml", &bundle), CHART]),
+            ["fleet.yaml bundle (bundle/fleet.yaml:1) external: it is a chart"]
+        );
+    }
+}
+
+#[test]
+fn what_only_the_cluster_answers_is_refused() {
+    let bundle = "helm: {chart: ../charts/web, releaseName: r, valuesFiles: [v.yaml]}\n";
+    let application = format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec: {{source: {{repoURL: {HERE}, path: charts/web}}}}\n"
+    );
+    let outcome = |files: &[(&str, &str)]| {
+        let found = find_in(files);
+        let release = found.targets[0].build.release.clone().unwrap().unwrap();
+        let values = values(&tree(files), &found.targets[0], &release, "charts/web");
+        values.map(|texts| texts.len()).map_err(|failure| failure.message)
+    };
+    let asks = |text: &str| {
+        let template = ("charts/web/templates/a.yaml", text);
+        let by = |file: (&str, &str)| outcome(&[file, ("bundle/v.yaml", "a: b\n"), CHART, template]);
+        // What Argo CD renders gets no answer there, either.
+        assert_eq!(by(("a.yaml", &application)), Ok(0));
+        by(("bundle/fleet.yaml", bundle))
+    };
+    let refused = Err("`charts/web/templates/a.yaml` may ask the cluster (`lookup`)".to_owned());
+    for text in ["a: {{ (lookup \"v1\" \"Secret\" \"a\" \"b\").data }}", "{{- $x := lookup\n\"v1\" }}", "{{-lookup}}"] {
+        assert_eq!(asks(text), refused, "{text}");
+    }
+    for text in ["# lookup in the table", "{{ .Values.lookup }}", "{{ lookups }}", "{{ $lookup }}"] {
+        assert_eq!(asks(text), Ok(1), "{text}");
+    }
+    let with = |file: (&str, &str)| {
+        let files = [("bundle/fleet.yaml", bundle), ("bundle/v.yaml", "a: b\n"), CHART, file];
+        outcome(&files)
+    };
+    assert_eq!(
+        with(("charts/web/charts/a.tgz", "")),
+        Err("`charts/web/charts/a.tgz` may ask the cluster (`lookup`)".to_owned())
+    );
+    let with = |text: &str| outcome(&[("bundle/fleet.yaml", bundle), ("bundle/v.yaml", text), CHART]);
+    assert_eq!(with("a: '{{ lookup `v1` }}'"), Err("its values may ask the cluster (`lookup`)".to_owned()));
+    assert_eq!(
+        with("a: ${ .ClusterLabels.x }"),
+        Err("its engine fills in `${…}` of its values for each cluster".to_owned())
+    );
+    assert_eq!(
+        outcome(&[("bundle/fleet.yaml", bundle), CHART]),
+        Err("its values file `bundle/v.yaml` does not exist".to_owned())
+    );
+}

@@ -1,0 +1,204 @@
+//! Charts in the tree, rendered by what stands in for helm.
+
+use std::fs;
+
+use crate::support::{Repo, Sandbox};
+
+/// Prints an object with the arguments, but for directories, and one with the values, the chart and its templates.
+const HELM: &str = r#"[ "$1" = version ] && { echo v3.19.4+g0; exit; }
+[ -z "$KUBECONFIG$HELM_DRIVER$SECRET" ] || exit 3
+printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: called}\ndata:\n  with: |\n'
+for one; do printf '    %s\n' "$one" | sed 's,/[^ ]*/,,'; done
+for one; do
+  chart=$one
+  case $one in --values=*)
+    number=$((number + 1))
+    printf -- '---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: values-%s}\ndata:\n  text: |\n' "$number"
+    sed 's/^/    /' "${one#--values=}" && echo ;;
+  esac
+done
+[ -f "$chart/Chart.yaml" ] || { echo "Error: no chart at $chart" >&2; exit 1; }
+cat "$chart"/templates/*.yaml
+"#;
+
+fn application(helm: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: web}}
+spec: {{destination: {{namespace: prod}}, source: {{repoURL: 'https://github.com/acme/fleet', path: charts/web, helm: {{{helm}}}}}}}
+"
+    )
+}
+
+fn map(name: &str) -> String {
+    format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n")
+}
+
+/// Returns a repository whose charts are rendered; none without kustomize.
+fn charts() -> Option<(Sandbox, Repo)> {
+    let sandbox = Sandbox::new();
+    sandbox.builds()?;
+    sandbox.script("helm", HELM);
+    sandbox.set("SECRET", "of the environment");
+    let work = sandbox.repo("work");
+    work.commit_files(&[
+        (".kustomize-localize", "helm: true\nrepository: [{url: 'https://github.com/acme/fleet'}]\n"),
+        ("argo/web.yaml", &application("valueFiles: [../../values/prod.yaml], values: 'password: s3cr3t'")),
+        ("values/prod.yaml", "size: 1\n"),
+        ("charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("charts/web/templates/a.yaml", &map("a")),
+        ("bundle/fleet.yaml", "helm: {chart: ../charts/web, releaseName: fleet, valuesFiles: [v.yaml]}\n"),
+        ("bundle/v.yaml", "size: 2\n"),
+    ]);
+    Some((sandbox, work))
+}
+
+#[test]
+fn a_chart_is_rendered_as_its_engine_does() {
+    let Some((sandbox, work)) = charts() else { return };
+    let called = "  with: |\n    template\n    --name-template=web\n    --namespace=prod\n    --include-crds\n    --values=0.yaml\n    --values=1.yaml\n    --\n    web\n";
+    let output = work.run_unchanged(&["build", "web"]);
+    output.success().stdout_has(called).stdout_has("\n    size: 1\n").stdout_has("\n    password: s3cr3t\n");
+    output.stdout_has("metadata: {name: a}\n");
+    let output = work.run_unchanged(&["build", "bundle/fleet.yaml:1"]);
+    output.success().stdout_has("    --name-template=fleet\n    --namespace=default\n").stdout_has("\n    size: 2\n");
+    assert_eq!(sandbox.leftovers(), [""; 0]);
+}
+
+#[test]
+fn what_a_change_makes_of_a_chart_is_shown() {
+    let Some((_sandbox, work)) = charts() else { return };
+    let (argo, fleet) = ("Argo CD Application web (argo/web.yaml:1)", "Fleet (bundle/fleet.yaml:1)");
+    for (file, text, by, shown) in [
+        ("values/prod.yaml", "size: 3\n".to_owned(), argo, "+    size: 3\n"),
+        ("bundle/v.yaml", "size: 4\n".to_owned(), fleet, "+    size: 4\n"),
+        ("charts/web/templates/a.yaml", map("b"), argo, "+++ v1 ConfigMap b\n"),
+        ("charts/web/templates/a.yaml", map("b"), fleet, "+++ v1 ConfigMap b\n"),
+        ("argo/web.yaml", application("releaseName: other"), argo, "+    --name-template=other\n"),
+    ] {
+        work.write(file, text);
+        work.run_unchanged(&["diff", "HEAD"]).success().stdout_has(&format!("{by}: {file}\n")).stdout_has(shown);
+        work.commit("change");
+        work.run(&["affected", "HEAD^"]).success().stdout_has(&format!("{by}: {file}\n"));
+        work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    }
+    // Nothing reads it.
+    work.write("values/other.yaml", "size: 5\n");
+    work.run(&["diff", "HEAD"]).success().lacks("web").lacks("not known");
+}
+
+#[test]
+fn what_is_not_rendered_is_unknown() {
+    let Some((sandbox, work)) = charts() else { return };
+    let diff = |why: &str| {
+        let output = work.run(&["diff", "HEAD", "--exit-code"]);
+        output.fails(1).stdout_has(why).stderr_has("could not be compared");
+        output.lacks("+++");
+        work.run(&["build", "web"]).fails(2).stderr_has(why);
+    };
+    let file = work.read("charts/web/templates/a.yaml");
+    work.write("charts/web/templates/a.yaml", map("b"));
+    fs::remove_file(sandbox.path("bin/helm")).unwrap();
+    diff("it is a Helm chart, and no `helm` was found on PATH");
+    sandbox.script("helm", "[ $1 = version ] && echo other");
+    diff("does not say its version as helm does");
+    sandbox.script(
+        "helm",
+        "[ $1 = version ] && echo v3.0.0 || { echo Error: missing in charts/ directory: common >&2; exit 1; }",
+    );
+    diff("missing in charts/ directory: common");
+    sandbox.script("helm", "[ $1 = version ] && echo v3.0.0 || { printf 'a: '; od -An -N8 -tx8 /dev/urandom; }");
+    diff("its chart renders to something else each time");
+    sandbox.script("helm", HELM);
+    work.write(".kustomize-localize", "repository: [{url: 'https://github.com/acme/fleet'}]\n");
+    work.commit("off");
+    work.write("charts/web/templates/a.yaml", map("c"));
+    diff("it is a Helm chart, and `helm` is off");
+    work.run(&["build", "web"]).fails(2).stderr_has("write `helm: true` into .kustomize-localize");
+    // A values file alone.
+    work.git(&["checkout", "--quiet", "."]);
+    work.write("values/prod.yaml", "size: 3\n");
+    diff("it is a Helm chart, and `helm` is off");
+    work.write("charts/web/templates/a.yaml", file);
+}
+
+#[test]
+fn nothing_out_of_the_tree_is_rendered() {
+    let Some((sandbox, work)) = charts() else { return };
+    fs::write(sandbox.path("outside.yaml"), "outside: s3cr3t\n").unwrap();
+    let refused = |helm: &str, why: &str| {
+        work.write("argo/web.yaml", application(helm));
+        work.run(&["build", "web"]).fails(2).stderr_has(why).lacks("s3cr3t");
+    };
+    refused("valueFiles: [../../../outside.yaml]", "leads out of the repository");
+    refused("releaseName: '--post-renderer=/bin/sh'", "is not a valid name");
+    work.symlink("values/link.yaml", "../../outside.yaml");
+    refused("valueFiles: [/values/link.yaml]", "its values file `values/link.yaml` does not exist");
+    work.symlink("charts/web/templates/link.yaml", "../../../../outside.yaml");
+    refused("", "`charts/web/templates/link.yaml` in the chart leads out of the repository");
+    work.remove("charts/web/templates/link.yaml");
+    // One that stays in is followed.
+    work.write("shared/b.yaml", map("shared"));
+    work.symlink("charts/web/templates/link.yaml", "../../../shared/b.yaml");
+    work.run(&["build", "web"]).success().stdout_has("metadata: {name: shared}\n");
+    let out = application("").replace("path: charts/web", "path: ../web");
+    work.write("argo/web.yaml", out);
+    work.run(&["build", "web"]).fails(2).stderr_has("it leads out of the repository");
+}
+
+#[test]
+fn values_of_a_chart_that_is_not_rendered_name_its_target() {
+    let Some((_sandbox, work)) = charts() else { return };
+    let here = "repoURL: 'https://github.com/acme/fleet'";
+    let stable = "repoURL: 'https://charts.example/stable', chart: redis, targetRevision: 1.0.0";
+    let application = |name: &str, spec: &str| {
+        format!("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n")
+    };
+    let values =
+        format!("sources: [{{{stable}, helm: {{valueFiles: [$v/values/redis.yaml, own.yaml]}}}}, {{{here}, ref: v}}]");
+    let filled =
+        format!("source: {{{here}, path: charts/web, helm: {{valueFiles: ['../../values/$ARGOCD_ENV_NAME/a.yaml']}}}}");
+    let set = format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: all}}
+spec:
+  generators: [{{clusters: {{}}}}]
+  template:
+    metadata: {{name: 'web-{{{{name}}}}'}}
+    spec: {{source: {{{here}, path: charts/web, helm: {{valueFiles: ['../../clusters/{{{{name}}}}/a.yaml']}}}}}}
+"
+    );
+    let (redis, filled) = (application("redis", &values), application("filled", &filled));
+    work.commit_files(&[
+        ("argo/redis.yaml", &redis),
+        ("argo/filled.yaml", &filled),
+        ("argo/set.yaml", &set),
+        ("away/fleet.yaml", "helm: {chart: redis, repo: 'https://charts.example/stable', valuesFiles: [v.yaml]}\n"),
+        ("values/redis.yaml", "size: 1\n"),
+        ("values/staging/a.yaml", "size: 1\n"),
+        ("clusters/edge/a.yaml", "size: 1\n"),
+        ("away/v.yaml", "size: 1\n"),
+        ("own.yaml", "size: 1\n"),
+    ]);
+    for (file, by, why) in [
+        (
+            "values/redis.yaml",
+            "Argo CD Application redis (argo/redis.yaml:1)",
+            "it is the chart `redis` of https://charts.example/stable",
+        ),
+        ("away/v.yaml", "Fleet (away/fleet.yaml:1)", "it is a chart"),
+        ("values/staging/a.yaml", "Argo CD Application filled (argo/filled.yaml:1)", "is not the name of one file"),
+        ("clusters/edge/a.yaml", "ApplicationSet all (argo/set.yaml:1)", "filled in elsewhere"),
+    ] {
+        work.write(file, "size: 2\n");
+        work.run(&["diff", "HEAD", "--exit-code"]).fails(1).stdout_has(&format!("{by}: {file}\n")).stdout_has(why);
+        work.commit("change");
+        work.run(&["affected", "HEAD^"]).success().stdout_has(&format!(": {file}\n"));
+        work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    }
+    // It lies in the chart of the other repository.
+    work.write("own.yaml", "size: 2\n");
+    work.run(&["diff", "HEAD", "--exit-code"]).success().lacks("redis");
+}
