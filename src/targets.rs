@@ -8,7 +8,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `scan` | the YAML documents in which an engine is interested |
-//! | `flux` | Flux: `Kustomization`, `FluxInstance`, `ResourceSet`, and their sources |
+//! | `flux` | Flux: `Kustomization`, `FluxInstance`, `HelmRelease`, `ResourceSet`, and their sources |
 //! | `argo` | Argo CD: `Application`, `ApplicationSet`, `argocd-cm` |
 //! | [`chart`] | what engines give to helm |
 //! | `fleet` | Fleet: `fleet.yaml` |
@@ -530,8 +530,11 @@ impl Target {
         Target { engine, object, sources: Vec::new(), digest, said, spot, place, build, changed_by: None }
     }
 
-    /// Returns why it is not known what is built; none where it is.
+    /// Returns why it is not known what is built; none where it is, and of a release of Flux: no chart names a root.
     pub(crate) fn unknown(&self) -> Option<String> {
+        if self.object.kind == scan::RELEASE {
+            return None;
+        }
         if let Some(changer) = self.moved_by() {
             return Some(format!("{} may change it", changer.name));
         }

@@ -1,6 +1,7 @@
 //! What engines give to helm for a chart of the tree.
 
 use super::Target;
+use super::scan::RELEASE;
 use crate::graph::inputs::{Input, of_no_root};
 use crate::kustomization::{Data, Value};
 use crate::message::failure::{Failure, Result, shown};
@@ -111,7 +112,14 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
         return Err(Failure::new(format!("{} may change it", changer.name)));
     }
     let unsaid = || Err("nothing says how its chart is rendered".to_owned());
-    target.build.release.clone().unwrap_or_else(unsaid).map_err(Failure::new)
+    let mut release = target.build.release.clone().unwrap_or_else(unsaid).map_err(Failure::new)?;
+    // A kustomization may give a release of Flux its namespace.
+    let (arguments, own) = (&mut release.arguments, &target.object.namespace);
+    if target.object.kind == RELEASE && !own.is_empty() && !arguments.iter().any(|one| one.starts_with("--namespace="))
+    {
+        arguments.push(format!("--namespace={own}"));
+    }
+    Ok(release)
 }
 
 /// Returns the values that an engine gives to helm for a chart, as texts of YAML; else why it is not known what is rendered.

@@ -376,8 +376,7 @@ mod tests {
             &patch("[{op: copy, from: /spec/path, path: /metadata/labels/path}]"),
             "replacements: [{path: one.yaml}]",
             "replacements: [{source: {kind: ConfigMap}, targets: [{select: {kind: Deployment}}]}]",
-            "replacements: [{targets: [{select: {}, fieldPaths: ['spec.values.[a=b].path']}]}]",
-            "configurations: [usual.yaml]",
+            "replacements: [{targets: [{select: {}, fieldPaths: ['spec.other.[a=b].path']}]}]",
             "labels: [{pairs: {a: b}, fields: [{path: spec/path, kind: HelmRelease, create: true}]}]",
             "transformers: [label.yaml]",
             "transformers: ['{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x}, target: {kind: Service}, patch: x}']",
@@ -417,7 +416,7 @@ mod tests {
             "replacements: [{targets: [{select: {kind: Kustomization}, fieldPaths: [spec.other, spec.sourceRef.name], options: {create: true}}]}]",
             "replacements: [{targets: [{select: {kind: Kustomization}, fieldPaths: ['spec.*']}]}]",
             "replacements: [{targets: [{select: {kind: Kustomization}, fieldPaths: ['spec\\.path']}]}]",
-            "configurations: [usual.yaml, config.yaml]",
+            "configurations: [config.yaml]",
             "labels: [{pairs: {a: b}, fields: [{path: spec/components, kind: Kustomization}]}]",
             "transformers: ['{apiVersion: builtin, kind: LabelTransformer, metadata: {name: x}, fieldSpecs: [{path: spec, kind: Kustomization}]}']",
             "transformers: ['{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x}, target: {kind: Kustomization}, path: json.yaml}']",
@@ -427,6 +426,7 @@ mod tests {
         for (text, expected) in [
             ("patches: [{path: both.yaml}]", &["GitRepository"][..]),
             ("configurations: [vars.yaml]", &["Application"]),
+            ("configurations: [usual.yaml]", &["HelmRelease"]),
             ("configurations: [reference.yaml]", &["Kustomization"]),
             (
                 "replacements: [{targets: [{select: {kind: GitRepository}, fieldPaths: [spec.ref.branch]}]}]",

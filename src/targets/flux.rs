@@ -1,13 +1,14 @@
-//! Flux: `Kustomization` and `FluxInstance`, bound to the sources that they name or that an `ArtifactGenerator` makes.
-//! What a `ResourceSet` makes is the cluster's.
+//! Flux: `Kustomization`, `FluxInstance` and the `HelmRelease` of a chart in git, bound to the sources that they name or
+//! that an `ArtifactGenerator` makes. What a `ResourceSet` makes is the cluster's.
 
 mod copied;
 mod edit;
 mod path_pattern;
+mod release;
 mod source;
 
 use super::scan::{self, Document};
-use super::{Build, Component, Engine, Found, Identity, Ignores, Place, Target, Targets, place, unfilled};
+use super::{Build, Component, Engine, Found, Here, Identity, Ignores, Place, Target, Targets, place, unfilled};
 use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -15,8 +16,8 @@ use crate::tree::{Tree, path};
 pub(super) use edit::edit;
 use source::{Bound, Sources};
 
-/// The kinds that name a directory to build.
-const DEPLOYING: [&str; 3] = ["Kustomization", "FluxInstance", "ResourceSet"];
+/// The kinds that name a directory to build, or a chart.
+const DEPLOYING: [&str; 4] = ["Kustomization", "FluxInstance", "ResourceSet", scan::RELEASE];
 
 /// Adds what Flux deploys. What bootstrapping made, where no object says what that is, is this repository, unless none of
 /// the paths that are deployed from it is here.
@@ -62,6 +63,11 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
             Some(bound) => ((bound, Vec::new()), found.value.at(&["spec", "sync", "path"])),
             None => return Ok(None),
         },
+        scan::RELEASE => {
+            let chart = |key: &str| found.value.at(&["spec", "chart", "spec", key]);
+            let Some(reference) = chart("sourceRef") else { return Ok(None) };
+            (sources.bind(found, reference), chart("chart"))
+        }
         "ResourceSet" => ((Bound::Templated("the cluster makes its objects".to_owned()), Vec::new()), None),
         _ => return Ok(None),
     };
@@ -79,26 +85,36 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
         Bound::Here { base, revision, artifact } => match unfilled([written]) {
             Some(why) => Place::Templated(why),
             None => {
-                let here = place::here(tree, Engine::Flux, &base, written, revision, artifact)?;
-                let artifact = here.artifact.as_ref();
-                match artifact.and_then(|artifact| artifact.covers(&here.path)) {
-                    Some((included, None)) => Place::External(format!("`{included}` comes from another source")),
-                    Some((included, Some(from))) => {
-                        build.values.push(from.clone());
-                        Place::Templated(format!("`{included}` comes from `{}`", path::shown(from)))
-                    }
-                    None => {
-                        if artifact.is_some_and(|artifact| artifact.has_submodules) {
-                            build.hold_submodule(tree, &here.found)?;
-                        }
-                        Place::Here(here)
-                    }
+                let mut here = place::here(tree, Engine::Flux, &base, written, revision, artifact)?;
+                if found.object.kind == scan::RELEASE {
+                    here = place::chart(tree, here)?;
+                    build.values = release::values_files(found, &base);
+                    build.release = Some(release::release(tree, found, &base));
                 }
+                placed(tree, here, &mut build)?
             }
         },
     };
     let target = found.target(tree, Engine::Flux, found.spot(path), place, build)?;
     Ok(Some(Target { sources: said_by, ..target }))
+}
+
+/// Returns where something is that a source has at a place: an include may bring that from elsewhere.
+fn placed(tree: &dyn Tree, here: Here, build: &mut Build) -> Result<Place> {
+    let artifact = here.artifact.as_ref();
+    Ok(match artifact.and_then(|artifact| artifact.covers(&here.path)) {
+        Some((included, None)) => Place::External(format!("`{included}` comes from another source")),
+        Some((included, Some(from))) => {
+            build.values.push(from.clone());
+            Place::Templated(format!("`{included}` comes from `{}`", path::shown(from)))
+        }
+        None => {
+            if artifact.is_some_and(|artifact| artifact.has_submodules) {
+                build.hold_submodule(tree, &here.found)?;
+            }
+            Place::Here(here)
+        }
+    })
 }
 
 /// Returns how Flux builds an object.

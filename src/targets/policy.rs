@@ -2,6 +2,8 @@
 
 use serde_yaml::Value;
 
+use super::scan::RELEASE;
+
 /// What becomes of what an object deploys.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Policy {
@@ -111,13 +113,16 @@ impl Policy {
         };
         let is_kustomization = kind == "Kustomization";
         let is_suspended = is_true(object, "spec.suspend");
-        let prunes = is_kustomization.then(|| is_true(object, "spec.prune"));
+        // Helm deletes what a release no longer has.
+        let prunes = match kind {
+            "Kustomization" => Some(is_true(object, "spec.prune")),
+            _ => (kind == RELEASE).then_some(true),
+        };
         let takes_along = match text(object, "spec.deletionPolicy") {
             "Orphan" => Some(false),
             "Delete" | "WaitForTermination" => Some(true),
             _ => prunes,
         };
-        let takes_along = takes_along.or((kind == "HelmRelease").then_some(true));
         let fields = ["targetNamespace", "kubeConfig.secretRef.name", "kubeConfig.configMapRef.name"];
         let destination = fields.map(|field| (field, text(object, &format!("spec.{field}")).to_owned()));
         // The build writes any other one into all that can have one.
@@ -179,6 +184,7 @@ pub(crate) fn is_crd(object: &Value) -> bool {
 /// Returns whether an object says that it is not pruned, or not deleted with what deploys it.
 pub(crate) fn stays(object: &Value, with_target: bool) -> bool {
     annotation(object, "kustomize.toolkit.fluxcd.io/prune") == "disabled"
+        || annotation(object, "helm.sh/resource-policy") == "keep"
         || options(object).any(|one| one == ["Prune=false", "Delete=false"][usize::from(with_target)])
 }
 

@@ -19,7 +19,7 @@ use super::{Build, Engine, Object, Place, Target, Text, Unread, place};
 type KindFields = (&'static str, &'static str, &'static str);
 
 /// The kinds that say what is deployed, by what their `apiVersion` begins with.
-const KINDS: [(&str, &[KindFields]); 6] = [
+const KINDS: [(&str, &[KindFields]); 7] = [
     (
         "kustomize.toolkit.fluxcd.io/v",
         &[(
@@ -44,6 +44,14 @@ const KINDS: [(&str, &[KindFields]); 6] = [
     ),
     ("source.extensions.fluxcd.io/v", &[("ArtifactGenerator", "", GENERATOR)]),
     (
+        RELEASES,
+        &[(
+            RELEASE,
+            "",
+            "spec.chart spec.values spec.valuesFrom spec.postRenderers spec.releaseName spec.targetNamespace spec.install",
+        )],
+    ),
+    (
         "fluxcd.controlplane.io/v",
         &[
             ("FluxInstance", "spec.sync.kind spec.sync.name spec.sync.url spec.sync.ref spec.sync.path", ""),
@@ -65,6 +73,10 @@ const KINDS: [(&str, &[KindFields]); 6] = [
     ),
     ("fleet.cattle.io/v", &[("GitRepo", "spec.repo spec.branch spec.revision spec.paths[]", "")]),
 ];
+
+/// The releases of Flux. What they say is read only if the chart is one of a repository of git.
+const RELEASES: &str = "helm.toolkit.fluxcd.io/v";
+pub(super) const RELEASE: &str = "HelmRelease";
 
 const GENERATOR: &str = "metadata.annotations spec.sources spec.artifacts spec.pathPattern";
 
@@ -245,7 +257,9 @@ fn declares(text: &str) -> bool {
             (has_tag(&text) || text.contains(version))
                 && kinds.iter().any(|(kind, ..)| is_hidden || text.contains(kind))
         };
-        KINDS.iter().any(names) || text.contains(OPTIONS) && (is_hidden || text.contains("ConfigMap"))
+        // Values may be more than what is read of them, as with anchors.
+        KINDS.iter().filter(|(version, _)| *version != RELEASES).any(names)
+            || text.contains(OPTIONS) && (is_hidden || text.contains("ConfigMap"))
     })
 }
 
@@ -361,6 +375,9 @@ fn identify(file: &str, value: &Value) -> Option<(Object, &'static str)> {
     let version = text(&["apiVersion"])?;
     let kind = text(&["kind"])?;
     let name = text(&["metadata", "name"]).unwrap_or_default();
+    if kind == RELEASE && text(&["spec", "chart", "spec", "sourceRef", "kind"]).as_deref() != Some("GitRepository") {
+        return None;
+    }
     let known = KINDS.iter().find(|(known, _)| version.starts_with(known));
     let known = known.and_then(|(_, kinds)| kinds.iter().find(|(known, ..)| *known == kind));
     let is_options = (&*kind, &*name) == ("ConfigMap", OPTIONS);

@@ -213,6 +213,10 @@ const ALL: &str = r#"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomiz
 {apiVersion: fluxcd.controlplane.io/v1, kind: FluxInstance, metadata: {name: flux, namespace: x},
   spec: {sync: {kind: GitRepository, name: other, url: HERE, ref: refs/heads/main, path: a, pullSecret: x}, distribution: {version: 2.x}}}
 ---
+{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: release, namespace: x},
+  spec: {chart: {spec: {chart: a, sourceRef: {kind: GitRepository, name: fleet}}}, values: {a: b}, valuesFrom: [], postRenderers: [],
+    releaseName: r, targetNamespace: x, install: {crds: Skip}, interval: 1h, dependsOn: [{name: x}]}}
+---
 {apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: web, namespace: x},
   spec: {project: x, destination: {name: x}, syncPolicy: {automated: {}}, source: {repoURL: HERE, path: b, targetRevision: main, kustomize: {namePrefix: a-}}}}
 ---
@@ -265,7 +269,7 @@ fn only_fields_that_are_said_to_be_read_make_a_difference() {
         targets.iter().map(said).collect()
     };
     let all = found(&objects);
-    assert_eq!(all.len(), 12, "{all:#?}");
+    assert_eq!(all.len(), 13, "{all:#?}");
     let mut less = objects.clone();
     for object in &mut less {
         let kind = object["kind"].as_str().unwrap().to_owned();

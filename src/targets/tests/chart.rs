@@ -132,6 +132,74 @@ fn fleet_gives_helm_what_the_bundle_says() {
 }
 
 #[test]
+fn flux_gives_helm_what_the_release_says() {
+    let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: x}\nspec: {url: https://github.com/acme/fleet}\n";
+    let object = |chart: &str, spec: &str| {
+        format!(
+            "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: web, namespace: x}}\nspec: {{chart: {{spec: {{{chart}}}}}, {spec}}}\n"
+        )
+    };
+    let here = "chart: ./charts/web, sourceRef: {kind: GitRepository, name: fleet}";
+    for (more, spec, expected) in [
+        ("", "", "--name-template=web --namespace=x --include-crds"),
+        ("", "releaseName: r", "--name-template=r --namespace=x --include-crds"),
+        ("", "targetNamespace: y, install: {crds: Skip}", "--name-template=y-web --namespace=y"),
+        ("", "targetNamespace: y, releaseName: r", "--name-template=r --namespace=y --include-crds"),
+        // They are found from the top of the source, and what stands in the object wins.
+        (
+            ", valuesFiles: [./v/a.yaml, charts/web/values.yaml], ignoreMissingValuesFiles: true",
+            "values: {password: s3cr3t}, valuesFrom: [], postRenderers: null",
+            "--name-template=web --namespace=x --include-crds {\"password\":\"s3cr3t\"}",
+        ),
+        // Nothing leads out of an artifact.
+        (", valuesFiles: [../../a.yaml]", "", "--name-template=web --namespace=x --include-crds a.yaml"),
+        ("", "releaseName: -r", "`-r` is not a valid name"),
+        ("", "valuesFrom: [{kind: ConfigMap, name: a}]", "`spec.valuesFrom` may change it, and is not read"),
+        ("", "postRenderers: [{kustomize: {}}]", "`spec.postRenderers` may change it, and is not read"),
+        (", valuesFile: v.yaml", "", "`spec.chart.spec.valuesFile` may change it, and is not read"),
+        (
+            "",
+            "targetNamespace: a-namespace-with-a-name, releaseName: a-release-whose-name-has-more-than-fifty-three-letters",
+            "the name of its release has more than 53 letters",
+        ),
+    ] {
+        let release = object(&format!("{here}{more}"), spec);
+        assert_eq!(given(&[("r.yaml", &release), ("source.yaml", source), CHART]), expected, "{more} {spec}");
+    }
+    // What is packed is a chart, too; what is not there is missing.
+    let at = |chart: &str| {
+        let release = object(&here.replace("./charts/web", chart), "");
+        lines(&[
+            ("r.yaml", &release),
+            ("source.yaml", source),
+            CHART,
+            ("charts/packed.tgz", ""),
+            ("charts/web/kustomization.yaml", ""),
+        ])
+    };
+    for (chart, expected) in [
+        ("charts/web", "charts/web chart"),
+        ("charts/packed.tgz", "charts/packed.tgz chart"),
+        ("charts/gone", "charts/gone nothing"),
+    ] {
+        assert_eq!(at(chart), [format!("HelmRelease x/web (r.yaml:1) {expected}")]);
+    }
+    // Only the objects of the others are compared; and values may hold more than what is read of YAML.
+    let stable = object("chart: web, sourceRef: {kind: HelmRepository, name: stable}", "");
+    let merged = object(here, "values: {a: &a {b: c}, d: {<<: *a}}");
+    for release in [stable, merged] {
+        let files = [("r.yaml", &*release), ("source.yaml", source), CHART];
+        assert_eq!((lines(&files), unread(&files)), (vec![], vec![]));
+    }
+    let elsewhere = source.replace("acme/fleet", "acme/other");
+    let release = object(here, "");
+    assert_eq!(
+        lines(&[("r.yaml", &release), ("source.yaml", &elsewhere)]),
+        ["HelmRelease x/web (r.yaml:1) external: it is in https://github.com/acme/other"]
+    );
+}
+
+#[test]
 fn what_only_the_cluster_answers_is_refused() {
     let bundle = "helm: {chart: ../charts/web, releaseName: r, valuesFiles: [v.yaml]}\n";
     let application = format!(

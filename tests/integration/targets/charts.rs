@@ -147,6 +147,91 @@ fn nothing_out_of_the_tree_is_rendered() {
     work.run(&["build", "web"]).fails(2).stderr_has("it leads out of the repository");
 }
 
+/// A release of Flux, which has its namespace from the kustomization that lists it.
+fn release(values: &str) -> String {
+    format!(
+        "apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {{name: api}}
+spec:
+  chart: {{spec: {{chart: charts/web, valuesFiles: [values/api.yaml], sourceRef: {{kind: GitRepository, name: flux-system, namespace: flux-system}}}}}}
+  values: {{{values}}}
+"
+    )
+}
+
+#[test]
+fn a_release_of_flux_is_rendered_as_its_kustomizations_make_it() {
+    let Some((sandbox, work)) = charts() else { return };
+    let flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
+";
+    let files = [
+        ("flux.yaml", flux),
+        ("apps/kustomization.yaml", "namespace: team\nresources: [release.yaml]\n"),
+        ("apps/release.yaml", &release("replicas: 1")),
+        ("charts/web/values.yaml", "own: 1\n"),
+        ("values/api.yaml", "size: 6\n"),
+    ];
+    work.commit_files(&files);
+    work.run(&["targets"])
+        .success()
+        .stdout_has("apps/release.yaml:1: Flux HelmRelease team/api\n  charts/web: a chart");
+    work.run(&["build", "api"])
+        .success()
+        .stdout_has("    --name-template=api\n    --include-crds\n    --namespace=team\n")
+        .stdout_has("    size: 6\n")
+        .stdout_has("    {\"replicas\":1}\n");
+    let by = "Flux HelmRelease api (apps/release.yaml:1)";
+    for (file, text, shown) in [
+        ("values/api.yaml", "size: 7\n".to_owned(), "+    size: 7\n"),
+        ("apps/release.yaml", release("replicas: 2"), "+    {\"replicas\":2}\n"),
+        ("charts/web/templates/a.yaml", map("b"), "+++ v1 ConfigMap b\n"),
+        // Its values do not count, but may again.
+        ("charts/web/values.yaml", "own: 2\n".to_owned(), ""),
+    ] {
+        work.write(file, text);
+        let output = work.run(&["diff", "HEAD"]);
+        if shown.is_empty() {
+            output.success().lacks(by);
+        } else {
+            output.success().stdout_has(&format!("{by}: {file}\n")).stdout_has(shown);
+        }
+        work.commit("change");
+        work.run(&["affected", "HEAD^"]).success().stdout_has(&format!("{by}: {file}\n"));
+        work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    }
+    // An overlay patches it.
+    let patched = |path: &str| {
+        let patch = format!("[{{\"op\": \"add\", \"path\": \"/spec/{path}\", \"value\": 3}}]");
+        format!(
+            "namespace: team\nresources: [release.yaml]\npatches: [{{patch: '{patch}', target: {{kind: HelmRelease}}}}]\n"
+        )
+    };
+    work.write("apps/kustomization.yaml", patched("values/no/such"));
+    work.run(&["build", "api"]).fails(2).stderr_has("apps/kustomization.yaml may change it");
+    work.commit_files(&[("apps/kustomization.yaml", &patched("values/replicas"))]);
+    work.run(&["build", "api"]).success().stdout_has("    {\"replicas\":3}\n");
+    work.run(&["check"]).success();
+    // What is not known.
+    for (from, to, why) in [
+        ("  values: {", "  valuesFrom: [{kind: Secret, name: a}]\n  values: {", "`spec.valuesFrom` may change it"),
+        ("  values: {", "  postRenderers: [{kustomize: {}}]\n  values: {", "`spec.postRenderers` may change it"),
+        ("values/api.yaml", "values/gone.yaml", "its values file `values/gone.yaml` does not exist"),
+    ] {
+        work.write("apps/release.yaml", release("replicas: 1").replace(from, to));
+        work.run(&["diff", "HEAD", "--exit-code"]).fails(1).stdout_has(&format!("not built as it is: {why}"));
+    }
+    work.git(&["checkout", "--quiet", "."]);
+    work.write("charts/web/templates/a.yaml", "a: {{ lookup \"v1\" \"Secret\" \"a\" \"b\" }}\n");
+    work.run(&["build", "api"]).fails(2).stderr_has("`charts/web/templates/a.yaml` may ask the cluster (`lookup`)");
+    // Argo CD gets no answer from it, either.
+    work.run(&["build", "web"]).success().stdout_has("lookup");
+    assert_eq!(sandbox.leftovers(), [""; 0]);
+}
+
 #[test]
 fn values_of_a_chart_that_is_not_rendered_name_its_target() {
     let Some((_sandbox, work)) = charts() else { return };
