@@ -66,7 +66,8 @@ impl Keys {
         let text = |key: &str| at(key).and_then(Value::scalar).filter(|text| !text.is_empty());
         let first =
             |keys: &[&str], other: &str| keys.iter().find_map(|key| text(key)).unwrap_or_else(|| other.to_owned());
-        let mut release = Release::default();
+        // No engine runs tests with what it deploys, and these often have random names.
+        let mut release = Release { arguments: vec!["--skip-tests".to_owned()], ..Release::default() };
         for (option, value) in
             [("--name-template", first(self.name, name)), ("--namespace", first(self.namespace, namespace))]
         {

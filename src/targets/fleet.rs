@@ -126,17 +126,16 @@ fn bundle(tree: &dyn Tree, file: &str, value: &Value, targets: &mut Targets) -> 
     let customized = ["targetCustomizations", "targets"].into_iter().filter_map(|key| value.get(key)?.list());
     let parts = std::iter::once(value).chain(customized.flatten());
     let overlays: Vec<&Value> = parts.filter_map(|part| part.at(&["kustomize", "dir"])).collect();
-    if overlays.is_empty()
-        && let Some(chart) = value.at(&["helm", "chart"])
-    {
-        let there = chart.text().filter(|_| value.at(&["helm", "repo"]).is_none());
-        let there = there.and_then(|chart| path::resolve(directory, chart));
-        let there =
-            there.map(|there| place::here(tree, Engine::Fleet, "", &there, Revision::this(), None)).transpose()?;
-        let there = there.map(|there| place::chart(tree, there)).transpose()?;
-        let is_there = |here: &Here| matches!(here.found, Found::Chart(_));
-        let elsewhere = || Place::External("it is a chart".to_owned());
-        return add((1, 1), directory, there.filter(is_there).map_or_else(elsewhere, Place::Here));
+    let said = |key: &str| value.at(&["helm", key]).and_then(Value::text).filter(|text| !text.is_empty());
+    if let (true, Some(chart)) = (overlays.is_empty(), said("chart")) {
+        let place = match path::resolve(directory, chart).filter(|_| said("repo").is_none()) {
+            Some(there) => {
+                let here = place::here(tree, Engine::Fleet, "", &there, Revision::this(), None)?;
+                Some(place::chart(tree, here)?).filter(|here| matches!(here.found, Found::Chart(_))).map(Place::Here)
+            }
+            None => None,
+        };
+        return add((1, 1), directory, place.unwrap_or_else(|| Place::External("it is a chart".to_owned())));
     }
     let itself = [((1, 1), Some(""))];
     let named = overlays.iter().map(|overlay| ((overlay.line, overlay.column), overlay.text()));

@@ -21,7 +21,6 @@ const KEYS: Keys = Keys {
     options: &[
         ["helm.kubeVersion", "--kube-version"],
         ["helm.apiVersions", "--api-versions"],
-        ["helm.skipTests", "--skip-tests"],
         ["helm.skipSchemaValidation", "--skip-schema-validation"],
     ],
 };

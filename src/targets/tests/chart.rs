@@ -12,7 +12,8 @@ fn given(files: &[(&str, &str)]) -> String {
         Values::File(place) => place.clone(),
         Values::Text(text) => text.trim_end().to_owned(),
     });
-    release.arguments.iter().cloned().chain(values).collect::<Vec<_>>().join(" ")
+    assert_eq!(release.arguments[0], "--skip-tests");
+    release.arguments.iter().skip(1).cloned().chain(values).collect::<Vec<_>>().join(" ")
 }
 
 const CHART: (&str, &str) = ("charts/web/Chart.yaml", "name: web\nversion: 1.0.0\n");
@@ -25,8 +26,8 @@ fn argo_cd_gives_helm_what_the_object_says() {
         ("", usual.to_owned()),
         ("releaseName: rel, namespace: x", "--name-template=rel --namespace=x --include-crds".to_owned()),
         (
-            "kubeVersion: 1.30.0, apiVersions: [a/v1, b/v2], skipCrds: true, skipTests: true, skipSchemaValidation: true",
-            "--name-template=web --namespace=prod --kube-version=1.30.0 --api-versions=a/v1 --api-versions=b/v2 --skip-tests --skip-schema-validation"
+            "kubeVersion: 1.30.0, apiVersions: [a/v1, b/v2], skipCrds: true, skipSchemaValidation: true",
+            "--name-template=web --namespace=prod --kube-version=1.30.0 --api-versions=a/v1 --api-versions=b/v2 --skip-schema-validation"
                 .to_owned(),
         ),
         ("valueFiles: [own.yaml, ../../v/a.yaml, /v/b.yaml]", format!("{usual} charts/web/own.yaml v/a.yaml v/b.yaml")),
@@ -92,6 +93,10 @@ fn what_a_set_leaves_open_is_not_known() {
 fn fleet_gives_helm_what_the_bundle_says() {
     for (bundle, expected) in [
         ("helm: {chart: ../charts/web, releaseName: r}", "--name-template=r --namespace=default --include-crds"),
+        (
+            "helm: {chart: ../charts/web, repo: '', releaseName: r, values: {}}",
+            "--name-template=r --namespace=default --include-crds {}",
+        ),
         ("name: n\nhelm: {chart: ../charts/web}", "--name-template=n --namespace=default --include-crds"),
         (
             "namespace: a\ndefaultNamespace: b\nhelm: {chart: ../charts/web, releaseName: r}",
@@ -119,6 +124,8 @@ fn fleet_gives_helm_what_the_bundle_says() {
     ] {
         assert_eq!(given(&[("bundle/fleet.yaml", bundle), CHART]), expected, "{bundle}");
     }
+    let own = [("web/fleet.yaml", "helm: {chart: '', releaseName: r}"), ("web/Chart.yaml", "name: web\n")];
+    assert_eq!(given(&own), "--name-template=r --namespace=default --include-crds");
     // Elsewhere, or not there.
     for chart in
         ["chart: web", "chart: ../../web", "chart: ../charts/web, repo: 'https://h.example'", "chart: 'oci://h/web'"]

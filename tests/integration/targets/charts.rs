@@ -57,7 +57,7 @@ fn charts() -> Option<(Sandbox, Repo)> {
 #[test]
 fn a_chart_is_rendered_as_its_engine_does() {
     let Some((sandbox, work)) = charts() else { return };
-    let called = "  with: |\n    template\n    --name-template=web\n    --namespace=prod\n    --include-crds\n    --values=0.yaml\n    --values=1.yaml\n    --\n    web\n";
+    let called = "  with: |\n    template\n    --skip-tests\n    --name-template=web\n    --namespace=prod\n    --include-crds\n    --values=0.yaml\n    --values=1.yaml\n    --\n    web\n";
     let output = work.run_unchanged(&["build", "web"]);
     output.success().stdout_has(called).stdout_has("\n    size: 1\n").stdout_has("\n    password: s3cr3t\n");
     output.stdout_has("metadata: {name: a}\n");
