@@ -20,7 +20,7 @@
 //!     reason: our own bases, released with signed tags
 //!   - path: "**/secret.env"
 //!     reason: made by each cluster
-//! helm: false                 # charts of repositories are brought in
+//! helm: false                 # charts of repositories are brought in, deployed ones in the tree rendered
 //! licenses: true              # those of remote repositories come along
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
 //! allow-private: false        # what an upstream names may lie at a private address
@@ -111,7 +111,7 @@ pub struct Config {
     pub allow: Vec<Allow>,
     /// What may be locked; none: anything.
     pub sources: Option<Vec<Source>>,
-    /// Whether charts of repositories are brought in.
+    /// Whether charts of repositories are brought in, and deployed ones in the tree rendered.
     pub helm: bool,
     /// Whether the licences of what is brought in are left out.
     #[serde(rename = "licenses", deserialize_with = "read::not")]

@@ -71,6 +71,8 @@ pub(super) fn build(tree: &dyn Tree, place: &Place, said: Option<(&str, &Value)>
         Place::Here(Here { found: Found::Directory(directory), .. }) => {
             build.unread = plain::unknown_of_fleet(tree, directory)?;
         }
+        // What lies beside the file goes with the chart.
+        Place::External(_) => build.values.extend(said.map(|(directory, _)| directory.to_owned())),
         Place::Here(Here { found: Found::Chart(_), .. }) => {
             build.release = Some(said.map_or_else(unnamed, |(directory, bundle)| release(tree, directory, bundle)));
         }

@@ -265,6 +265,7 @@ spec:
         ("values/staging/a.yaml", "size: 1\n"),
         ("clusters/edge/a.yaml", "size: 1\n"),
         ("away/v.yaml", "size: 1\n"),
+        ("away/overlays/prod/patch.yaml", "size: 1\n"),
         ("own.yaml", "size: 1\n"),
     ]);
     for (file, by, why) in [
@@ -274,6 +275,7 @@ spec:
             "it is the chart `redis` of https://charts.example/stable",
         ),
         ("away/v.yaml", "Fleet (away/fleet.yaml:1)", "it is a chart"),
+        ("away/overlays/prod/patch.yaml", "Fleet (away/fleet.yaml:1)", "it is a chart"),
         ("values/staging/a.yaml", "Argo CD Application filled (argo/filled.yaml:1)", "is not the name of one file"),
         ("clusters/edge/a.yaml", "ApplicationSet all (argo/set.yaml:1)", "filled in elsewhere"),
     ] {
