@@ -116,6 +116,11 @@ fn what_is_not_rendered_is_unknown() {
     work.write("charts/web/templates/a.yaml", map("c"));
     diff("it is a Helm chart, and `helm` is off");
     work.run(&["build", "web"]).fails(2).stderr_has("write `helm: true` into .kustomize-localize");
+    // Nothing but the configuration names it.
+    let config = "helm: true\ntargets: [{path: charts/web, engine: argo-cd}]\n";
+    work.commit_files(&[(".kustomize-localize", config)]);
+    work.run(&["build", ".kustomize-localize:2"]).fails(2).stderr_has("nothing says how its chart is rendered");
+    work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
     // A values file alone.
     work.git(&["checkout", "--quiet", "."]);
     work.write("values/prod.yaml", "size: 3\n");
@@ -202,6 +207,19 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
         work.commit("change");
         work.run(&["affected", "HEAD^"]).success().stdout_has(&format!("{by}: {file}\n"));
         work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    }
+    // Helm deletes what a chart no longer has, unless that says something else.
+    for (policy, expected) in
+        [("", "deleted: the target prunes"), ("helm.sh/resource-policy: keep", "orphaned, as it says itself")]
+    {
+        let claim = map("a").replace(
+            "kind: ConfigMap\nmetadata: {",
+            &format!("kind: PersistentVolumeClaim\nmetadata: {{annotations: {{{policy}}}, "),
+        );
+        work.commit_files(&[("charts/web/templates/a.yaml", &claim)]);
+        work.write("charts/web/templates/a.yaml", map("a"));
+        work.run(&["diff", "HEAD", "api"]).success().stdout_has("consequence[removed-pvc]").stdout_has(expected);
+        work.commit("back");
     }
     // An overlay patches it.
     let patched = |path: &str| {
