@@ -292,7 +292,9 @@ impl Argo<'_> {
     fn values(&self, found: &Document, source: &Value, places: Option<[&str; 2]>) -> Vec<String> {
         let list = |key: &str| source.at(&["helm", key]).and_then(Value::list).unwrap_or_default().iter();
         let files = list("valueFiles").chain(list("fileParameters").filter_map(|one| one.get("path")));
-        let places = files.filter_map(|file| self.values_file(found, places, file.text()?).ok());
+        // What a plugin of helm decrypts is a file.
+        let texts = files.filter_map(Value::text).map(|text| text.strip_prefix("secrets://").unwrap_or(text));
+        let places = texts.filter_map(|text| self.values_file(found, places, text).ok());
         let plain = |place: String| match place.find(PATTERN) {
             Some(end) => place[..end].rsplit_once('/').map_or("", |(plain, _)| plain).to_owned(),
             None => place,

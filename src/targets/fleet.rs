@@ -128,21 +128,13 @@ fn bundle(tree: &dyn Tree, file: &str, value: &Value, targets: &mut Targets) -> 
     let customized = ["targetCustomizations", "targets"].into_iter().filter_map(|key| value.get(key)?.list());
     let parts = std::iter::once(value).chain(customized.flatten());
     let overlays: Vec<&Value> = parts.filter_map(|part| part.at(&["kustomize", "dir"])).collect();
-    let said = |key: &str| value.at(&["helm", key]).and_then(Value::text).filter(|text| !text.is_empty());
-    if let (true, Some(chart)) = (overlays.is_empty(), said("chart")) {
-        let place = match path::resolve(directory, chart).filter(|_| said("repo").is_none()) {
-            Some(there) => {
-                let here = place::here(tree, Engine::Fleet, "", &there, Revision::this(), None)?;
-                Some(place::chart(tree, here)?).filter(|here| matches!(here.found, Found::Chart(_))).map(Place::Here)
-            }
-            None => None,
-        };
-        return add((1, 1), directory, place.unwrap_or_else(|| Place::External("it is a chart".to_owned())));
+    // Clusters for which nothing is customized get the bundle itself.
+    if value.at(&["kustomize", "dir"]).is_none() {
+        add((1, 1), directory, itself(tree, directory, value)?)?;
     }
-    let itself = [((1, 1), Some(""))];
-    let named = overlays.iter().map(|overlay| ((overlay.line, overlay.column), overlay.text()));
-    for (spot, written) in if overlays.is_empty() { itself.into() } else { named.collect::<Vec<_>>() } {
-        let Some(written) = written else {
+    for overlay in overlays {
+        let spot = (overlay.line, overlay.column);
+        let Some(written) = overlay.text() else {
             let message = "`kustomize.dir` is not a text".to_owned();
             targets.unread.push(Unread::invalid(file, spot.0, message, false));
             continue;
@@ -152,4 +144,21 @@ fn bundle(tree: &dyn Tree, file: &str, value: &Value, targets: &mut Targets) -> 
         add(spot, &here.path.clone(), Place::Here(here))?;
     }
     Ok(())
+}
+
+/// Returns where the bundle in a directory is: a chart of its own or of a repository, else what is there.
+fn itself(tree: &dyn Tree, directory: &str, value: &Value) -> Result<Place> {
+    let said = |key: &str| value.at(&["helm", key]).and_then(Value::text).filter(|text| !text.is_empty());
+    let here = |place: &str| place::here(tree, Engine::Fleet, "", place, Revision::this(), None);
+    let elsewhere = Place::External("it is a chart".to_owned());
+    Ok(match (said("repo"), said("chart")) {
+        (Some(_), _) => elsewhere,
+        (None, None) => Place::Here(here(directory)?),
+        (None, Some(chart)) => match path::resolve(directory, chart) {
+            Some(there) => Some(place::chart(tree, here(&there)?)?)
+                .filter(|here| matches!(here.found, Found::Chart(_)))
+                .map_or(elsewhere, Place::Here),
+            None => elsewhere,
+        },
+    })
 }

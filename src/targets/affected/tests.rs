@@ -167,6 +167,12 @@ fn whoever_reads_a_file_is_named() {
             "a/.argocd-source-b.yaml",
             None,
         ),
+        (
+            app("helm: {valueFiles: ['secrets://../v.yaml']}"),
+            vec![("a/Chart.yaml", "name: a\n"), ("v.yaml", "a: b\n")],
+            "v.yaml",
+            Some(true),
+        ),
         (resources("./a"), vec![plain], "a/x.yaml", Some(false)),
         (resources("./<< inputs.x >>/b"), vec![plain], "a/x.yaml", Some(false)),
         (repo.to_owned(), vec![plain], "a/x.yaml", Some(true)),
