@@ -71,8 +71,7 @@ struct Cli {
     help: Option<bool>,
 }
 
-const EXIT_STATUS: &str =
-    "Exit status: 0 done; 1 findings that are errors, or the builds differ; 2 could not do the work.";
+const EXIT_STATUS: &str = "Exit status: 0 done; 1 errors found, or the builds differ; 2 failed.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -81,7 +80,7 @@ enum Command {
 
     /// Set up: lock references, allow those that are gone, list what to edit
     #[command(
-        after_help = "Exit status: 0 `check` finds no error now; 1 something must be edited; 2 something could not be looked at."
+        after_help = "Exit status: 0 `check` finds no error now; 1 something must be edited; 2 something could not be checked."
     )]
     Init(init::InitArgs),
 
@@ -93,15 +92,15 @@ enum Command {
     #[command(after_help = EXIT_STATUS)]
     Vendor(Box<vendor::VendorArgs>),
 
-    /// Bring kustomize-localize.lock up to date with what the working tree references
+    /// Bring kustomize-localize.lock up to date with the working tree
     Lock(lock::LockArgs),
 
-    /// Resolve again what kustomize-localize.lock holds
+    /// Resolve the entries of kustomize-localize.lock again
     Update(update::UpdateArgs),
 
-    /// Find what a build without a network could not resolve
+    /// Find what a build without the network cannot resolve
     #[command(
-        after_help = "Formats (--format): human, json, sarif, github, gitlab\nExit status: 0 nothing that fails; 1 findings that are errors; 2 something could not be looked at."
+        after_help = "Formats (--format): human, json, sarif, github, gitlab\nExit status: 0 no errors; 1 errors found; 2 something could not be checked."
     )]
     Check(check::CheckArgs),
 
@@ -111,7 +110,7 @@ enum Command {
     )]
     Verify(verify::VerifyArgs),
 
-    /// Print what kustomize builds, with what the lock holds
+    /// Run `kustomize build` with the locked versions, without the network
     Build(build::BuildArgs),
 
     /// Show what a change deploys
@@ -124,10 +123,10 @@ enum Command {
     /// Show what Flux, Argo CD and Fleet deploy from here
     Targets(targets::TargetsArgs),
 
-    /// Name the kustomizations whose build a change can touch
+    /// List the kustomizations whose build a change can affect
     Affected(affected::AffectedArgs),
 
-    /// Write a bill of materials of what the lock holds
+    /// Write a bill of materials of the locked remotes
     #[command(after_help = "Formats (--format): human, cyclonedx, spdx, slsa")]
     Sbom(sbom::SbomArgs),
 
@@ -199,7 +198,7 @@ fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
     let all = Format::value_variants().iter().filter(|one| has(**one)).filter_map(Format::to_possible_value);
     let all: Vec<String> = all.map(|one| one.get_name().to_owned()).collect();
     let wanted = format.to_possible_value()?.get_name().to_owned();
-    (!has(format)).then(|| Failure::new(format!("this command has no format `{wanted}`: it has {}", all.join(", "))))
+    (!has(format)).then(|| Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", "))))
 }
 
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.

@@ -373,6 +373,6 @@ pub(crate) fn from_top(repo: &LocalRepo, tree: &dyn Tree, text: &str) -> Result<
         );
     }
     tree::argument_path(tree, Some(""), &repo.prefix, text).ok_or_else(|| {
-        Failure::new(format!("`{text}` lies outside of the repository")).hint("name a directory of this repository")
+        Failure::new(format!("`{text}` is outside of the repository")).hint("name a directory of this repository")
     })
 }

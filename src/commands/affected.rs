@@ -25,11 +25,11 @@ use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline}
 /// Arguments of `affected`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct AffectedArgs {
-    /// The commit to compare with: its merge base with what is looked at
+    /// The commit to compare with, by its merge base
     #[arg(value_name = "BASE")]
     base: String,
 
-    /// The commit to look at; uncommitted changes are ignored
+    /// The commit to compare; uncommitted changes are ignored
     #[arg(long, value_name = "REV", default_value = "HEAD")]
     rev: String,
 }

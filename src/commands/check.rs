@@ -50,14 +50,14 @@ pub(super) struct CheckArgs {
     #[arg(long, group = "source", value_name = "REV")]
     rev: Option<String>,
 
-    /// Judge a change to REV: what is new since the merge base counts, by the configuration of REV
+    /// Report only what is new since the merge base with REV, by the configuration of REV
     ///
     /// An exception that the change adds covers nothing new in it. What the change adds to the locks is shown as `new in
     /// the lock`, and what it does to the configuration as `new in the configuration`. For gates.
     #[arg(long, value_name = "REV")]
     base: Option<String>,
 
-    /// Build what is checked as well, with --base what the change affects, and judge what comes out
+    /// Also build what is checked (with --base, what the change affects), and check the output
     ///
     /// Fetches what the lock holds and nothing else. Needs kustomize.
     #[arg(long, conflicts_with = "staged")]
@@ -72,8 +72,8 @@ pub(super) struct CheckArgs {
 
     /// Directories or kustomizations to begin at [default: all]
     ///
-    /// Seen from here or, as `:/apps/web`, from the top of the repository. What they reference is followed. One that
-    /// holds no kustomization is an error.
+    /// Relative to the current directory or, as `:/apps/web`, to the top of the repository. Their references are
+    /// followed. One without a kustomization is an error.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     paths: Vec<String>,
 }

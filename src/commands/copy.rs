@@ -12,8 +12,8 @@ use crate::message::failure::Failure;
 pub(super) struct CopyArgs {
     /// The kustomization root to copy: a directory, or the URL of one in a git repository
     ///
-    /// A directory is seen from here or, as `:/apps/web`, from the top of the repository. One that is called as a command
-    /// is written `./vendor`.
+    /// A directory is relative to the current one or, as `:/apps/web`, to the top of the repository. Write `./vendor`
+    /// for one with the name of a command.
     #[arg(value_hint = ValueHint::DirPath)]
     target: Option<String>,
 
@@ -25,11 +25,11 @@ pub(super) struct CopyArgs {
     #[arg(value_hint = ValueHint::DirPath)]
     new_dir: Option<String>,
 
-    /// What a local target may reach: a directory [default: the target]
+    /// The directory that a local target may reach [default: the target]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     scope: Option<String>,
 
-    /// Write to disk, from the files on disk, and commit nothing
+    /// Copy the files on disk to a directory, without a commit
     ///
     /// As `kustomize localize` does; needs no repository.
     #[arg(long, conflicts_with_all = ["name", "worktree", "rev", "message"])]
@@ -55,5 +55,5 @@ impl CopyArgs {
 }
 
 fn no_target() -> Failure {
-    Failure::new("no TARGET is given").hint("see all commands and options: git kustomize-localize -h")
+    Failure::new("missing TARGET").hint("see all commands and options: git kustomize-localize -h")
 }

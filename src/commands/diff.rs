@@ -45,7 +45,7 @@ pub(super) struct DiffArgs {
     #[arg(value_name = "BASE] [PATH|TARGET", value_hint = ValueHint::AnyPath)]
     words: Vec<String>,
 
-    /// Look at a commit [default: the working tree]
+    /// Read a commit [default: the working tree]
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
@@ -179,7 +179,7 @@ impl DiffArgs {
                 return Ok((base.to_owned(), &self.words));
             }
         }
-        let failure = Failure::new("there is no commit to compare with");
+        let failure = Failure::new("no commit to compare with");
         Err(match named {
             Some(named) => failure.hint(format!("fetch it first: {}", command("git fetch origin", [named]))),
             None => failure.hint("name one: git kustomize-localize diff BASE"),
@@ -379,7 +379,7 @@ impl Compared {
         if before == after {
             return lines("", before);
         }
-        [lines(" as it was", before), lines(" as it is", after)].concat()
+        [lines(" (old side)", before), lines(" (new side)", after)].concat()
     }
 
     /// Returns what its differences bring about: of an object that is shown, or of all others.

@@ -50,10 +50,9 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
         Some(commit) => format!("{} has {count}: nothing was committed", short(commit)),
         None => format!("nothing was written: {count}"),
     };
-    let mut failure =
-        Failure::new(message).hint(format!("what that is, and what to do: {}", explain(rules.iter().copied())));
+    let mut failure = Failure::new(message).hint(format!("for more: {}", explain(rules.iter().copied())));
     if rules.contains(&Rule::RemoteReference) {
-        failure = failure.hint(format!("lock what is remote: {LOCK_COMMAND} && git commit"));
+        failure = failure.hint(format!("lock the remote references: {LOCK_COMMAND} && git commit"));
     }
     out += &messages::failures(&[failure]);
     out

@@ -17,6 +17,7 @@ use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, stage};
 use crate::message::finding::Rule;
 use crate::message::redact::visible;
+use crate::record::LOCK_NAME;
 use crate::workspace::repository_offline;
 use judged::Judged;
 
@@ -41,14 +42,14 @@ pub(super) enum HookCommand {
         hooks: Vec<String>,
     },
 
-    /// Do what a hook does; for hooks that are written by hand or by other programs
+    /// Run a hook; for hooks written by hand or by other programs
     Run {
         /// The caller: `framework` only checks, without a network; `lock` runs `lock` and fails if the lock changed; the
         /// others are hooks of git
         #[arg(value_enum, value_name = "HOOK")]
         hook: Running,
 
-        /// What git gives to that hook
+        /// The arguments that git passes to the hook
         #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
@@ -66,9 +67,9 @@ pub(super) enum Running {
     /// On a server: check the commits that were pushed, by the configuration that it has already;
     /// reads their refs
     PreReceive,
-    /// Check what the pre-commit framework runs for
+    /// Check as a hook of the pre-commit framework
     Framework,
-    /// Lock what the files name; fails when that changed the lock
+    /// Lock what the files reference; fails if the lock changed
     Lock,
 }
 
@@ -102,8 +103,8 @@ impl HookCommand {
             Running::Lock => {
                 let mut locked = LockArgs::default().locked(output)?;
                 if locked.status == Status::Written {
-                    // It is not part of the commit then.
-                    locked.kept.push(Failure::new("the lock has changed").hint(stage(&locked.stage)));
+                    let failure = format!("{LOCK_NAME} was updated, and is not part of this commit yet");
+                    locked.kept.push(Failure::new(failure).hint(stage(&locked.stage)));
                 }
                 return Ok(Box::new(locked));
             }
@@ -132,9 +133,7 @@ fn is_off(here: &LocalRepo) -> Result<bool> {
 fn refs() -> Result<String> {
     let mut stdin = std::io::stdin();
     if stdin.is_terminal() {
-        return Err(
-            Failure::new("this hook reads from standard input which refs it is about").hint("git runs it: git push")
-        );
+        return Err(Failure::new("this hook expects refs on standard input").hint("git runs it: git push"));
     }
     let mut text = String::new();
     stdin.read_to_string(&mut text).map_err(|error| Failure::new(format!("could not read standard input: {error}")))?;

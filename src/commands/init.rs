@@ -28,7 +28,7 @@ use crate::workspace::{Workspace, repository_offline};
 /// Arguments of `init`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct InitArgs {
-    /// Say what would be done; may fetch into the cache, writes nothing else
+    /// Show what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     dry_run: bool,
 
@@ -244,7 +244,7 @@ impl Setup {
             line: entry.span.line,
             rule: Rule::StaleAllow,
             message: entry.text.clone(),
-            help: vec![format!("write why each stays as it is, in place of `{}`", entry.reason)],
+            help: vec![format!("replace `{}` with the reason for this exception", entry.reason)],
             cause: "exceptions without a reason".to_owned(),
             exception: None,
             is_unlocked: false,
@@ -270,7 +270,7 @@ const INIT: &str = "git kustomize-localize init";
 fn append(text: &str, key: &str, entries: &[String]) -> Result<String> {
     Config::append(text, key, entries).ok_or_else(|| {
         let failure = Failure::new(format!(
-            "nothing was written: cannot add entries to `{FILE_NAME}`: its list `{key}` is not written as one entry a line"
+            "nothing was written: cannot add entries to `{FILE_NAME}`: expected one entry per line in `{key}`"
         ));
         let failure = failure.hint(format!("write them below `{key}:` by hand:"));
         entries.iter().cloned().fold(failure, Failure::hint)

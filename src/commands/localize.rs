@@ -68,7 +68,7 @@ pub(super) struct HowArgs {
     #[command(flatten)]
     with: KustomizeArgs,
 
-    /// Say what would be done; may fetch into the cache, writes nothing else
+    /// Show what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     dry_run: bool,
 }
@@ -239,7 +239,7 @@ pub(super) fn localize(request: &Request<'_>) -> output::Done {
             return Ok(Box::new(localized));
         }
     }
-    Err(Failure::new(format!("the remote branch moved {PUSHES} times while this was made"))
+    Err(Failure::new(format!("the remote branch was updated {PUSHES} times during this run"))
         .hint("run the same command again")
         .into())
 }

@@ -18,7 +18,7 @@ use crate::workspace::Workspace;
 /// Arguments of `lock`.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct LockArgs {
-    /// Say what would be done; may fetch into the cache, writes nothing else
+    /// Show what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     dry_run: bool,
 

@@ -23,11 +23,11 @@ pub(super) struct OutputArgs {
     #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t = Format::Human, hide_short_help = true)]
     pub format: Format,
 
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
-    /// Say more: everything that is only counted otherwise
+    /// Print each item that is otherwise only counted
     #[arg(short, long, global = true)]
     pub verbose: bool,
 

@@ -63,7 +63,7 @@ impl SbomArgs {
         let given = given_date()?;
         let directory = super::verify::directory(self.rev.as_deref(), here.as_deref())?;
         if self.images && (directory.is_some() || output.format == Format::Slsa) {
-            return Err(Failure::new("`--images` is for commits, and not in `slsa`").into());
+            return Err(Failure::new("`--images` needs a commit, and a format other than `slsa`").into());
         }
         if let Some(directory) = directory {
             let tree = DiskTree::of_directory(Path::new(directory), here.is_some())?;
@@ -102,7 +102,7 @@ impl SbomArgs {
 
 fn no_lock(what: &str) -> Failure {
     Failure::new(format!("`{}` has no `{LOCK_NAME}`", shown(what)))
-        .hint("record what each remote reference is: git kustomize-localize lock")
+        .hint("lock the remote references: git kustomize-localize lock")
 }
 
 /// Returns what locks hold, each with its directory, and images: each thing once, with the places in the tree that name

@@ -161,7 +161,7 @@ impl Status {
         let in_use = if has_remote { read } else { BTreeSet::new() };
         let changed = uncommitted(here, &*head_tree(here)?, in_use)?;
         if self.failures == 0 && !changed.is_empty() {
-            return Ok(Some(format!("{} -m 'Lock what is remote'", commit(top, &changed))));
+            return Ok(Some(format!("{} -m 'Lock remote references'", commit(top, &changed))));
         }
         let is_next = self.failures == 0 && self.remote_references.locked > 0;
         Ok((!is_next).then(|| "git kustomize-localize check".to_owned()))
@@ -266,7 +266,7 @@ impl Outcome for Status {
         if self.errors + self.warnings + self.failures > 0 {
             let failed = match self.failures {
                 0 => String::new(),
-                count => format!(", {count} could not be looked at"),
+                count => format!(", {count} could not be checked"),
             };
             let [errors, warnings] = [counted(self.errors, "error"), counted(self.warnings, "warning")];
             out.push(format!("check: {errors}, {warnings}{failed}"));

@@ -34,7 +34,7 @@ const MOST_BUILDS: usize = 1000;
 /// Arguments of `targets`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct TargetsArgs {
-    /// Look at a commit [default: the working tree]
+    /// Read a commit [default: the working tree]
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
@@ -136,7 +136,7 @@ impl Outcome for Survey {
                 }
             }
             if let (Place::Here(_), None, Some(why)) = (place, target.moved_by(), target.unknown()) {
-                out += &format!("\n  not known: {why}");
+                out += &format!("\n  unknown: {why}");
             }
             if let Some(by) = &object.built_by {
                 out += &format!("\n  built by {by}");
@@ -161,7 +161,7 @@ impl Outcome for Survey {
         let mut out: String = out.lines().map(|line| visible(line) + "\n").collect();
         if self.found.points_here {
             out += &format!(
-                "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list under `targets` there what is deployed\n"
+                "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list the deployed paths under `targets` there\n"
             );
         }
         out + &summary(&self.found) + &localized(self).map_or(String::new(), |line| visible(&line) + "\n")
@@ -187,7 +187,7 @@ pub(super) fn described(place: &Place) -> String {
     let Here { revision, path, .. } = here;
     let named = revision.name.as_ref().map_or(String::new(), |name| format!(" at {name}"));
     let found = match &here.found {
-        _ if !revision.is_this => "another revision, not looked at".to_owned(),
+        _ if !revision.is_this => "another revision, not read".to_owned(),
         Found::Kustomization(_) => "a kustomization".to_owned(),
         Found::Directory(_) => "a directory without a kustomization".to_owned(),
         Found::Chart(_) => "a chart".to_owned(),
@@ -222,7 +222,7 @@ fn summary(targets: &Targets) -> String {
     }
     let not_known = targets.targets.iter().filter(|target| target.unknown().is_some()).count();
     if not_known > 0 {
-        line += &format!("; {not_known} not known");
+        line += &format!("; {not_known} unknown");
     }
     if !targets.unread.is_empty() {
         line += &format!("; {} not read", targets.unread.len());
@@ -283,7 +283,7 @@ fn outputs(
             Some(output) => {
                 output.map_err(|failures| failures.0.into_iter().map(|one| one.message).collect::<Vec<_>>().join("; "))
             }
-            None => Err(format!("more than {MOST_BUILDS} builds are not run")),
+            None => Err(format!("at most {MOST_BUILDS} builds are run")),
         },
     };
     builders.iter().map(output).collect()

@@ -26,7 +26,7 @@ use crate::workspace::{from_top, repository_offline};
 /// Arguments of `tree`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct TreeArgs {
-    /// The directories to begin at [default: all roots that no other names]
+    /// The directories to start at [default: all top-level roots]
     #[arg(value_name = "TARGET", value_hint = ValueHint::DirPath)]
     targets: Vec<String>,
 
@@ -34,7 +34,7 @@ pub(super) struct TreeArgs {
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
-    /// Show who names this: a URL with or without its ref, or the beginning of one
+    /// Show what references this URL, given with or without its ref, or as a prefix
     ///
     /// Also through other remotes, as far as the lock tells.
     #[arg(long, value_name = "URL")]
@@ -176,7 +176,7 @@ impl Outcome for ReferenceTree {
     }
 
     fn said(&self, _output: &OutputArgs) -> String {
-        if self.starts.is_empty() { "there is no kustomization\n".to_owned() } else { String::new() }
+        if self.starts.is_empty() { "no kustomization found\n".to_owned() } else { String::new() }
     }
 }
 

@@ -31,25 +31,24 @@ use crate::workspace::{Workspace, from_top};
 /// Arguments of `update`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct UpdateArgs {
-    /// What to resolve again: a URL of the lock with or without its ref, or the beginning of one
+    /// The locked URL to resolve again, with or without its ref, or a prefix of it
     /// [default: all]
     ///
     /// With `--to` also paths: the ref is written in and below them.
     // What is named here may have moved although it is a version.
     url: Vec<String>,
 
-    /// Write this ref into the kustomizations that name the URL (all, or those below a PATH that is named as well), and
-    /// lock what it is
+    /// Write this ref into the kustomizations that name the URL (all, or only those below a given PATH), and lock it
     ///
     /// A pattern such as `v1.*` or `*` stands for the newest release that it matches and that may be locked.
     #[arg(long, value_name = "REF")]
     to: Option<String>,
 
-    /// Say what would be done; may fetch into the cache, writes nothing else
+    /// Show what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     dry_run: bool,
 
-    /// Show what this changes in what is deployed, as `diff` does
+    /// Show how this changes what is deployed, as `diff` does
     #[arg(long)]
     diff: bool,
 }
@@ -213,7 +212,7 @@ fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<Strin
     }
     if urls.is_empty() && !is_pattern(to) {
         return Err(Failure::new("`--to` needs a URL: the repository whose ref to change")
-            .hint("name it before the paths: git kustomize-localize update URL --to REF PATH")
+            .hint("put the URL before the paths: git kustomize-localize update URL --to REF PATH")
             .into());
     }
     Ok((paths, urls))
@@ -318,7 +317,7 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, N
         let name = new.reference().unwrap_or("HEAD");
         if !history.is_forward && old.0 == *new && !fetcher.is_tag(new.url(), name) {
             let message = format!(
-                "`{name}` of {} was rewritten or reset: it no longer contains {}, which was locked",
+                "`{name}` of {} was rewritten or reset: it no longer contains the locked commit {}",
                 new.url(),
                 short(old.1)
             );

@@ -47,7 +47,7 @@ pub(super) fn unknown_word(text: &str) -> Option<Failure> {
     Some(failure.hint(match word(text).or_else(meant) {
         Some(name) => format!("did you mean `git kustomize-localize {name}`?"),
         None => {
-            "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h"
+            "for a copy, name the directory that contains the kustomization; for all commands: git kustomize-localize -h"
                 .to_owned()
         }
     }))

@@ -10,7 +10,7 @@ use super::output::{Done, OutputArgs};
 pub(super) struct VendorArgs {
     /// Kustomization roots to begin at [default: all]
     ///
-    /// Seen from here or, as `:/apps/web`, from the top of the repository.
+    /// Relative to the current directory or, as `:/apps/web`, to the top of the repository.
     #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
     paths: Vec<String>,
 

@@ -28,7 +28,7 @@ pub(super) struct VerifyArgs {
     /// The commit, or a directory that `--no-commit` wrote [default: HEAD]
     rev: Option<String>,
 
-    /// Ask each remote of the locks what it is now: ok, updated, moved, gone or unreachable
+    /// Compare each locked remote with upstream: ok, updated, moved, gone or unreachable
     ///
     /// Also for a lock at the top that only says what URLs are locked to, as on `main`.
     #[arg(long)]
@@ -46,8 +46,8 @@ impl VerifyArgs {
         let here = LocalRepo::discover_offline()?.map(Rc::new);
         let directory = directory(self.rev.as_deref(), here.as_deref())?;
         if let Some(text) = directory.filter(|_| self.rebuild) {
-            return Err(Failure::new(format!("--rebuild is for a commit, and `{text}` is a directory"))
-                .hint("leave it out, or name a commit")
+            return Err(Failure::new(format!("`--rebuild` needs a commit, but `{text}` is a directory"))
+                .hint("remove it, or name a commit")
                 .into());
         }
         let options = fetch::Options { quiet: output.quiet, ..fetch::Options::default() };
@@ -111,7 +111,7 @@ impl Outcome for Verified {
         out.extend(left.map(|one| format!("stays remote (allowed): {}: {}", one.upstream, one.left.reason)));
         out.extend(self.upstream.iter().flat_map(|all| upstream(all)));
         let result = match self.differences.len() {
-            0 if !self.failures.is_empty() => "not everything could be looked at".to_owned(),
+            0 if !self.failures.is_empty() => "not everything could be checked".to_owned(),
             0 if self.records.is_empty() => "as locked".to_owned(),
             0 => [&["as recorded"], self.also.as_slice()].concat().join(", "),
             count => counted(count, "difference"),
@@ -162,7 +162,7 @@ fn upstream(all: &[Listed]) -> Vec<String> {
             told += &format!(": {}", answer.why);
         }
         match answer.commits {
-            Some(0) => told += " by merges alone",
+            Some(0) => told += " by merges only",
             Some(commits) => told += &format!(" by {}", counted(commits, "commit")),
             None => {}
         }
@@ -177,14 +177,14 @@ fn upstream(all: &[Listed]) -> Vec<String> {
     let count = |verdict: &Verdict| all.iter().filter(|one| one.answer.verdict == *verdict).count();
     let counts = Verdict::ALL.iter().filter(|verdict| count(verdict) > 0);
     let counts: Vec<String> = counts.map(|one| format!("{} {one}", count(one))).collect();
-    let counts = if counts.is_empty() { "nothing to ask for".to_owned() } else { counts.join(", ") };
+    let counts = if counts.is_empty() { "nothing to check".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
     if count(&Verdict::Updated) + count(&Verdict::Moved) > 0 {
         out.push("  to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again".to_owned());
     }
     if count(&Verdict::Moved) > 0 {
         out.push(
-            "  first find out why it moved; a tag or a file must be named: git kustomize-localize update URL"
+            "  first find out why it moved; name a tag or a file to update it: git kustomize-localize update URL"
                 .to_owned(),
         );
     }

@@ -475,7 +475,7 @@ fn edited(branch: &str, tip: &TipState) -> Failure {
 fn into(workspace: &Workspace, shown: &str) -> Result<String> {
     let top = workspace.top.as_deref();
     let Some(into) = tree::argument_path(&*workspace.tree, top, &workspace.prefix, shown) else {
-        return Err(Failure::new(format!("NEW_DIR `{shown}` lies outside of the repository"))
+        return Err(Failure::new(format!("NEW_DIR `{shown}` is outside of the repository"))
             .hint("choose a directory inside, or write plain files: `--no-commit`"));
     };
     if into.is_empty() {

@@ -69,7 +69,7 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
                 "it is larger than 4 MiB".to_owned()
             }
             Resolved::Directory { .. } => continue,
-            Resolved::Submodule { .. } => "it lies in a submodule".to_owned(),
+            Resolved::Submodule { .. } => "it is in a submodule".to_owned(),
             Resolved::Missing { .. } | Resolved::Loop { .. } => "the link leads nowhere".to_owned(),
             Resolved::Leaves { target, .. } => format!("the link to `{target}` leads out of its repository"),
         };

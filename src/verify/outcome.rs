@@ -111,7 +111,7 @@ pub(crate) enum Kind {
     Tree,
     /// Lock and message disagree.
     Trailers,
-    /// It is not what localizing again gives.
+    /// It differs when localized again.
     Rebuilt,
     /// Upstream is not what the lock says.
     Upstream,

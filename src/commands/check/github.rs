@@ -58,7 +58,7 @@ fn annotation(issue: Issue<'_>) -> String {
     if let Some((line, column)) = issue.place {
         place += &format!("line={line},col={column},");
     }
-    let title = issue.rule.unwrap_or("could not be looked at");
+    let title = issue.rule.unwrap_or("could not be checked");
     let help = issue.help.iter().map(|help| visible(help));
     let text: Vec<String> = [visible(issue.message)].into_iter().chain(help).collect();
     format!("::{} {place}title={title}::{}\n", issue.severity.name(), data(&text.join("\n")))

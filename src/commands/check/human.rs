@@ -83,7 +83,7 @@ fn summary(checked: &Checked) -> String {
     };
     let differing = match checked.differing {
         0 => String::new(),
-        count => format!(" ({count} differing in the working tree; fixes count after `git add`)"),
+        count => format!(" ({count} differ in the working tree; fixes count after `git add`)"),
     };
     let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
     let allowed = checked.findings.len() - errors - warnings;
@@ -97,8 +97,8 @@ fn summary(checked: &Checked) -> String {
         (errors, counted(errors, "error")),
         (warnings, counted(warnings, "warning")),
         (allowed, format!("{allowed} allowed")),
-        (left_out, format!("{left_out} left out that {} has too", visible(base))),
-        (failed, format!("{failed} could not be looked at")),
+        (left_out, format!("{left_out} already in {}", visible(base))),
+        (failed, format!("{failed} could not be checked")),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
     let found = if parts.is_empty() { "nothing found".to_owned() } else { parts.join(", ") };
@@ -119,7 +119,7 @@ fn overview(findings: &[&Finding], color: bool) -> String {
         out += &(head("findings by upstream:") + &upstreams);
     }
     out += &head("to begin:");
-    out += "  see each of them: git kustomize-localize check -v\n";
+    out += "  see each: git kustomize-localize check -v\n";
     if findings.iter().any(|finding| finding.rule == Rule::RemoteReference) {
         out += "  lock what can be locked, and list the rest: git kustomize-localize init\n";
     }

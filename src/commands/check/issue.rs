@@ -1,4 +1,4 @@
-//! What the forges show at the lines of a change: findings that count, and what could not be looked at.
+//! What the forges show at the lines of a change: findings that count, and what could not be checked.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::record::sha256_hex;
 
 /// Something to be shown at a line.
 pub(super) struct Issue<'a> {
-    /// The rule; none where something could not be looked at.
+    /// The rule; none where something could not be checked.
     pub rule: Option<&'static str>,
     pub severity: Severity,
     /// Its file; empty where none is meant.
@@ -22,7 +22,7 @@ pub(super) struct Issue<'a> {
     pub fingerprint: String,
 }
 
-/// Returns what could not be looked at, then the findings that are not allowed.
+/// Returns what could not be checked, then the findings that are not allowed.
 pub(super) fn issues(checked: &Checked) -> impl Iterator<Item = Issue<'_>> {
     let failures = checked.failures.iter().map(|failure| {
         let location = failure.location.as_deref();

@@ -207,7 +207,7 @@ fn the_last_line_names_the_source_and_the_result() {
     assert_eq!(text.matches("error[remote-reference]").count(), 10_000);
     let end = "
 for more: git kustomize-localize explain remote-reference unknown-target
-checked 1 kustomization with 0 references in the index (2 differing in the working tree; fixes count after `git add`): 10000 errors, 7 left out that HEAD has too, 1 could not be looked at; 2 targets unknown
+checked 1 kustomization with 0 references in the index (2 differ in the working tree; fixes count after `git add`): 10000 errors, 7 already in HEAD, 1 could not be checked; 2 targets unknown
 ";
     assert!(text.ends_with(end), "{}", &text[text.len() - 500..]);
 }
@@ -335,7 +335,7 @@ fn annotations_of_github_are_escaped_and_failures_are_among_them() {
     assert_eq!(
         commands(&text),
         [
-            "::error file=x,line=2,col=1,title=could not be looked at::x%0Ahint: x",
+            "::error file=x,line=2,col=1,title=could not be checked::x%0Ahint: x",
             "::error file=a%2Cb%3Ac%252C.yaml,line=1,col=1,title=remote-reference::100%25",
         ]
     );
@@ -402,7 +402,7 @@ findings by upstream:
     59  https://h1.example
 
 to begin:
-  see each of them: git kustomize-localize check -v
+  see each: git kustomize-localize check -v
   lock what can be locked, and list the rest: git kustomize-localize init
 
 for more: git kustomize-localize explain remote-reference missing-path

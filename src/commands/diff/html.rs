@@ -53,7 +53,7 @@ fn code(line: &str) -> String {
 /// Returns the links to a group: one for each of its builds.
 fn entries(number: usize, group: &[&Compared]) -> String {
     let about = match group[0].objects.len() {
-        _ if group[0].is_unknown() => "not known".to_owned(),
+        _ if group[0].is_unknown() => "unknown".to_owned(),
         0 => String::new(),
         count => counted(count, "object"),
     };

@@ -50,7 +50,7 @@ impl Diff {
             text += &format!(", {}", counted(*consequences, "consequence"));
         }
         if *not_known > 0 {
-            text += &format!("; not known: {}", counted(*not_known, "build"));
+            text += &format!("; unknown: {}", counted(*not_known, "build"));
         }
         Some(text)
     }
@@ -80,7 +80,7 @@ impl Diff {
             text += &format!(", {}", counted(self.consequences.len(), "consequence"));
         }
         if !unknown.is_empty() {
-            text += &format!("; not known: {unknown}");
+            text += &format!("; unknown: {unknown}");
         }
         text
     }
@@ -108,11 +108,10 @@ impl Diff {
 
     /// Returns what comes of a side without a lock, in lines.
     pub(super) fn unlocked(&self, verbose: bool) -> Vec<String> {
-        let taken = || {
-            format!("{} has no lock: what is remote there was built as the change has locked it", short(&self.since))
-        };
+        let taken =
+            || format!("{} has no lock: its remote references were built as the new lock has them", short(&self.since));
         let names: Vec<String> = self.unlocked.iter().map(Upstream::to_string).collect();
-        let today = || format!("in no lock, so built as it is today: {}", messages::named(&names, verbose));
+        let today = || format!("not locked, so built as of today: {}", messages::named(&names, verbose));
         let all = self.takes_lock.then(taken).into_iter().chain((!names.is_empty()).then(today));
         all.map(|text| fitting(&visible(&text), "warning: ".len(), verbose)).collect()
     }

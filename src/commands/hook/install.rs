@@ -39,7 +39,7 @@ impl Outcome for Changed {
             format!("{} {}\n", self.verb, visible(&path.display().to_string()))
         };
         let text: String = self.files.iter().map(line).collect();
-        if text.is_empty() { "there is nothing to remove\n".to_owned() } else { text }
+        if text.is_empty() { "nothing to remove\n".to_owned() } else { text }
     }
 }
 
@@ -56,11 +56,11 @@ pub(super) fn install(here: &LocalRepo, names: &[String]) -> Result<Changed, Fai
         let shown = directory.display();
         let own = common.join("hooks").display().to_string();
         let failure = Failure::new(format!(
-            "git takes its hooks from `{shown}`, outside of this repository: a hook there would run for others too"
+            "git reads hooks from `{shown}`, outside of this repository: a hook there would run in other repositories too"
         ));
         let own = command("git config --local core.hooksPath", [own]);
-        let failure = failure.hint(format!("for hooks of this repository alone: {own}"));
-        let all = names.iter().map(|name| format!("to run it for all, {}", line(name)));
+        let failure = failure.hint(format!("to use hooks of this repository only: {own}"));
+        let all = names.iter().map(|name| format!("to run it in all of them, {}", line(name)));
         return Err(all.fold(failure, Failure::hint).into());
     }
     let (mut files, mut failures) = (BTreeMap::new(), Vec::new());
@@ -71,9 +71,9 @@ pub(super) fn install(here: &LocalRepo, names: &[String]) -> Result<Changed, Fai
             continue;
         }
         failures.push(
-            Failure::new(format!("`{}` is another hook, and is not changed", path.display()))
+            Failure::new(format!("not overwriting the existing hook `{}`", path.display()))
                 .hint(format!("to run both, {}", line(name)))
-                .hint("what husky, lefthook, pre-commit and prek write is configured elsewhere: git kustomize-localize help hook"),
+                .hint("for a hook of husky, lefthook, pre-commit or prek: git kustomize-localize help hook"),
         );
     }
     if !failures.is_empty() {

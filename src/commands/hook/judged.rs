@@ -46,7 +46,7 @@ pub(super) fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     })?;
     let is_replaced = |update: &&Update| !is_none(update[1]) && update[2].starts_with("refs/replace/");
     if let Some([_, _, name]) = updates.iter().find(is_replaced) {
-        return Err(Failure::new(format!("`{}` would show other files than those of the commits here", shown(name)))
+        return Err(Failure::new(format!("`{}` would replace the files of a commit here", shown(name)))
             .hint("push the changed files as a commit"));
     }
     judged(here, &updates, |old| {
@@ -82,7 +82,7 @@ fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Upda
     let is_whole = |[old, new, _]: &Update| is_object_id(old) && is_object_id(new);
     let updates = lines.lines().filter(|line| !line.is_empty()).map(|line| read(line).filter(is_whole));
     updates.collect::<Option<_>>().ok_or_else(|| {
-        Failure::new("standard input is not what git gives to this hook").hint(format!("each line is: {form}"))
+        Failure::new("unexpected line on standard input").hint(format!("git passes lines of the form: {form}"))
     })
 }
 

@@ -31,7 +31,7 @@ impl Outcome for Localized {
             return said;
         }
         let count = counted(self.unresolved.len(), "error");
-        let failure = Failure::new(format!("not everything could be resolved: {count}"));
+        let failure = Failure::new(format!("could not resolve all references: {count}"));
         said + &messages::failures(&[failure])
     }
 
@@ -46,7 +46,7 @@ impl Localized {
         let what = self.what();
         let (done, tail) = if self.is_lock {
             let count = counted(self.remotes.len(), "remote reference");
-            (["wrote", "would write"], format!(": it holds {count}"))
+            (["wrote", "would write"], format!(": {count}"))
         } else {
             (["localized", "would localize"], self.numbers())
         };
@@ -77,7 +77,7 @@ impl Localized {
         // What was not followed, because something in the tree itself is wrong.
         if !self.unread.is_empty() {
             let count = counted(self.unread.len(), "reference");
-            out.push(format!("  {count} not followed, which `git kustomize-localize check` explains"));
+            out.push(format!("  {count} not followed: see `git kustomize-localize check`"));
         }
         if verbose || self.status == Status::DryRun {
             out.extend(self.each());
@@ -94,7 +94,7 @@ impl Localized {
             out.push(format!("  to stage it: {}", stage(&self.stage)));
         }
         if self.is_first && self.status == Status::Written {
-            out.push("kustomize, Flux and Argo CD do not read the lock: deploy what `git kustomize-localize branch` makes of it".to_owned());
+            out.push("kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`".to_owned());
         }
         out
     }
@@ -152,14 +152,14 @@ impl Localized {
                 let source = short(&branch.source);
                 let holds = self.copy.as_ref().map(|copy| format!("{} in {}", copy.target, copy.new_directory));
                 let holds = holds.unwrap_or_else(|| format!("{source} localized"));
-                format!("nothing to do: branch {} ({}) holds {holds} already", branch.name, branch.tip())
+                format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
             }
             None if !self.unresolved.is_empty() && self.remotes.is_empty() => "nothing could be locked".to_owned(),
-            None if !self.unresolved.is_empty() => format!("{LOCK_NAME} not changed: it holds {count}"),
+            None if !self.unresolved.is_empty() => format!("{LOCK_NAME} not changed: {count}"),
             None if self.remotes.is_empty() && self.unread.is_empty() && self.left.is_empty() => {
-                "nothing to do: nothing remote is referenced".to_owned()
+                "nothing to do: no remote references".to_owned()
             }
-            None => format!("nothing to do: {LOCK_NAME} holds {count}"),
+            None => format!("nothing to do: {LOCK_NAME} has {count}"),
         }
     }
 

@@ -44,7 +44,7 @@ impl Subject {
                 let new_dir = new_dir.clone().or(default).filter(|name| !name.is_empty());
                 let new_dir = new_dir.ok_or_else(|| {
                     let target = redact::url(target);
-                    Failure::new(format!("NEW_DIR has no name, and none follows from `{target}`"))
+                    Failure::new(format!("missing NEW_DIR for `{target}`"))
                         .hint("name NEW_DIR, or a URL with a ref: `?ref=TAG-OR-COMMIT`")
                         .hint("to commit the whole repository: git kustomize-localize branch")
                 })?;
@@ -126,8 +126,8 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
     };
     reference::refuse_unsafe(target, Some(&spec)).map_err(refused)?;
     if has_scope {
-        return Err(Failure::new("`--scope` cannot be given for a remote target: its repository is the scope")
-            .hint("leave `--scope` out"));
+        return Err(Failure::new("`--scope` cannot be used with a remote target: its repository is the scope")
+            .hint("remove `--scope`"));
     }
     Ok(Some(spec))
 }
@@ -143,7 +143,7 @@ fn above(target: &str, text: &str, workspace: &Workspace) -> Result<String> {
 }
 
 /// What to do about a directory that is none.
-const NAME_IT: &str = "name the directory that holds the kustomization, as seen from here";
+const NAME_IT: &str = "name the directory that contains the kustomization, relative to the current one";
 
 /// Finds a directory that was named: `what` is its part.
 fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
@@ -154,14 +154,14 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
         _ if text.is_empty() => ("is empty", NAME_IT),
         Some(Resolved::Directory { path }) => return Ok(path),
         None | Some(Resolved::Leaves { .. }) => {
-            ("lies outside of the repository", "name a directory in it, or copy it without a repository: `--no-commit`")
+            ("is outside of the repository", "name a directory in it, or copy it without a repository: `--no-commit`")
         }
         Some(Resolved::Missing { .. }) if is_committed => {
             ("is not in the source commit", "commit it first, or use `--no-commit`")
         }
         Some(Resolved::Missing { .. }) => ("does not exist", NAME_IT),
         Some(Resolved::Submodule { .. }) => {
-            ("lies in a submodule", "run it in the submodule, or name its repository by URL")
+            ("is in a submodule", "run it in the submodule, or name its repository by URL")
         }
         Some(Resolved::File { .. } | Resolved::Loop { .. }) => ("is not a directory", NAME_IT),
     };
@@ -172,7 +172,7 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
 fn root(text: &str, workspace: &Workspace) -> Result<String> {
     let found = directory("root", text, workspace)?;
     if workspace.is_owned(&path::join(&found, "kustomization.yaml")) {
-        return Err(Failure::new(format!("the root `{text}` was localized itself: it lies in localized files"))
+        return Err(Failure::new(format!("the root `{text}` is inside localized files"))
             .hint("name the root that references it"));
     }
     Ok(found)

@@ -59,7 +59,7 @@ fn images(output: &[u8]) -> Result<BTreeSet<String>> {
     let mut images = BTreeSet::new();
     for document in Deserializer::from_slice(output) {
         let object = Value::deserialize(document);
-        let object = object.map_err(|error| Failure::new(format!("what it builds to cannot be read: {error}")))?;
+        let object = object.map_err(|error| Failure::new(format!("cannot read the build output: {error}")))?;
         collect(&object, &mut images);
     }
     Ok(images)

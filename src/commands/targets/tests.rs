@@ -53,7 +53,7 @@ spec:
 
 #[test]
 fn where_paths_of_another_repository_are_here_it_says_how_this_one_is_known() {
-    let note = "\nnote: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in .kustomize-localize; or list under `targets` there what is deployed\n";
+    let note = "\nnote: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in .kustomize-localize; or list the deployed paths under `targets` there\n";
     assert!(!found().text(Shown::default()).contains(note));
     let config = "repository: [{url: 'https://github.com/acme/fleet'}]\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
@@ -90,8 +90,8 @@ fn of_another_revision_nothing_is_said() {
         }
     }
     let text = found.text(Shown::default());
-    assert!(text.contains("  apps/web at HEAD: another revision, not looked at\n"));
-    assert!(text.contains("  apps/none at HEAD: another revision, not looked at\n"));
+    assert!(text.contains("  apps/web at HEAD: another revision, not read\n"));
+    assert!(text.contains("  apps/none at HEAD: another revision, not read\n"));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn each_target_is_named_and_counted() {
 6.yaml:7
   not read: Application argocd/web: `path` is a list where a text should be
 
-7 targets: 5 here, 1 external, 1 templated; 1 not known; 1 not read
+7 targets: 5 here, 1 external, 1 templated; 1 unknown; 1 not read
 "
     );
     assert_eq!(Survey::default().text(Shown::default()), "0 targets\n");

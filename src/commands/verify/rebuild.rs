@@ -26,7 +26,7 @@ pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
     let (mut found, mut failures) = (Vec::new(), Vec::new());
     if verified.records.is_empty() {
         let rev = &verified.rev;
-        failures.push(Failure::new(format!("`{rev}` cannot be localized again: it holds no localized files")).hint(
+        failures.push(Failure::new(format!("`{rev}` cannot be localized again: it has no localized files")).hint(
             "name the branch with the localized files, for example: git kustomize-localize verify localized/main",
         ));
     }
@@ -102,7 +102,7 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         kind: Kind::Rebuilt,
         path: path::join(&record.directory, place),
         place: None,
-        message: "is not what localizing again gives".to_owned(),
+        message: "differs when localized again".to_owned(),
     };
     Ok(paths.iter().map(difference).collect())
 }

@@ -169,7 +169,7 @@ fn what_the_lock_lacks_is_what_check_finds() {
         .fails(1)
         .stderr_has("error[remote-reference]: ")
         .stderr_has(" --> app/kustomization.yaml:1:13\n")
-        .stderr_has("hint: lock what is remote: git kustomize-localize lock && ");
+        .stderr_has("hint: lock the remote references: git kustomize-localize lock && ");
     // One severity, here as there.
     world.commit(&[(".kustomize-localize", "rules: {remote-reference: warning}\n")]);
     work.run(&["check"]).success();

@@ -162,7 +162,7 @@ fn it_begins_again_when_somebody_else_is_faster() {
         ),
     );
     let before = clone.id(BRANCH);
-    clone.run(&PUSH).fails(2).stderr_has("the remote branch moved 3 times");
+    clone.run(&PUSH).fails(2).stderr_has("the remote branch was updated 3 times");
     assert_eq!(clone.id(BRANCH), before);
 }
 

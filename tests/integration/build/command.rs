@@ -36,7 +36,7 @@ fn a_root_is_built_from_the_lock_without_the_network() {
     let inside = world.sandbox.run(&world.work.path().join("web"), &["build"]);
     assert_eq!(inside.success().stdout, expected.stdout);
     let json = world.work.run_unchanged(&["build", "web", "--format=json"]);
-    json.fails(2).stderr_has("this command has no format `");
+    json.fails(2).stderr_has("unsupported format `");
     let quiet = world.work.run_unchanged(&["build", "web", "--quiet"]);
     assert_eq!(quiet.success().stdout, expected.stdout);
     // The line is no command here: it is what kustomize wrote.
@@ -141,6 +141,6 @@ fn what_is_meant_is_named_or_asked_for() {
     built.stderr_has("note: as Flux Kustomization deep (clusters/deep.yaml:1) builds it: git kustomize-localize build clusters/deep.yaml:1\n");
     world.work.run_unchanged(&["build", "plian"]).fails(2).stderr_has("did you mean `plain`?");
     world.work.run_unchanged(&["build", "clusters"]).fails(2).stderr_has("list the targets: ");
-    world.work.run_unchanged(&["build", "../x"]).fails(2).stderr_has("lies outside of the repository");
+    world.work.run_unchanged(&["build", "../x"]).fails(2).stderr_has("is outside of the repository");
     world.work.run_unchanged(&["build", ""]).fails(2).stderr_has("a PATH is empty");
 }

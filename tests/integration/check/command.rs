@@ -21,7 +21,7 @@ fn each_source_is_looked_at_by_itself() {
 
     repo.write("base/kustomization.yaml", remote(REMOTE));
     check(&repo, &[]).fails(1).stdout_has(place);
-    check(&repo, &["--staged"]).success().lacks("differing in the working tree");
+    check(&repo, &["--staged"]).success().lacks("differ in the working tree");
     check(&repo, &["--rev", "HEAD"]).success().lacks("differ");
 
     repo.git(&["add", "--all"]);
@@ -30,7 +30,7 @@ fn each_source_is_looked_at_by_itself() {
 
     // The fix is on disk, but not staged.
     repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
-    check(&repo, &["--staged"]).fails(1).stdout_has(place).stdout_has("1 differing in the working tree");
+    check(&repo, &["--staged"]).fails(1).stdout_has(place).stdout_has("1 differ in the working tree");
     check(&repo, &[]).success();
 
     repo.git(&["commit", "--quiet", "--no-verify", "-m", "Remote"]);
@@ -67,9 +67,9 @@ fn paths_are_relative_or_absolute_or_from_the_top() {
         ("../../docs", "`docs` holds no kustomization"),
         ("../../docs/README.md", "`docs/README.md` holds no kusto"),
         (":/dev", "`dev` holds no kustomization"),
-        (":/..", "`:/..` lies outside of the repository"),
-        ("../../..", "`../../..` lies outside of the repository"),
-        ("/", "`/` lies outside of the repository"),
+        (":/..", "`:/..` is outside of the repository"),
+        ("../../..", "`../../..` is outside of the repository"),
+        ("/", "`/` is outside of the repository"),
         ("", "a PATH is empty"),
     ] {
         run(&[".", path]).fails(2).stderr_has(says);
@@ -168,7 +168,7 @@ fn moved_and_improved_findings_are_not_new() {
     repo.write("teams/a/kustomization.yaml", text("?ref=v1.2.0"));
     repo.git(&["add", "--all"]);
     for source in [&["--staged"][..], &[]] {
-        check(&repo, &[source, &["--base=HEAD"]].concat()).success().stdout_has("left out that HEAD has too");
+        check(&repo, &[source, &["--base=HEAD"]].concat()).success().stdout_has("already in HEAD");
     }
     repo.commit("moved");
     check(&repo, &["--rev", "HEAD", "--base=HEAD~"]).success();

@@ -124,7 +124,7 @@ fn github_gets_annotations_and_a_summary() {
 
     // Nothing could be checked: the step says why in its summary, too.
     let output = check(&repo, "github", &["no/such/path"]);
-    output.fails(2).stdout_has("\n::error title=could not be looked at::");
+    output.fails(2).stdout_has("\n::error title=could not be checked::");
     assert_eq!(output.stderr, "");
     let written = fs::read_to_string(&summary).unwrap();
     assert!(written.contains("error: "), "{written}");

@@ -245,7 +245,7 @@ fn unstaged_kustomizations_are_counted() {
         for number in 0..count {
             repo.write(&format!("many [*]/{number}/kustomization.yaml"), "namespace: mended\n");
         }
-        let told = format!("({count} differing in the working tree;");
+        let told = format!("({count} differ in the working tree;");
         for directory in ["", "many [*]/7"] {
             let output = sandbox.run(&repo.path().join(directory), &["check", "--staged"]);
             output.fails(1).stdout_has(&told);
@@ -265,10 +265,10 @@ fn a_copied_repository_differs_in_nothing() {
     let file = fs::File::options().write(true).open(path).unwrap();
     let before = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
     file.set_modified(before).unwrap();
-    check(&repo, &["--staged"]).fails(1).lacks("differing in the working tree");
+    check(&repo, &["--staged"]).fails(1).lacks("differ in the working tree");
     // A deleted file is another matter.
     repo.remove("base/kustomization.yaml");
-    check(&repo, &["--staged"]).fails(1).stdout_has("(1 differing in the working tree;");
+    check(&repo, &["--staged"]).fails(1).stdout_has("(1 differ in the working tree;");
 }
 
 #[test]

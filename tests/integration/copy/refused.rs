@@ -139,11 +139,8 @@ fn targets_and_scopes_that_do_not_fit() {
         (&["app", "--scope", ""], "the scope `` is empty"),
         (&["app", "--scope", "none"], "the scope `none` does not"),
         (&["app", "--scope", "x"], "the scope `x` does not exist"),
-        (&["https://github.com/acme/shop?ref=v1", "--scope", "."], "`--scope` cannot be given for a remote target"),
-        (
-            &["https://github.com/acme/shop"],
-            "NEW_DIR has no name, and none follows from `https://github.com/acme/shop`",
-        ),
+        (&["https://github.com/acme/shop?ref=v1", "--scope", "."], "`--scope` cannot be used with a remote target"),
+        (&["https://github.com/acme/shop"], "missing NEW_DIR for `https://github.com/acme/shop`"),
     ] {
         for more in [&[][..], &["--no-commit"]] {
             let output = world.says_no(&[args, more].concat());
@@ -155,7 +152,7 @@ fn targets_and_scopes_that_do_not_fit() {
         world.says_no(&args).stderr_has("cannot be used with");
     }
     // On disk any directory may be a target.
-    world.says_no(&["away"]).stderr_has("error: the target `away` lies outside of the repository");
+    world.says_no(&["away"]).stderr_has("error: the target `away` is outside of the repository");
     before.assert_same(&work.state());
     work.run(&["alias"]).success().stdout_has("localized app into localized-app");
 }
@@ -338,7 +335,7 @@ fn references_that_cannot_be_followed() {
     for url in ["git://github.com/acme/base", "oci://ghcr.io/acme/base:v1"] {
         world.says_no(&[url]).stderr_has(UNREADABLE);
     }
-    world.says_no(&["in/sub/x"]).stderr_has("lies in a submodule");
+    world.says_no(&["in/sub/x"]).stderr_has("is in a submodule");
 }
 
 /// For kustomize, not for anybody else: the repository at `v` is another one than at `v1`.

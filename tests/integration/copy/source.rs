@@ -207,7 +207,7 @@ fn a_missing_target_is_reported() {
     work.write("new/kustomization.yaml", "resources: []\n");
     fs::create_dir(work.path().join("empty")).unwrap();
     let commit = "commit it first, or use `--no-commit`";
-    let look = "name the directory that holds the kustomization, as seen from here";
+    let look = "name the directory that contains the kustomization, relative to the current one";
     let (directory, word) = ("error: the target `", "` is neither a command nor a directory");
     for (target, says, hint) in [
         ("new", directory, commit),
@@ -216,7 +216,7 @@ fn a_missing_target_is_reported() {
         (
             "nowhere",
             word,
-            "for a copy, name the directory that holds the kustomization; for all commands: git kustomize-localize -h",
+            "for a copy, name the directory that contains the kustomization; for all commands: git kustomize-localize -h",
         ),
         // A misspelled command, and those of other programs.
         ("chek", word, "did you mean `git kustomize-localize check`?"),

@@ -191,7 +191,7 @@ fn branch_and_offline_report_what_they_lack() {
         ))
         .stderr_has(&format!("{fixed}` is neither localized nor locked"))
         .stderr_has(&format!("`{file}` is neither localized nor locked"))
-        .stderr_has("hint: lock what is remote: git kustomize-localize lock && git add -f -- ");
+        .stderr_has("hint: lock the remote references: git kustomize-localize lock && git add -f -- ");
     repo.run_unchanged(&["app", "--offline"])
         .fails(2)
         .stderr_has(&format!("{inner}?ref=main is not in the cache"))

@@ -148,7 +148,7 @@ fn our_own_hook_is_not_put_where_the_framework_writes() {
         let work = &framework.work;
         let before = work.read(".git/hooks/pre-commit");
         let output = work.run(&["hook", "install", "pre-commit"]);
-        output.fails(2).stderr_has("is another hook, and is not changed");
+        output.fails(2).stderr_has("not overwriting the existing hook `");
         assert_eq!(work.read(".git/hooks/pre-commit"), before);
         output.stderr_has("git kustomize-localize help hook");
     }

@@ -90,7 +90,7 @@ fn it_holds_what_localizing_would_bring_in() {
     let app = short(sha256_hex(deployment("app").as_bytes()));
     output
         .success()
-        .stdout_has("wrote kustomize-localize.lock: it holds 3 remote references\n")
+        .stdout_has("wrote kustomize-localize.lock: 3 remote references\n")
         .stdout_has(&format!("  added https://files.example.com/v1/app.yaml {app}\n"))
         .stdout_has(&format!("  added https://github.com/acme/deep?ref=v1 {}\n", short(id(&world, "acme/deep"))))
         .stdout_has("  to stage it: git add -f -- :/kustomize-localize.lock\n");
@@ -101,7 +101,7 @@ fn it_holds_what_localizing_would_bring_in() {
     world.server.route("https://files.example.com/v1/app.yaml", Reply::status(404));
     world.sandbox.set("GIT_ALLOW_PROTOCOL", "none");
     let again = world.work.run_unchanged(&["lock"]);
-    again.success().stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references\n");
+    again.success().stdout_has("nothing to do: kustomize-localize.lock has 3 remote references\n");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn needed_entries_stay_and_stale_ones_go() {
     let output = run(&world, &[]);
     output
         .success()
-        .stdout_has("it holds 2 remote references")
+        .stdout_has("kustomize-localize.lock: 2 remote references")
         .stdout_has("  dropped https://files.example.com/v1/app.yaml ")
         .stdout_has("  added other of https://github.com/acme/lib?ref=v1\n")
         .lacks("moved");
@@ -130,19 +130,19 @@ fn needed_entries_stay_and_stale_ones_go() {
     let output = run(&world, &[]);
     output
         .success()
-        .stdout_has("it holds 0 remote references")
+        .stdout_has("kustomize-localize.lock: 0 remote references")
         .stdout_has("  dropped https://github.com/acme/deep?ref=v1 ")
         .stdout_has("  dropped https://github.com/acme/lib?ref=v1 ");
     assert!(!read(&world).contains("remotes"));
     let output = run(&world, &[]);
-    output.success().stdout_has("nothing to do: nothing remote is referenced\n");
+    output.success().stdout_has("nothing to do: no remote references\n");
 }
 
 #[test]
 fn nothing_remote_needs_no_lock() {
     let world = World::new();
     world.commit(&[("kustomization.yaml", "namePrefix: a-\n")]);
-    world.work.run_unchanged(&["lock"]).success().stdout_has("nothing to do: nothing remote is referenced\n");
+    world.work.run_unchanged(&["lock"]).success().stdout_has("nothing to do: no remote references\n");
 }
 
 #[test]
@@ -156,12 +156,12 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     let output = run(&world, &[]);
     output
         .fails(1)
-        .stdout_has("wrote kustomize-localize.lock: it holds 3 remote references\n")
+        .stdout_has("wrote kustomize-localize.lock: 3 remote references\n")
         .stderr_has("overlays/prod/kustomization.yaml:2:3: resources[0]: cannot fetch https://files.example.com/gone.yaml")
         .stderr_has("404")
         .stderr_has("overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1")
         .stderr_has("overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere`");
-    assert!(output.stderr.ends_with("error: not everything could be resolved: 3 errors\n"), "{output:?}");
+    assert!(output.stderr.ends_with("error: could not resolve all references: 3 errors\n"), "{output:?}");
     assert_eq!(read(&world), expected(&world));
     // No output claims that it is done while it is not, and the gate stays closed.
     let json = run(&world, &["--format", "json"]);
@@ -172,7 +172,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     assert_eq!(errors[1]["file"], "overlays/prod/kustomization.yaml");
     let again = run(&world, &["-q"]);
     assert_eq!(again.fails(1).stdout, "");
-    run(&world, &[]).fails(1).stdout_has("kustomize-localize.lock not changed: it holds 3 remote references\n");
+    run(&world, &[]).fails(1).stdout_has("kustomize-localize.lock not changed: 3 remote references\n");
     world.work.git(&["add", "--all"]);
     let check = world.work.run(&["check"]);
     assert_eq!(check.fails(1).stdout.matches("error[remote-ref").count(), 3);
@@ -181,7 +181,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     run(&world, &[])
         .fails(1)
         .stdout_has("  added https://files.example.com/gone.yaml ")
-        .stderr_has("error: not everything could be resolved: 2 errors\n");
+        .stderr_has("error: could not resolve all references: 2 errors\n");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_first_lock_that_would_hold_nothing_is_not_written() {
     run(&world, &[])
         .fails(1)
         .stdout_has("nothing could be locked\n")
-        .stderr_has("error: not everything could be resolved: 3 errors\n");
+        .stderr_has("error: could not resolve all references: 3 errors\n");
     assert!(!world.work.path().join(LOCK).exists());
 }
 
@@ -219,7 +219,7 @@ fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
         .stderr_has("base/kustomization.yaml:1:13: resources[0]: cannot fetch https://files.example.com/gone.yaml")
         .stderr_has("  reached from overlays/prod/kustomization.yaml:3:3 -> https://github.com/acme/bad?ref=v1: app/kustomization.yaml:1:13\n")
         .stderr_has("  reached from overlays/prod/kustomization.yaml:4:3\n")
-        .stderr_has("error: not everything could be resolved: 2 errors\n");
+        .stderr_has("error: could not resolve all references: 2 errors\n");
     let lock = read(&world);
     // An upstream that cannot be read is not locked.
     assert!(!lock.contains("acme/bad"), "{lock}");
@@ -252,7 +252,7 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_locked() {
             .run(args)
             .fails(1)
             .stderr_has("resources[0]: cannot fetch https://files.example.com/late.yaml")
-            .stderr_has("not everything could be resolved: 1 error\n");
+            .stderr_has("could not resolve all references: 1 error\n");
     };
     failing(&["lock"]);
     let lock = read(&world);
@@ -317,7 +317,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         // They were resolved once.
         .stderr_has("if it was there before, ask where it is now")
         .lacks("remote, run `git")
-        .stderr_has("error: not everything could be resolved: 2 errors\n");
+        .stderr_has("error: could not resolve all references: 2 errors\n");
     let after = read(&world);
     for entry in before.split("  - url: ").skip(1) {
         assert!(after.contains(entry), "{entry}{after}");
@@ -386,7 +386,7 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
     let output = run(&world, &["-v"]);
     output
         .success()
-        .stdout_has("1 reference not followed, which `git kustomize-localize check` explains")
+        .stdout_has("1 reference not followed: see `git kustomize-localize check`")
         .stdout_has("overlays/prod/kustomization.yaml:3:3: resources[1]: there is no `overlays/prod/missing.yaml`");
     let lock = read(&world);
     assert!(lock.contains("paths:\n      other: {}\n      web:\n"), "{lock}");
@@ -396,12 +396,12 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
     let output = run(&world, &[]);
     output
         .success()
-        .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references")
+        .stdout_has("nothing to do: kustomize-localize.lock has 3 remote references")
         .stdout_has("not followed");
     root(&world, "new", "resources: ['https://files.example.com/new.yaml']\n");
     world.file("https://files.example.com/new.yaml", config_map("new"));
     let output = run(&world, &[]);
-    output.success().stdout_has("it holds 4 remote references");
+    output.success().stdout_has("kustomize-localize.lock: 4 remote references");
 }
 
 #[test]
@@ -527,7 +527,7 @@ fn many_upstreams_that_fail_are_told_on_a_screen() {
     let output = world.work.run(&["lock"]);
     output
         .fails(1)
-        .stderr_has("not everything could be resolved: 120 errors\n")
+        .stderr_has("could not resolve all references: 120 errors\n")
         .stderr_has(" more errors: `-v` shows all\n");
     let lines = output.stdout.lines().count() + output.stderr.lines().count();
     assert!(lines <= 40, "{lines}: {output:?}");

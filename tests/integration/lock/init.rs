@@ -61,7 +61,7 @@ fn live_references_are_locked_and_the_next_commands_make_the_branch() {
         .stdout_has("wrote kustomize-localize.lock\n")
         .stdout_has("  added https://github.com/acme/lib?ref=v1 ")
         .stdout_has("git kustomize-localize hook install")
-        .stdout_has("next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock what is remote'\n");
+        .stdout_has("next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'\n");
     assert!(!world.work.path().join(CONFIG).exists());
     again(&world, &first);
     next(&world, &first).success();
@@ -213,8 +213,8 @@ fn a_configuration_that_cannot_be_edited_is_refused_and_nothing_is_written() {
     let world = world(&[("app/kustomization.yaml", &format!("resources: ['{dead}', '{LIB}//web?ref=v1']\n"))]);
     world.server.route(dead, Reply::status(404));
     for (config, says) in [
-        ("allow: [{url: a.example, refs: any, reason: r}]\n", "its list `allow` is not written as one entry a line"),
-        ("{helm: false}\n", "its list `allow` is not written as one entry a line"),
+        ("allow: [{url: a.example, refs: any, reason: r}]\n", "expected one entry per line in `allow`"),
+        ("{helm: false}\n", "expected one entry per line in `allow`"),
         ("helm: [\n", ".kustomize-localize:"),
         ("unknown: x\n", ".kustomize-localize:1"),
     ] {

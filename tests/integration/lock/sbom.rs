@@ -203,8 +203,8 @@ fn images_come_with_what_runs_them() {
         validate(format, &output.stdout);
         assert!(output.stdout.contains("nothing.yaml") && output.stdout.contains("ghcr.io/acme/Web"), "{output:?}");
     }
-    sbom("slsa").fails(2).stderr_has("`--images` is for commits, and not in `slsa`");
-    world.work.run_unchanged(&["sbom", "web", "--images"]).fails(2).stderr_has("`--images` is for commits");
+    sbom("slsa").fails(2).stderr_has("`--images` needs a commit, and a format other than `slsa`");
+    world.work.run_unchanged(&["sbom", "web", "--images"]).fails(2).stderr_has("`--images` needs a commit");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn what_has_no_lock_has_none() {
     world.work.run_unchanged(&["sbom"]).fails(2).stderr_has("`HEAD` has no `kustomize-localize.lock`");
     world.work.run_unchanged(&["sbom", "app"]).fails(2).stderr_has("`app` has no `kustomize-localize.lock`");
     world.work.run_unchanged(&["sbom", "nowhere"]).fails(2).stderr_has("unknown revision `nowhere`");
-    world.work.run_unchanged(&["lock", "--format", "spdx"]).fails(2).stderr_has("this command has no format `");
+    world.work.run_unchanged(&["lock", "--format", "spdx"]).fails(2).stderr_has("unsupported format `");
 }
 
 #[test]

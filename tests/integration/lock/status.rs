@@ -39,7 +39,7 @@ fn each_state_of_the_branch_has_its_next_command() {
         .stdout_has("2 kustomizations, 1 remote reference: 0 locked, 0 allowed, 1 neither\n")
         .stdout_has("3 targets: 1 localized, 1 remote, 1 unknown\n");
     world.work.run_as_is(&["lock"]).success();
-    let commit = "git add -f -- :/kustomize-localize.lock && git commit -m 'Lock what is remote'";
+    let commit = "git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'";
     is(&world, "branch localized/main: missing", commit).stdout_has("1 locked, 0 allowed, 0 neither\n");
     world.work.commit("lock");
     is(&world, "branch localized/main: missing", "git kustomize-localize branch");
@@ -112,7 +112,7 @@ fn it_works_where_there_is_little_to_see() {
 fn what_cannot_be_looked_at_is_counted() {
     let world = world();
     world.work.write("kustomize-localize.lock", "version: 1\nremotes: 5\n");
-    is(&world, "branch localized/main: missing", "git kustomize-localize check").stdout_has("1 could not be looked at");
+    is(&world, "branch localized/main: missing", "git kustomize-localize check").stdout_has("1 could not be checked");
     world.work.write(".kustomize-localize", "unknown: x\n");
     world.work.run_as_is(&[]).fails(2).stderr_has(".kustomize-localize:1");
 }

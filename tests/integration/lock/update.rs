@@ -49,7 +49,7 @@ fn update(world: &World, args: &[&str]) -> Output {
 #[test]
 fn moves_are_reported_with_old_and_new_commit() {
     let world = world();
-    update(&world, &[]).success().stdout_has("nothing to do: kustomize-localize.lock holds 4 remote references");
+    update(&world, &[]).success().stdout_has("nothing to do: kustomize-localize.lock has 4 remote references");
     let (old, new) = move_branch(&world);
     world.file(FILE, config_map("two"));
     let before = world.work.state();
@@ -57,7 +57,7 @@ fn moves_are_reported_with_old_and_new_commit() {
     before.assert_same(&world.work.state());
     update(&world, &[])
         .success()
-        .stdout_has("wrote kustomize-localize.lock: it holds 4 remote references\n")
+        .stdout_has("wrote kustomize-localize.lock: 4 remote references\n")
         .stdout_has(&format!("  moved https://github.com/acme/lib?ref=main {} -> {}\n", &old[..12], &new[..12]))
         .stdout_has(&format!("  moved {FILE} "));
     let lock = world.work.read(LOCK);
@@ -221,7 +221,7 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
         .fails(1)
         .stderr_has(&format!("kustomization.yaml:3:3: resources[1]: cannot fetch {FILE}"))
         .lacks("leave it remote")
-        .stderr_has("error: not everything could be resolved: 1 error\n");
+        .stderr_has("error: could not resolve all references: 1 error\n");
     assert_eq!(world.work.read(LOCK), before);
     // The others can be resolved: it is locked, and in the cache.
     update(&world, &["github.com/acme/lib"]).success();
@@ -291,7 +291,7 @@ fn localized_files_are_brought_in_again() {
     world.work.git(&["add", "--all"]);
     world.work.run(&["check"]).lacks("edited-copy").lacks("stale");
     world.work.run(&["vendor", ".", "tagged", "over"]).success().stdout_has("nothing to do");
-    update(&world, &[]).success().stdout_has("nothing to do: kustomize-localize.lock holds ");
+    update(&world, &[]).success().stdout_has("nothing to do: kustomize-localize.lock has ");
 }
 
 #[test]

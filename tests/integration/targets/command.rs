@@ -565,7 +565,7 @@ fn what_is_made_of_jsonnet_is_not_known() {
     repo.write("a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec: {source: {repoURL: 'https://github.com/acme/fleet', path: d}}\n");
     repo.write("d/main.jsonnet", "{}\n");
     repo.commit("jsonnet");
-    let text = "a.yaml:1: Argo CD Application a\n  d: a directory without a kustomization\n  not known: Argo CD makes its objects of Jsonnet: `main.jsonnet`\n";
+    let text = "a.yaml:1: Argo CD Application a\n  d: a directory without a kustomization\n  unknown: Argo CD makes its objects of Jsonnet: `main.jsonnet`\n";
     repo.run(&["targets"]).success().stdout_has(text);
     repo.run(&["targets", "--format=json"]).success().stdout_has("\"reaches\": null");
 }

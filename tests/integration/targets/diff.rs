@@ -158,17 +158,21 @@ fn an_update_says_what_moved() {
     // A runner that has no cache fetches what the locks hold, and offline says what it lacks.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     let offline = work.run_unchanged(&["diff", "HEAD", "--offline", "--exit-code"]);
-    offline.fails(1).stdout_has("web: ").stdout_has("not built as it was: ").stderr_has("run once without `--offline`");
+    offline
+        .fails(1)
+        .stdout_has("web: ")
+        .stdout_has("not built (old side): ")
+        .stderr_has("run once without `--offline`");
     assert_eq!(report(work, &["HEAD"])["builds"][0]["objects"][0]["id"], "v1 ConfigMap lib");
     // What no lock holds is not fetched.
     work.write("web/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=main']\n");
     work.write("new/kustomization.yaml", "resources: [map.yaml]\n");
     work.write("new/map.yaml", config_map("new"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    output.success().stdout_has("not built as it is: web/kustomization.yaml:1:").stdout_has("+++ v1 ConfigMap new\n");
+    output.success().stdout_has("not built (new side): web/kustomization.yaml:1:").stdout_has("+++ v1 ConfigMap new\n");
     output
         .stderr_has("git kustomize-localize lock")
-        .stderr_has("1 object (1 added) in 1 of 2 affected builds; not known: 1 root since ");
+        .stderr_has("1 object (1 added) in 1 of 2 affected builds; unknown: 1 root since ");
 }
 
 #[test]
@@ -193,9 +197,9 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
     work.write("own/map.yaml", config_map("another"));
     work.run(&["lock"]).success();
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    let taken = format!("{} has no lock: what is remote there was built as the change has locked it", &base[..12]);
-    let today = "in no lock, so built as it is today: https://github.com/acme/lib?ref=v1";
-    output.success().stdout_has("own: own/map.yaml\n").lacks("hint:").lacks("not built").lacks("not known");
+    let taken = format!("{} has no lock: its remote references were built as the new lock has them", &base[..12]);
+    let today = "not locked, so built as of today: https://github.com/acme/lib?ref=v1";
+    output.success().stdout_has("own: own/map.yaml\n").lacks("hint:").lacks("not built").lacks("unknown");
     output.stderr_has(&format!("warning: {taken}\nwarning: {today}\n"));
     // The first bump is compared.
     output.stdout_has("web: https://github.com/acme/lib?ref=main\n--- v1 ConfigMap lib\n+++ v1 ConfigMap lib\n");
@@ -208,8 +212,8 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
     markdown.success().stdout_has(&format!("{taken}</code>")).stdout_has(&format!("{today}</code>"));
     // Nothing else asks for it: the hint does what it says.
     let offline = work.run_unchanged(&["diff", "HEAD", "web", "--offline", "--exit-code"]);
-    offline.fails(1).stdout_has("not built as it was: ").stderr_has("hint: run once without `--offline`\n");
-    offline.stderr_has("not known: 1 root since ").lacks("nothing differs");
+    offline.fails(1).stdout_has("not built (old side): ").stderr_has("hint: run once without `--offline`\n");
+    offline.stderr_has("unknown: 1 root since ").lacks("nothing differs");
     // The change that adopts the lock, and nothing else.
     work.git(&["checkout", "--quiet", "--", "own", "same", "web"]);
     work.run(&["lock"]).success();
@@ -219,7 +223,7 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
     work.remove("kustomize-localize.lock");
     work.write("web/kustomization.yaml", web("main"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    let moving = "warning: in no lock, so built as it is today: https://github.com/acme/deep?ref=v1, https://github.com/acme/lib?ref=main, ";
+    let moving = "warning: not locked, so built as of today: https://github.com/acme/deep?ref=v1, https://github.com/acme/lib?ref=main, ";
     output.success().lacks("hint:").lacks("not built").lacks("as the change has locked it").stderr_has(moving);
     output.stdout_has("web: web/kustomization.yaml\n--- v1 ConfigMap lib\n+++ v1 ConfigMap lib\n");
     // A commit cannot be something else tomorrow.
@@ -234,7 +238,7 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
     work.write("web/kustomization.yaml", web("main") + "namePrefix: a-\n");
     work.run(&["lock"]).success();
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    output.success().stdout_has("not built as it was: ").lacks("hint:").lacks("has no lock");
+    output.success().stdout_has("not built (old side): ").lacks("hint:").lacks("has no lock");
 }
 
 #[test]
@@ -293,7 +297,7 @@ fn a_target_is_compared_as_its_engine_builds_it() {
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output
         .success()
-        .stdout_has("not built as it is: it deploys another revision, `v2`\n")
+        .stdout_has("not built (new side): it deploys another revision, `v2`\n")
         .stdout_has("\nprod: prod/more.yaml\n");
     work.commit_files(&[("clusters/web.yaml", &flux("./prod", "a-"))]);
     work.write("prod/more.yaml", deployment("web"));
@@ -310,7 +314,7 @@ fn a_target_is_compared_as_its_engine_builds_it() {
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output
         .success()
-        .stdout_has("\n  not built as it is: no GitRepository `flux-system` in this repository says what it is\n");
+        .stdout_has("\n  not built (new side): no GitRepository `flux-system` in this repository says what it is\n");
 }
 
 /// Returns a target of Flux that deploys `path`, with more of its `spec`.
@@ -452,13 +456,13 @@ fn what_differs_alike_is_shown_once() {
     work.write("prod/kustomization.yaml", "resources: [gone.yaml]\n");
     let output = work.run_unchanged(&["diff", "HEAD"]);
     assert_eq!(output.success().stdout.matches("not built").count(), 1, "{}", output.stdout);
-    output.stderr_has("8 affected builds could not be compared; not known: 8 targets since ");
+    output.stderr_has("8 affected builds could not be compared; unknown: 8 targets since ");
     assert!(!output.stderr.contains("gone.yaml"), "{}", output.stderr);
     work.commit("Break");
     work.write("prod/more.yaml", "");
     work.write("prod/kustomization.yaml", "resources: [gone.yaml]\nnamePrefix: a-\n");
     let output = work.run_unchanged(&["diff", "HEAD"]);
-    output.success().stdout_has("\n  not built: ").lacks("not built as it ").lacks("nothing differs");
+    output.success().stdout_has("\n  not built: ").lacks("not built (").lacks("nothing differs");
 }
 
 #[test]
@@ -477,9 +481,8 @@ fn what_stays_remote_is_said_and_counted() {
     output.success().lacks("dial tcp").lacks("hint:").lacks("nothing differs");
     let why = format!("{url} stays remote");
     assert_eq!(output.stdout, "");
-    output.stderr_has(&format!(
-        "a: not compared: {why}\n1 affected build could not be compared; not known: 1 root since "
-    ));
+    output
+        .stderr_has(&format!("a: not compared: {why}\n1 affected build could not be compared; unknown: 1 root since "));
     let text = format!("<p><code>a: not compared: {why}</code></p>");
     work.run_unchanged(&["diff", "HEAD", "--format=markdown"]).success().stdout_has(&text).lacks("<details>");
     assert_eq!(report(&work, &["HEAD"])["builds"][0]["not_built"][1][0]["message"], *why);
@@ -507,7 +510,7 @@ fn what_only_the_cluster_fills_in_is_not_known() {
     output.success().stdout_has(
         "Flux Kustomization web (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: `./apps/${env}/x` is filled in elsewhere\n",
     );
-    output.stderr_has("1 affected build could not be compared; not known: 1 target since ");
+    output.stderr_has("1 affected build could not be compared; unknown: 1 target since ");
     // What a set makes is counted, with the set.
     work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
     let set = "apiVersion: argoproj.io/v1alpha1
@@ -526,12 +529,12 @@ spec:
     let expected = "3 targets of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: only the cluster knows what `clusters` gives\n";
     let output = work.run_unchanged(&["diff", "HEAD"]);
     assert_eq!(output.success().stdout, expected);
-    output.stderr_has("3 affected builds could not be compared; not known: 3 targets since ");
+    output.stderr_has("3 affected builds could not be compared; unknown: 3 targets since ");
     let page = work.run_unchanged(&["diff", "HEAD", "--format=html"]);
     page.success().stdout_has(">3 targets of ApplicationSet all (clusters/web.yaml:1)</a>").lacks("Application dev");
     work.git(&["checkout", "--quiet", "."]);
     work.write("base/map.yaml", config_map("other"));
-    work.run_unchanged(&["diff", "HEAD"]).success().lacks("ApplicationSet").lacks("not known");
+    work.run_unchanged(&["diff", "HEAD"]).success().lacks("ApplicationSet").lacks("unknown");
     // It goes with what it deploys, whatever that is.
     work.git(&["rm", "--quiet", "clusters/web.yaml"]);
     let text = "  consequence[removed-target]: a target is removed (what it deploys is deleted with it)\n";
@@ -564,7 +567,7 @@ fn variables_that_the_target_says_are_filled_in() {
     work.write("apps/prod/map.yaml", config_map("other"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output.success().stdout_has("Flux Kustomization more (volume/more.yaml:1): apps/prod/map.yaml\n");
-    output.lacks("not known").stderr_has("2 objects (1 added, 1 removed) in 1 of 1 affected build since ");
+    output.lacks("unknown").stderr_has("2 objects (1 added, 1 removed) in 1 of 1 affected build since ");
 }
 
 #[test]
@@ -616,7 +619,7 @@ fn an_update_sums_up_what_each_entry_brings_about() {
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     let output = work.run_unchanged(&["diff", "HEAD", "--exit-code"]);
     output.fails(1).stdout_has("gone: https://github.com/acme/gone: v1 -> v2\n  not built: ");
-    output.stderr_has("1 affected build could not be compared; not known: 1 root since ");
+    output.stderr_has("1 affected build could not be compared; unknown: 1 root since ");
     assert_eq!(report(work, &["HEAD"])["moved"][0]["not_known"], 1);
 }
 
@@ -671,7 +674,7 @@ fn what_cannot_be_compared_is_an_error() {
     let stat = work.run_unchanged(&["diff", "main", "--stat"]);
     stat.success().stdout_has("dev: removed\n");
     let json = work.run_unchanged(&["diff", "main", "--format=sarif"]);
-    json.fails(2).stderr_has("this command has no format `");
+    json.fails(2).stderr_has("unsupported format `");
 }
 
 #[test]

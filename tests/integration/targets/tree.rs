@@ -149,7 +149,7 @@ fn an_empty_tree_is_reported() {
         assert_eq!(output.success().stdout, "");
         assert_eq!(output.stderr, said);
     };
-    let said = "there is no kustomization\n";
+    let said = "no kustomization found\n";
     nothing(&[], said);
     repo.write("app/kustomization.yaml", "namePrefix: a-\n");
 }

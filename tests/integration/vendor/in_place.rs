@@ -180,7 +180,7 @@ fn entries_of_other_roots_stay_locked() {
     in_place(&world.work, &["base"]).success();
     let lock = world.work.read(LOCK);
     assert!(lock.contains("files.example.com"), "{lock}");
-    world.work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock holds 3");
+    world.work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock has 3");
 }
 
 #[test]
@@ -305,10 +305,10 @@ fn options_that_make_no_sense_are_refused() {
         (&["--update"], "unexpected argument"),
         (&["https://github.com/acme/lib//web?ref=v1"], "does not exist"),
         (&["base/own.yaml"], "the root `base/own.yaml` is not a directory"),
-        (&["../elsewhere"], "lies outside of the repository"),
+        (&["../elsewhere"], "is outside of the repository"),
         (&["nowhere"], "the root `nowhere` does not exist"),
         (&["overlays"], "`overlays` holds no kustomization"),
-        (&[&inside], "it lies in localized files"),
+        (&[&inside], "is inside localized files"),
     ] {
         refused(&world, more).stderr_has(says);
     }
@@ -396,7 +396,7 @@ fn a_localized_tree_is_clean_locked_and_copied_as_any_other() {
     let check = world.work.run(&["check", "--staged"]);
     check.success().lacks("warning");
     let lock = world.work.read(LOCK);
-    world.work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references");
+    world.work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock has 3 remote references");
     assert_eq!(world.work.read(LOCK), lock);
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
     let clone = world.localized(&["overlays/dev", "--scope", ".", "--offline"]);

@@ -236,8 +236,8 @@ fn localizing_again_finds_consistent_tampering() {
         assert_eq!(check.status == 0, in_place, "{check:?}");
         verify(work, &["--rebuild"])
             .fails(1)
-            .stdout_has(&format!("{place}: is not what localizing again gives\n"))
-            .stdout_has(&format!("{lock}: is not what localizing again gives\n"))
+            .stdout_has(&format!("{place}: differs when localized again\n"))
+            .stdout_has(&format!("{lock}: differs when localized again\n"))
             .stdout_has(": 2 differences\n");
         // Not only the branch itself: what upstream held is still there, or is not.
         std::fs::remove_dir_all(project.sandbox.path("upstream")).unwrap();

@@ -18,7 +18,7 @@ fn a_locked_chart_is_fulfilled() {
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
     assert_eq!(stage.pulls().len(), 1);
-    work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock holds 1 remote reference");
+    work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock has 1 remote reference");
     assert_eq!(stage.pulls().len(), 1);
     work.write(".kustomize-localize", "rules: {locked-reference: error}\nhelm: true\n");
     work.git(&["add", "--all"]);

@@ -69,7 +69,7 @@ fn installed_hooks_can_be_uninstalled() {
     assert_eq!(hooks(&work), after);
     does(&work, &["uninstall"], "removed .git/hooks/pre-commit\n");
     assert_eq!(hooks(&work), before);
-    does(&work, &["uninstall"], "there is nothing to remove");
+    does(&work, &["uninstall"], "nothing to remove");
     assert_eq!(hooks(&work), before);
 }
 
@@ -101,13 +101,13 @@ fn a_repository_without_a_hooks_directory_gets_one() {
 fn hooks_of_others_are_left_alone_and_the_line_to_add_is_named() {
     let (_sandbox, work) = work();
     work.write_executable("scripts/pre-commit", "#!/bin/sh\nexit 0\n");
-    let said = "is another hook, and is not changed";
+    let said = "not overwriting the existing hook `";
     let line = "git kustomize-localize hook run pre-commit \"$@\" || exit $?\n";
     for text in ["#!/bin/sh\nexit 7\n", "#!/usr/bin/awk -f\n", "echo mine\n", ""] {
         existing(&work, "pre-commit", text);
         // All or nothing: the other one could have been written.
         fails(&work, &["install"], &[said, line]);
-        does(&work, &["uninstall"], "there is nothing to remove");
+        does(&work, &["uninstall"], "nothing to remove");
         assert_eq!(work.read(".git/hooks/pre-commit"), text);
         work.remove(".git/hooks/pre-commit");
     }
@@ -168,7 +168,7 @@ fn hooks_of_other_repositories_are_left_alone() {
         &work,
         &["install"],
         &[
-            &format!("git takes its hooks from `{}`, outside of this repository", shared.display()),
+            &format!("git reads hooks from `{}`, outside of this repository", shared.display()),
             "git kustomize-localize hook run pre-commit \"$@\"",
             &format!("git {}", own.join(" ")),
         ],

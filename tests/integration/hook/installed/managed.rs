@@ -18,9 +18,8 @@ fn a_hook_of_husky_runs_ours() {
     let line = "git kustomize-localize hook run pre-commit";
     output
         .fails(2)
-        .stderr_has("is another hook, and is not changed")
-        .stderr_has("what husky, lefthook, pre-commit and prek write is configured elsewhere")
-        .stderr_has("git kustomize-localize help hook");
+        .stderr_has("not overwriting the existing hook `")
+        .stderr_has("for a hook of husky, lefthook, pre-commit or prek: git kustomize-localize help hook");
     before.assert_same(&work.state());
     work.write(".husky/pre-commit", format!("{line}\n"));
     work.write(ROOT, REMOTE);
@@ -40,7 +39,7 @@ fn lefthook_runs_what_the_example_says() {
         Running::start(command.args(args)).wait()
     };
     lefthook(&["install"]).success();
-    hook(&work, &["install", "pre-commit"]).fails(2).stderr_has("is another hook, and is not changed");
+    hook(&work, &["install", "pre-commit"]).fails(2).stderr_has("not overwriting the existing hook `");
     work.git(&["init", "--quiet", "--bare", "../server.git"]);
     stage(&work, "note", "x");
     work.git(&["commit", "-m", "note"]);

@@ -183,7 +183,7 @@ fn targets_are_named_from_the_top_too() {
         (":/overlays/../base/.", "localized base: "),
         ("../../base", "localized base: "),
         (":/", "`.` holds no kustomization"),
-        (":/../base", "lies outside of the repository"),
+        (":/../base", "is outside of the repository"),
         (":/nowhere", "the root `:/nowhere` does not exist"),
     ] {
         let output = in_place(&elsewhere, &["--dry-run", target]);

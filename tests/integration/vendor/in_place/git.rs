@@ -104,7 +104,7 @@ fn a_submodule_is_not_entered() {
     let url = module.path().to_str().unwrap();
     world.work.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "module"]);
     refused(&world, &["module"])
-        .stderr_has("the root `module` lies in a submodule")
+        .stderr_has("the root `module` is in a submodule")
         .stderr_has("hint: run it in the submodule");
     in_place(&world.work, &[]).success();
     let module = Repo::new(&world.sandbox, world.work.path().join("module"));

@@ -95,7 +95,7 @@ fn a_commit_and_a_directory_are_distinguished() {
         .stderr_has(&format!("hint: name the commit: {id}\n"));
     verify(work, &["./localized-overlay"]).success();
     verify(work, &[&id]).fails(2).stderr_has("holds no record");
-    verify(work, &["./localized-overlay", "--rebuild"]).fails(2).stderr_has("--rebuild is for a commit");
+    verify(work, &["./localized-overlay", "--rebuild"]).fails(2).stderr_has("`--rebuild` needs a commit");
     for name in ["example", "./example"] {
         verify(work, &[name])
             .fails(2)

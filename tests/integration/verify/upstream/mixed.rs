@@ -79,7 +79,7 @@ fn a_lock_at_the_top_is_enough_to_ask_upstream() {
     ask(work, &["--rebuild"])
         .fails(2)
         .stdout_has("upstream of 1 remote: 1 ok\n")
-        .stderr_has("`HEAD` cannot be localized again: it holds no localized files")
+        .stderr_has("`HEAD` cannot be localized again: it has no localized files")
         .stderr_has("localized/main");
     // Without it, that is still no record.
     work.run_unchanged(&["verify"]).fails(2).stderr_has("`HEAD` holds no record");
@@ -98,7 +98,7 @@ fn there_must_be_a_lock() {
     // One that lists nothing is enough: the last remote may be gone.
     work.write("kustomize-localize.lock", "version: 1\n");
     work.commit("nothing");
-    ask(work, &[]).success().stdout_has("upstream of 0 remotes: nothing to ask for\n");
+    ask(work, &[]).success().stdout_has("upstream of 0 remotes: nothing to check\n");
     work.write("kustomize-localize.lock", "<<<<<<< HEAD\n");
     work.commit("conflict");
     ask(work, &[]).fails(2).stderr_has("kustomize-localize.lock:1");
@@ -114,7 +114,7 @@ fn a_branch_with_nothing_remote_is_as_recorded() {
     work.run(&["branch", "--no-verify"]).success();
     ask(&work, &["localized/main"])
         .success()
-        .stdout_has("upstream of 0 remotes: nothing to ask for\n")
+        .stdout_has("upstream of 0 remotes: nothing to check\n")
         .stdout_has("as recorded\n");
     let told = report(&work, &["localized/main"], 0);
     assert_eq!(told["upstream"], Value::Array(Vec::new()));

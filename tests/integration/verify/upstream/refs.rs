@@ -176,7 +176,7 @@ fn people_read_one_line_for_each() {
         ))
         .stdout_has("upstream of 2 remotes: 1 updated, 1 moved\n")
         .stdout_has("  to update the lock: git kustomize-localize update;")
-        .stdout_has("  first find out why it moved; a tag or a file must be named: git kustomize-localize update URL\n")
+        .stdout_has("  first find out why it moved; name a tag or a file to update it: git kustomize-localize update URL\n")
         .stdout_has(&format!("NOT verified HEAD ({}): 1 difference\n", &commit[..12]))
         .lacks("\u{1b}");
     // A ref that moved forward is not a difference by itself.
@@ -258,7 +258,7 @@ fn a_ref_that_was_not_written_is_head() {
     let tree = up.id("HEAD^{tree}");
     let merge = up.git(&["commit-tree", "-p", "HEAD", "-p", "HEAD^", "-m", "merge", &tree]);
     up.git(&["reset", "--quiet", "--hard", &merge]);
-    ask(&repo, &[]).success().stdout_has("`HEAD` moved forward by merges alone\n");
+    ask(&repo, &[]).success().stdout_has("`HEAD` moved forward by merges only\n");
     // An empty repository in the place of the one that was there.
     fs::remove_dir_all(up.path()).unwrap();
     place.sandbox.repo("srv/acme/base");
