@@ -199,7 +199,7 @@ impl<'a> Deployed<'a> {
             if without_returns(raw) == without_returns(tree.read(path)?) {
                 return Ok(());
             }
-            Err(Failure::new(format!("a checkout changes `{path}`, but Flux reads it as git stores it"))
+            Err(Failure::new(format!("a checkout changes `{path}`, but Flux reads the file that git stores"))
                 .hint(format!("add a line in `.gitattributes`: /{path} -ident -working-tree-encoding")))
         };
         files.into_iter().filter_map(|path| look(path).err()).collect()

@@ -34,7 +34,7 @@ fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, d
         }
         Difference::Unlisted { .. } => {
             let name = pathspec(&path::join(directory, LOCK_NAME));
-            vec![format!("the lock was edited; to take it as it was: {}", command("git checkout HEAD --", [name]))]
+            vec![format!("the lock was edited; to restore it: {}", command("git checkout HEAD --", [name]))]
         }
         Difference::Added => {
             vec![command("git rm -f --", [pathspec(place)]), "put your own files in another directory".to_owned()]
@@ -48,13 +48,13 @@ fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, d
 fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> Vec<String> {
     let name = path::join(directory, LOCK_NAME);
     if let Some(target) = &lock.target {
-        return vec![format!("make the copy of `{target}` again with `--overwrite`, in the scope that `{name}` names")];
+        return vec![format!("copy `{target}` again with `--overwrite`, in the scope of `{name}`")];
     }
     if let Some(source) = source(context).filter(|_| lock.trailers) {
         let committed = matches!(context.input.checking, Checking::Commit { .. });
-        let undo = format!("undo what is not committed: {}", command("git checkout HEAD --", [pathspec(place)]));
+        let undo = format!("undo uncommitted changes: {}", command("git checkout HEAD --", [pathspec(place)]));
         let switch = command("git switch", [source]);
-        let branch = format!("make the branch again: {switch} && git kustomize-localize branch --overwrite");
+        let branch = format!("recreate the branch: {switch} && git kustomize-localize branch --overwrite");
         return Some(undo).filter(|_| !committed).into_iter().chain([branch]).collect();
     }
     // Named by the root beside them: without one every locked URL of the repository would be localized.
@@ -138,7 +138,7 @@ mod tests {
             Scene::default().file("copy/x.yaml", "y").file("copy/kustomize-localize.lock", &lock.render().unwrap());
         assert_eq!(
             found(scene)[0].help[0],
-            "make the copy of `app` again with `--overwrite`, in the scope that `copy/kustomize-localize.lock` names"
+            "copy `app` again with `--overwrite`, in the scope of `copy/kustomize-localize.lock`"
         );
     }
 }

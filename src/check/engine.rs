@@ -45,12 +45,12 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
         }
         let (message, help) = match &noted.note.kind {
             NoteKind::Chart { name, .. } => (
-                format!("{engine} inflates no charts, and `{name}` is one"),
-                "deploy it with a HelmRelease, or commit what `helm template` prints",
+                format!("{engine} does not inflate charts, such as `{name}`"),
+                "deploy it with a HelmRelease, or commit the output of `helm template`",
             ),
             NoteKind::Code { kind, .. } => (
-                format!("{engine} runs no functions or plugins, and `{kind}` is one"),
-                "run it before, and commit what it prints",
+                format!("{engine} does not run functions or plugins, such as `{kind}`"),
+                "run it yourself, and commit its output",
             ),
             NoteKind::ExtraDocument | NoteKind::Replaced { .. } => continue,
         };
@@ -62,15 +62,15 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
 fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<(String, &'static str)> {
     let (link, _) = context.links(root, edge).into_iter().next()?;
     let text = &edge.reference.text;
-    let message = format!("`{text}` follows the link `{link}`, which Flux leaves out of its artifact");
-    Some((message, "name what the link leads to, or replace the link by it"))
+    let message = format!("`{text}` goes through the link `{link}`, which Flux leaves out of its artifact");
+    Some((message, "name the target of the link, or replace the link with a copy of it"))
 }
 
 /// Looks whether Fleet would have to fetch something from git.
 fn fetched(edge: &Edge) -> Option<(String, &'static str)> {
     let remote = edge.remote.as_ref().filter(|_| edge.target == Target::Remote)?;
     let is_git = matches!(remote.subject(), Subject::Git { .. });
-    let message = format!("Fleet fetches no git repository, and `{}` is one", remote.text.shown());
+    let message = format!("Fleet does not fetch git repositories, such as `{}`", remote.text.shown());
     is_git.then_some((message, "localize it: Fleet builds a localized branch"))
 }
 
@@ -96,13 +96,13 @@ mod tests {
         let argo = argo("path: apps");
         let git = "resources: ['https://github.com/acme/base//x?ref=v1', 'https://example.com/x.yaml']\n";
         for (object, text, expected) in [
-            (("a.yaml", flux.as_str()), CHART, Some("Flux inflates no charts, and `web` is one")),
+            (("a.yaml", flux.as_str()), CHART, Some("Flux does not inflate charts, such as `web`")),
             (("a.yaml", argo.as_str()), CHART, None),
-            (("apps/fleet.yaml", "namespace: a\n"), CHART, Some("Fleet inflates no charts, and `web` is one")),
+            (("apps/fleet.yaml", "namespace: a\n"), CHART, Some("Fleet does not inflate charts, such as `web`")),
             (
                 ("apps/fleet.yaml", "namespace: a\n"),
                 git,
-                Some("Fleet fetches no git repository, and `https://github.com/acme/base//x?ref=v1` is one"),
+                Some("Fleet does not fetch git repositories, such as `https://github.com/acme/base//x?ref=v1`"),
             ),
             (("a.yaml", flux.as_str()), git, None),
             (("other/fleet.yaml", "namespace: a\n"), CHART, None),
@@ -130,8 +130,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "`linked.yaml` follows the link `apps/linked.yaml`, which Flux leaves out of its artifact",
-                "`../also/base` follows the link `also`, which Flux leaves out of its artifact",
+                "`linked.yaml` goes through the link `apps/linked.yaml`, which Flux leaves out of its artifact",
+                "`../also/base` goes through the link `also`, which Flux leaves out of its artifact",
             ]
         );
     }

@@ -17,7 +17,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 }
 
 /// What to do about a function that was brought in.
-const UPSTREAM: &str = "name a version of its upstream whose functions are pinned by their digests and need no network";
+const UPSTREAM: &str = "use a version of its upstream whose functions are pinned by digest and need no network";
 
 fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let kind = &noted.note.kind;
@@ -28,7 +28,7 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
         (Some(message), _) => (message, false),
         (None, Runs::Program(path)) if path.contains("://") => {
             let shown = redact::url(path);
-            let why = "which kustomize does not download: only a localized copy has it";
+            let why = "which kustomize does not download: only a localized copy contains it";
             (format!("the function `{name}` runs `{shown}`, {why}"), true)
         }
         _ => return None,
@@ -38,7 +38,7 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
         Runs::Image { image, network } => {
             let name = image.split('@').next().unwrap_or(image);
             let pin = (!is_pinned(image)).then(|| format!("pin it by its digest: `{name}@sha256:DIGEST`"));
-            let offline = network.then(|| "commit what it fetches, and leave `network` out".to_owned());
+            let offline = network.then(|| "commit what it fetches, and remove `network`".to_owned());
             (image, pin.into_iter().chain(offline).collect())
         }
         Runs::Unknown => (name, vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()]),
@@ -96,7 +96,7 @@ mod tests {
             (
                 "https://example.com/run.sh",
                 Warning,
-                "the function `Gen` runs `https://example.com/run.sh`, which kustomize does not download: only a localized copy has it",
+                "the function `Gen` runs `https://example.com/run.sh`, which kustomize does not download: only a localized copy contains it",
             ),
             ("sed", Error, "the function `Gen` runs `sed`, whatever that is on the PATH of the machine that builds"),
         ] {

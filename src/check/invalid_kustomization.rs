@@ -12,11 +12,11 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let found = context.graph.notes.iter().filter_map(|noted| {
         let (message, help) = match noted.note.kind {
             NoteKind::ExtraDocument => (
-                "kustomize reads the first document only, not this one".to_owned(),
+                "kustomize reads only the first document, not this one".to_owned(),
                 "remove it, or put it into a kustomization of its own".to_owned(),
             ),
             NoteKind::Replaced { line } => (
-                format!("the same key is in line {line} again, and kustomize does not read this one"),
+                format!("kustomize ignores this key: line {line} repeats it"),
                 format!("remove it, or merge it into line {line}"),
             ),
             _ => return None,
@@ -206,13 +206,13 @@ mod tests {
     fn misleading_yaml_is_a_warning() {
         let second = one(Scene::of("namePrefix: a-\n---\nnamePrefix: b-\n"));
         assert_eq!(second.severity, Severity::Warning);
-        assert_eq!(second.message, "kustomize reads the first document only, not this one");
+        assert_eq!(second.message, "kustomize reads only the first document, not this one");
     }
     #[test]
     fn a_key_twice_is_an_error_where_it_hides_a_reference() {
         let replaced = one(Scene::of("namePrefix: a-\nnamePrefix: b-\n"));
         assert_eq!((replaced.severity, replaced.unread), (Severity::Warning, false));
-        assert_eq!(replaced.message, "the same key is in line 2 again, and kustomize does not read this one");
+        assert_eq!(replaced.message, "kustomize ignores this key: line 2 repeats it");
         assert_eq!((&*replaced.field, under_caret(&replaced)), ("namePrefix", "namePrefix: a-".to_owned()));
         let hidden = one(Scene::of("resources: [x.yaml]\nresources: []\n"));
         assert!(hidden.fails() && hidden.unread);

@@ -35,18 +35,18 @@ fn missing(away: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
 fn too_much(unread: &Unread) -> Failure {
     Failure::new(format!("cannot read what is deployed: {}", unread.message))
         .at(Location { file: unread.file.clone(), line: unread.line.max(1), column: 1, ..Location::default() })
-        .hint("split it, or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize")
+        .hint("split it, or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize")
 }
 
 fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
     let Unread { file, line, message, why } = unread;
     let message = match why {
-        Why::Template => "something here deploys this template as it is".to_owned(),
+        Why::Template => "this template is deployed without being rendered".to_owned(),
         _ => format!("cannot read what is deployed: {message}"),
     };
     let help = vec![
-        "fix it: what cannot be read is not checked".to_owned(),
-        "or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize".to_owned(),
+        "fix it: a file that cannot be read is not checked".to_owned(),
+        "or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize".to_owned(),
     ];
     let finding = match line {
         0 => Finding::new(Rule::InvalidTarget, file, message, help),
@@ -201,7 +201,7 @@ mod tests {
         );
         let text_of = "charts/a/templates/x.yaml";
         let listing = [(text_of, &*text), chart, ("charts/a/templates/kustomization.yaml", "resources: [x.yaml]\n")];
-        assert_eq!(found(&listing), [format!("{text_of}:5: something here deploys this template as it is")]);
+        assert_eq!(found(&listing), [format!("{text_of}:5: this template is deployed without being rendered")]);
         assert_eq!(scene("configMapGenerator: [{name: a, files: [x.yaml]}]\n").len(), 0);
         let patch = |kustomization| found(&[("a/x.yaml", &broken), ("a/kustomization.yaml", kustomization)]);
         assert_eq!(patch("patches: [{path: x.yaml}]\n").len(), 0);

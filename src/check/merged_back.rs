@@ -48,7 +48,7 @@ pub(crate) fn find(here: &Rc<LocalRepo>, checking: &Checking, before: Option<&Lo
     let mut found = Finding::new(Rule::MergedBack, LOCK_NAME, message.to_owned(), Vec::new());
     if before.is_some() {
         found.severity = Severity::Error;
-        help.push("if this is the localized branch itself: deploy from it, and do not merge it".to_owned());
+        help.push("if this is the localized branch itself, deploy from it, and do not merge it".to_owned());
     }
     Ok(Some(Finding { help, ..found }))
 }

@@ -31,12 +31,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             Resolved::File { path: real, .. } if path::is_in(path::parent(&real), bound) => return None,
             Resolved::File { .. } | Resolved::Leaves { .. } => (
                 Rule::OutOfScope,
-                format!("`{path}`, the values of the chart `{name}`, lies outside of its kustomization root"),
+                format!("`{path}`, the values of the chart `{name}`, is outside of its kustomization root"),
                 vec![own],
             ),
             _ => (
                 Rule::MissingPath,
-                format!("there is no `{path}`, which kustomize reads for the chart `{name}`"),
+                format!("`{path}` does not exist, but kustomize reads it for the chart `{name}`"),
                 vec!["add it; it may be empty".to_owned(), format!("or {own}")],
             ),
         };
@@ -124,7 +124,7 @@ mod tests {
             let findings = listed("gone").check().findings;
             let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
             assert_eq!(rules, [Rule::StaleAllow, Rule::MissingPath], "{field}");
-            assert_eq!(findings[0].message, "nothing is covered by the entry for `gone`");
+            assert_eq!(findings[0].message, "`gone` matches no finding");
             assert_eq!(under_caret(&findings[0]), "{path: gone, reason: r}");
         }
     }
@@ -150,9 +150,9 @@ mod tests {
     #[test]
     fn a_directory_without_a_kustomization() {
         let finding = one(scene("resources: [../files]\n"));
-        assert_eq!(finding.message, "`files` holds no kustomization");
+        assert_eq!(finding.message, "no kustomization in `files`");
         assert_eq!(finding.help, ["add a `kustomization.yaml` to it, or name its files one by one"]);
-        assert_eq!(one(scene("components: [..]\n")).message, "`.` holds no kustomization");
+        assert_eq!(one(scene("components: [..]\n")).message, "no kustomization in `.`");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Makes a warning of a finding about an object that nothing deploys, as nothing in `directory`.
 fn undeployed_object(finding: Finding, directory: &str) -> Finding {
     let help = format!(
-        "nothing here deploys what is in `{directory}`: if it is kept for later, add `{}` to `exclude` in .kustomize-localize",
+        "nothing here deploys `{directory}`: if it is kept for later, add `{}` to `exclude` in .kustomize-localize",
         globset::escape(directory)
     );
     Finding { help: vec![help], ..Context::warning(finding) }
@@ -71,7 +71,7 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
         // What is remote is another rule's.
         let why = match &component.found {
             Some(Found::Nothing(why)) => why.clone(),
-            Some(Found::Directory(path)) => format!("`{path}` holds no kustomization"),
+            Some(Found::Directory(path)) => format!("no kustomization in `{path}`"),
             _ => continue,
         };
         let message = format!("{} adds the component `{text}`: {why}", target.by());
@@ -81,7 +81,7 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
             file,
             (*line, *column),
             message,
-            vec!["correct the path, or take the component out".to_owned()],
+            vec!["correct the path, or remove the component".to_owned()],
         ));
     }
     findings
@@ -174,7 +174,7 @@ mod tests {
         for (components, expected) in [
             ("[../../parts/tls]", None),
             ("[../../parts/tsl]", Some("there is no `parts/tsl`")),
-            ("[../../parts]", Some("`parts` holds no kustomization")),
+            ("[../../parts]", Some("no kustomization in `parts`")),
             ("[../../../x]", Some("it leads out of the repository")),
             ("[https://github.com/acme/parts]", None),
         ] {

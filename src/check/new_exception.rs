@@ -24,7 +24,7 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
         held.contains(&one.subject).then(|| Finding {
             rule: Rule::NewException,
             severity,
-            message: format!("`{}` was localized, and is remote now: {} allows it", one.reference, allowed.by()),
+            message: format!("`{}` was localized, and is now remote: {} allows it", one.reference, allowed.by()),
             help: vec![format!(
                 "make the exception exact, or remove it, and lock again: {LOCK_COMMAND}; or set `rules: {{{}: warning}}` in a separate change, and merge that first",
                 Rule::NewException
@@ -65,7 +65,7 @@ fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
         1 => String::new(),
         count => format!(", and {} more", count - 1),
     };
-    let message = format!("the change itself adds this exception, which covers {what}{more}");
+    let message = format!("the change itself adds this exception for {what}{more}");
     let help = vec![format!(
         "add it to `allow` in {FILE_NAME}, in a separate change, and merge that first; or set `rules: {{{}: warning}}` there",
         Rule::NewException

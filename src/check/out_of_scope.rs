@@ -45,8 +45,8 @@ fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Find
         context.config.file
     );
     let help = vec![
-        format!("bring what it names below `{}`", path::shown(&scope)),
-        format!("or say why it may: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope),
+        format!("move the file below `{}`", path::shown(&scope)),
+        format!("or allow it, with a reason: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope),
     ];
     Some(context.at_reference(Rule::OutOfScope, edge, message, help))
 }

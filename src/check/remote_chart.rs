@@ -37,17 +37,17 @@ fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
             return None;
         }
         let (name, repo) = (&chart.name, wanted.repo.shown());
-        let version = if wanted.version.is_empty() { "in its newest version" } else { &wanted.version };
+        let version = if wanted.version.is_empty() { "(newest)" } else { &wanted.version };
         let odd = wanted.odd_repository();
         let message = match &chart.place {
             Place::There(_) => return None,
             Place::Outside | Place::Missing(_) if odd.is_some() => odd.unwrap_or_default(),
             Place::Outside => format!(
-                "the chart `{name}` {version} of {repo} is looked for in `{}`, out of the repository, and downloaded there",
+                "kustomize reads the chart `{name}` {version} of {repo} from `{}`, outside of the repository, or downloads it there",
                 chart.home
             ),
             Place::Submodule(submodule) => format!(
-                "the chart `{name}` lies in the submodule `{submodule}`, whose files this repository does not hold"
+                "the chart `{name}` is in the submodule `{submodule}`, whose files are not in this repository"
             ),
             Place::Missing(directory) => {
                 format!("the chart `{name}` {version} of {repo} is not in the tree: helm downloads it to `{directory}`")
@@ -76,12 +76,12 @@ fn help(context: &Context<'_>, chart: &Chart) -> Vec<String> {
             vec!["name a directory of this repository in `chartHome`, and put the chart there".to_owned()]
         }
         Place::Missing(directory) if context.input.absences.is_some_and(|absences| absences.is_on_disk(directory)) => {
-            vec![format!("it is there, but not added: {}", stage([directory]))]
+            vec![format!("it exists, but is not tracked: {}", stage([directory]))]
         }
         Place::Missing(_) if chart.wanted.as_ref().is_some_and(|wanted| wanted.odd_repository().is_some()) => {
             let below = path::join(&chart.home, &chart.name);
             vec![format!(
-                "write the https, http or oci URL of its repository; or take `repo` and `version` out, and put the chart into `{below}`"
+                "write the https, http or oci URL of its repository; or remove `repo` and `version`, and put the chart into `{below}`"
             )]
         }
         _ => vec![lock_charts(context.config)],
@@ -180,7 +180,7 @@ mod tests {
         let found = find(scene());
         assert_eq!(
             found[0].message,
-            "the chart `nginx` in its newest version of oci://ghcr.io/o/ is not in the tree: helm downloads it to `charts/nginx`"
+            "the chart `nginx` (newest) of oci://ghcr.io/o/ is not in the tree: helm downloads it to `charts/nginx`"
         );
     }
 
@@ -217,7 +217,7 @@ mod tests {
         let found = find(scene);
         assert_eq!(
             found[0].message,
-            "the chart `nginx` 1.2.3 of https://charts.example is looked for in `../c`, out of the repository, and downloaded there"
+            "kustomize reads the chart `nginx` 1.2.3 of https://charts.example from `../c`, outside of the repository, or downloads it there"
         );
         assert!(!found[0].help[0].contains("git "), "{found:?}");
     }
@@ -258,7 +258,7 @@ mod tests {
         let chart = "a/charts/nginx/Chart.yaml";
         let missing = (
             Rule::MissingPath,
-            "there is no `a/charts/nginx/values.yaml`, which kustomize reads for the chart `nginx`".to_owned(),
+            "`a/charts/nginx/values.yaml` does not exist, but kustomize reads it for the chart `nginx`".to_owned(),
         );
         for fields in ["", ", valuesInline: {a: b}", ", repo: 'https://h'"] {
             assert_eq!(told(scene(fields, "", chart)), std::slice::from_ref(&missing), "{fields}");
@@ -269,7 +269,7 @@ mod tests {
         let up = "helmGlobals: {chartHome: ../c}\n";
         let beyond = (
             Rule::OutOfScope,
-            "`c/nginx/values.yaml`, the values of the chart `nginx`, lies outside of its kustomization root".to_owned(),
+            "`c/nginx/values.yaml`, the values of the chart `nginx`, is outside of its kustomization root".to_owned(),
         );
         assert_eq!(told(scene("", up, "c/nginx/values.yaml")), [beyond]);
         let any = scene("", up, "c/nginx/values.yaml").config("load-restrictor: none\n");

@@ -31,7 +31,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     // Nothing names them any more: they were localized, or are stale.
     for (one, (rule, why, help)) in distrusted {
         let source = one.source();
-        let message = format!("the lock holds {source}, which {why}");
+        let message = format!("the lock contains {source}, which {why}");
         let finding = Finding::new(rule, LOCK_NAME, message, vec![help]);
         if said.insert(source.clone()) {
             found.push(Finding { subject: graph::subject(&source), ..finding });

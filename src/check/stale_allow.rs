@@ -14,7 +14,7 @@ use crate::targets;
 use crate::tree::{LOCK_COMMAND, path};
 
 /// The form that the help for a malformed comment shows.
-pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, and say why behind it";
+pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, followed by the reason";
 
 /// Finds the patterns of `include` that match the directory of no kustomization, and those of `exclude` that match that of
 /// no file.
@@ -39,7 +39,7 @@ pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
     };
     let unmatched = |glob: &Glob| {
         let message = format!("nothing matches `{}`", shown(&glob.text));
-        let help = "remove it, or correct it".to_owned();
+        let help = "remove or correct it".to_owned();
         stale(&said.file, glob.span, message, help)
     };
     let reached = said.exclude.iter().filter(known).filter_map(|glob| without_effect(context, said, glob, &roots));
@@ -79,7 +79,7 @@ fn without_effect(context: &Context<'_>, said: &Config, glob: &Glob, roots: &[St
     };
     let (directory, by) = referenced.or_else(deployed)?;
     let message = format!("`exclude: {}` has no effect on `{}`: {by}", shown(&glob.text), path::shown(&directory));
-    Some(stale(&said.file, glob.span, message, "remove the pattern, or what references the directory".to_owned()))
+    Some(stale(&said.file, glob.span, message, "remove the pattern, or stop referencing the directory".to_owned()))
 }
 
 /// Returns what is stale about an entry of the configuration whose reason is none.
@@ -90,7 +90,7 @@ pub(super) fn unreasoned(config: &Config, entry: &Allow) -> Option<Finding> {
 
 fn unreasoned_with(reason: &str) -> (String, String) {
     let message = format!("`{}` is a placeholder, not a reason", shown(reason));
-    (message, "say why this stays, for those who review it".to_owned())
+    (message, "give reviewers the reason why it stays".to_owned())
 }
 
 /// Returns what is stale about a comment, perhaps beside something that the lock holds.
@@ -111,12 +111,12 @@ pub(super) fn stale_comment(
                 return None;
             }
             if is_locked && unused.iter().all(|rule| matches!(rule, Rule::RemoteReference | Rule::RemoteChart)) {
-                let message = "the lock holds this, so the comment changes nothing until `lock` runs".to_owned();
-                let help = format!("leave it remote: {LOCK_COMMAND}; or remove the comment");
+                let message = "this is locked, so the comment has no effect until `lock` runs".to_owned();
+                let help = format!("to leave it remote: {LOCK_COMMAND}; to keep it locked, remove the comment");
                 return Some(stale(path, comment.span, message, help));
             }
             let unused = unused.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
-            (format!("{unused} has nothing here that could be allowed"), format!("take {unused} out of the comment"))
+            (format!("{unused} has no finding here to allow"), format!("remove {unused} from the comment"))
         }
     };
     Some(stale(path, comment.span, message, help))

@@ -55,10 +55,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Returns the message and help for a secret, of which `shown` shows nothing.
 fn secret(shown: &str) -> (String, Vec<String>) {
     (
-        format!("`{shown}` is written with a login or a token in it"),
+        format!("`{shown}` contains a login or a token"),
         vec![
-            "take it out, and revoke what is secret: it stays in the history".to_owned(),
-            "give it to a credential helper of git instead".to_owned(),
+            "remove it, and revoke the secret: it stays in the history".to_owned(),
+            "store it in a credential helper of git instead".to_owned(),
         ],
     )
 }
@@ -209,7 +209,7 @@ mod tests {
             "helmCharts: [{name: a, repo: 'https://me:hunter2@h'}]",
         ] {
             let findings = find(text);
-            let told = "is written with a login or a token in it";
+            let told = "contains a login or a token";
             let told: Vec<_> = findings.iter().filter(|finding| finding.message.ends_with(told)).collect();
             assert_eq!(told.len(), 1, "{text}: {findings:?}");
             assert!(!shown(&findings).contains("hunter2"), "{findings:?}");

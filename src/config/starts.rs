@@ -27,7 +27,7 @@ impl Config {
                 return Err(Failure::new(format!("every kustomization in `{shown}` is excluded by `{}`", self.file))
                     .hint("name another PATH, or change `include` and `exclude` there"));
             }
-            return Err(Failure::new(format!("`{shown}` holds no kustomization"))
+            return Err(Failure::new(format!("no kustomization in `{shown}`"))
                 .hint("name a directory that holds a kustomization, or none, for all of them"));
         }
         let starts = starts.into_iter().filter(|place| paths.is_empty() || paths.iter().any(|path| is_at(place, path)));
@@ -91,8 +91,8 @@ mod tests {
             ("include: [x]\n", &[][..], "`.kustomize-localize` leaves out every kustomization"),
             ("exclude: ['**']\n", &[][..], "`.kustomize-localize` leaves out every kustomization"),
             ("exclude: [base]\n", &["base"][..], "every kustomization in `base` is excluded by"),
-            ("", &["apps", "docs"][..], "`docs` holds no kustomization"),
-            ("", &["nowhere"][..], "`nowhere` holds no kustomization"),
+            ("", &["apps", "docs"][..], "no kustomization in `docs`"),
+            ("", &["nowhere"][..], "no kustomization in `nowhere`"),
         ] {
             let failure = starts(config, paths).unwrap_err();
             assert!(failure.message.starts_with(says), "{failure}");

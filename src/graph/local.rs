@@ -204,7 +204,7 @@ impl Walker<'_> {
         let mut there = names().map(|path| (self.absence(source, &path), path));
         let there = there.find(|(absence, _)| *absence != Absence::Nowhere);
         let (absence, path) = there.unwrap_or((Absence::Nowhere, String::new()));
-        let message = format!("`{}` holds no kustomization", tree.label(directory));
+        let message = format!("no kustomization in `{}`", tree.label(directory));
         let hint = "add a `kustomization.yaml` to it, or name its files one by one";
         let (message, hints) = absent(&absence, &path, true, message, hint);
         let directory = directory.to_owned();

@@ -18,7 +18,7 @@ fn look(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     let target = one.target;
     let said = |path: &str, rule: &Ignored| {
         format!(
-            "{} reaches `{path}`, which is not in its artifact: `{}` in {} leaves it out",
+            "{} reaches `{path}`, which is not in its artifact: `{}` in {} excludes it",
             target.by(),
             rule.pattern,
             rule.place

@@ -59,7 +59,7 @@ fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) ->
         count => format!(" and of {} more", count - 1),
     };
     let object = &set.object;
-    let message = format!("Argo CD {object} makes an application of `{first}`{more}, which localizing made");
+    let message = format!("Argo CD {object} makes an application of the localized `{first}`{more}");
     let excluded: BTreeSet<String> = made.iter().map(|place| exclusion(place)).collect();
     let excluded: Vec<String> = excluded.iter().map(|path| format!("{{path: {path}, exclude: true}}")).collect();
     let help = vec![format!("exclude it in `git.directories`: {}", excluded.join(", "))];
@@ -79,7 +79,7 @@ fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
         return Ok(None);
     };
     let message =
-        format!("{} applies every manifest below `{directory}`, `{first}` too, which localizing made", one.target.by());
+        format!("{} applies every manifest below `{directory}`, including the localized `{first}`", one.target.by());
     let help =
         vec![format!("exclude them in `directory`: exclude: '{{{LOCALIZED_FILES}/**,**/{LOCALIZED_FILES}/**}}'")];
     let file = &one.target.object.file;
@@ -127,9 +127,7 @@ spec:
         ] {
             let findings = found(&set(patterns));
             let expected = expected.map(|place| {
-                format!(
-                    "Argo CD ApplicationSet apps (argo/x.yaml:1) makes an application of {place}, which localizing made"
-                )
+                format!("Argo CD ApplicationSet apps (argo/x.yaml:1) makes an application of the localized {place}")
             });
             let message = findings.first().map(|finding| finding.message.clone());
             assert_eq!(message, expected, "{patterns}");

@@ -17,7 +17,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             "the link leads out of the repository, to `{}`: Argo CD refuses all {argo} targets in this repository",
             visible(&target)
         );
-        let help = vec!["put a copy of what it leads to in its place, or a relative link that stays inside".to_owned()];
+        let help = vec![
+            "replace the link with a copy of its target, or with a relative link that stays in the repository"
+                .to_owned(),
+        ];
         Finding { span: None, ..context.at_place(Rule::Engine, &link, (1, 1), message, help) }
     });
     findings.collect()

@@ -21,7 +21,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
     let by = one.target.by();
     let help = || {
         vec![
-            "add a kustomization that names what is to be built".to_owned(),
+            "add a kustomization that names the files to build".to_owned(),
             "or leave the file out of the artifact: a line in `.sourceignore`".to_owned(),
         ]
     };
@@ -31,7 +31,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
         // The object may add components of its own.
         if root.kind == Some(Kind::Component) && path::is_in(&root.directory, directory) {
             let message = format!(
-                "{by} makes the kustomization of `{}`, and takes this Component for a resource",
+                "{by} generates a kustomization for `{}`, and takes this Component for a resource",
                 path::shown(directory)
             );
             let file = context.path(root.file);
@@ -48,7 +48,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
             continue;
         }
         let message = format!(
-            "{by} makes the kustomization of `{}`, and takes this file for an object, but it is {why}",
+            "{by} generates a kustomization for `{}`, and takes this file for an object, but it is {why}",
             path::shown(directory)
         );
         findings.push(Finding::new(Rule::Engine, &file.path, message, help()));

@@ -20,8 +20,7 @@ fn look(context: &Context<'_>) -> Result<Vec<Finding>> {
             1 => String::new(),
             count => format!(", and {} more,", count - 1),
         };
-        let message =
-            format!("{} reads `{first}`{more} and does not watch it: it misses a change there", one.target.by());
+        let message = format!("{} reads `{first}`{more} without watching for changes", one.target.by());
         if values.is_none() {
             values = Some(generate_paths(context.graph, targets)?);
         }
@@ -80,7 +79,7 @@ mod tests {
             match (left_out, &*said) {
                 (None, []) => {}
                 (Some(what), [message]) => {
-                    assert!(message.contains(&format!(" reads {what} and")), "{paths}: {message}");
+                    assert!(message.contains(&format!(" reads {what} without")), "{paths}: {message}");
                     assert_eq!(findings[0].help, [all], "{paths}");
                     assert!(!findings[0].fails());
                 }

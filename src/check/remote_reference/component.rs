@@ -47,14 +47,14 @@ fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str) -> 
     let why = match target.engine {
         _ if is_pattern => "a pattern: kustomize takes some names for URLs",
         engine if engine.generates() => "which Flux refuses: it must be local and relative",
-        _ => "which is fetched anew for each build",
+        _ => "which each build fetches again",
     };
     let message = format!("{} adds the {what} `{shown}`, {why}", target.by());
     let help = if is_pattern {
-        "begin it with the name of a directory, or name each component".to_owned()
+        "begin it with a directory name, or name each component".to_owned()
     } else {
         format!(
-            "name it in `{}` of the kustomization, where it is localized and locked",
+            "move it to `{}` of the kustomization, where it is localized and locked",
             if what == "patch" { "patches" } else { "components" }
         )
     };

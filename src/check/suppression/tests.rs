@@ -185,18 +185,18 @@ resources:
             (&*one.path, line, &*one.message, &*one.help[0])
         })
         .collect();
-    let nothing = "`engine` has nothing here that could be allowed";
-    let remove = "remove the entry, or correct what it names, its `refs` or `rules`";
-    let entry = |name: &str| format!("nothing is covered by the entry for `{name}`");
+    let nothing = "`engine` has no finding here to allow";
+    let remove = "remove or correct the entry, its `refs` or `rules`";
+    let entry = |name: &str| format!("`{name}` matches no finding");
     assert_eq!(
         stale,
         [
             (".kustomize-localize", 2, &*entry("a.example"), remove),
             (".kustomize-localize", 3, &*entry("b.example"), remove),
-            (".kustomize-localize", 4, "nothing matches `gone`", "remove it, or correct it"),
-            (".kustomize-localize", 6, "nothing matches `**/gone`", "remove it, or correct it"),
-            ("kustomization.yaml", 2, nothing, "take `engine` out of the comment"),
-            ("kustomization.yaml", 3, nothing, "take `engine` out of the comment"),
+            (".kustomize-localize", 4, "nothing matches `gone`", "remove or correct it"),
+            (".kustomize-localize", 6, "nothing matches `**/gone`", "remove or correct it"),
+            ("kustomization.yaml", 2, nothing, "remove `engine` from the comment"),
+            ("kustomization.yaml", 3, nothing, "remove `engine` from the comment"),
         ]
     );
     assert!(findings.iter().all(|finding| !finding.fails()));
@@ -215,11 +215,17 @@ resources:
 fn an_exact_entry_that_others_stand_below_says_how_many() {
     let text = "resources:\n- https://a.example/x/y.yaml\n- github.com/o/r//a?ref=v1\n- github.com/o/r//b\n";
     for (entry, message) in [
-        ("a.example", "nothing is exactly `a.example`; 1 reference is below it: `refs: any` covers it"),
-        ("github.com/o", "nothing is exactly `github.com/o`; 2 references are below it: `refs: any` covers them"),
-        ("github.com/o/r", "nothing is exactly `github.com/o/r`; 2 references are below it: `refs: any` covers them"),
-        ("github.com/o/other", "nothing is exactly `github.com/o/other`"),
-        ("github.com/o/r//a?ref=v2", "nothing is exactly `github.com/o/r//a?ref=v2`"),
+        ("a.example", "`a.example` matches no finding exactly; 1 reference is below it: `refs: any` covers it"),
+        (
+            "github.com/o",
+            "`github.com/o` matches no finding exactly; 2 references are below it: `refs: any` covers them",
+        ),
+        (
+            "github.com/o/r",
+            "`github.com/o/r` matches no finding exactly; 2 references are below it: `refs: any` covers them",
+        ),
+        ("github.com/o/other", "`github.com/o/other` matches no finding exactly"),
+        ("github.com/o/r//a?ref=v2", "`github.com/o/r//a?ref=v2` matches no finding exactly"),
     ] {
         let scene = scene(text).config(&format!("allow: [{{url: '{entry}', reason: r}}]\n"));
         let findings = scene.git("https://github.com/o/r", None).check().findings;

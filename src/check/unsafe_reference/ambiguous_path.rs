@@ -17,15 +17,15 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let shown = one.shown();
         let (message, help) = match one.ambiguity.as_ref()? {
             Ambiguity::NoHost => (
-                format!("kustomize takes `{shown}` for a git URL because of its `@`, and it names no host"),
+                format!("kustomize takes `{shown}` for a git URL without a host, because of its `@`"),
                 vec![
                     format!("write `./{shown}` if it is a directory"),
                     format!("or `{}` if it is a repository", shown.replacen('/', ":", 1)),
                 ],
             ),
             Ambiguity::Split { repository, better } => (
-                format!("kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory"),
-                vec![format!("say where the repository ends: `{better}`")],
+                format!("kustomize takes `{repository}` in `{shown}` for the repository, and the rest for a directory"),
+                vec![format!("mark the end of the repository: `{better}`")],
             ),
         };
         Some((one.edge, message, help))
@@ -145,10 +145,7 @@ mod tests {
     #[test]
     fn a_path_without_a_host() {
         let finding = one(scene("resources", "app@v2/base/x"));
-        assert_eq!(
-            finding.message,
-            "kustomize takes `app@v2/base/x` for a git URL because of its `@`, and it names no host"
-        );
+        assert_eq!(finding.message, "kustomize takes `app@v2/base/x` for a git URL without a host, because of its `@`");
         assert_eq!(
             finding.help,
             ["write `./app@v2/base/x` if it is a directory", "or `app@v2:base/x` if it is a repository"]
@@ -185,9 +182,9 @@ mod tests {
             let shown = redact::url(text);
             assert_eq!(
                 finding.message,
-                format!("kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory")
+                format!("kustomize takes `{repository}` in `{shown}` for the repository, and the rest for a directory")
             );
-            assert_eq!(finding.help, [format!("say where the repository ends: `{better}`")]);
+            assert_eq!(finding.help, [format!("mark the end of the repository: `{better}`")]);
             // The suggestion is parsed as intended.
             let spec = RepoSpec::parse(better).unwrap();
             assert!(!spec.repo_path.ends_with("/.git"), "{spec:?}");

@@ -269,7 +269,7 @@ spec:
     world.file("https://files.example.com/map.yaml", config_map("map"));
     work.write("apps/web/kustomization.yaml", "resources: ['https://files.example.com/map.yaml']\n");
     work.run(&["lock"]).success();
-    let made = "makes an application of `apps/web/localized-files`, which localizing made";
+    let made = "makes an application of the localized `apps/web/localized-files`";
     set("{path: 'apps/*/*'}")
         .fails(1)
         .stderr_has("error[engine]: ")

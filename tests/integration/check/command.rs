@@ -64,9 +64,9 @@ fn paths_are_relative_or_absolute_or_from_the_top() {
         output.stdout_has("base/kustomization.yaml:3:3");
     }
     for (path, says) in [
-        ("../../docs", "`docs` holds no kustomization"),
-        ("../../docs/README.md", "`docs/README.md` holds no kusto"),
-        (":/dev", "`dev` holds no kustomization"),
+        ("../../docs", "no kustomization in `docs`"),
+        ("../../docs/README.md", "no kustomization in `docs/README.md`"),
+        (":/dev", "no kustomization in `dev`"),
         (":/..", "`:/..` is outside of the repository"),
         ("../../..", "`../../..` is outside of the repository"),
         ("/", "`/` is outside of the repository"),

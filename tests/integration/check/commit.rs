@@ -92,7 +92,7 @@ fn what_flux_reads_is_what_is_stored() {
         repo.git(&["commit", "--quiet", "-m", "another encoding"]);
         repo.run(&["check", "--rev", "HEAD"])
             .fails(2)
-            .stderr_has("a checkout changes `app/kustomization.yaml`, but Flux reads it as git stores it");
+            .stderr_has("a checkout changes `app/kustomization.yaml`, but Flux reads the file that git stores");
     }
 }
 

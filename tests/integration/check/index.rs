@@ -431,7 +431,7 @@ fn a_path_that_is_on_disk_only() {
     // In the working tree, an ignored file is as good as any.
     assert_eq!(told(&[]), ignored[..2]);
     repo.git(&["commit", "-q", "--no-verify", "-m", "lost"]);
-    let mut gone = missing(["there is no a/map.yaml", "there is no base", "part holds no kustomization"]);
+    let mut gone = missing(["there is no a/map.yaml", "there is no base", "no kustomization in part"]);
     // What is on disk does not matter to a commit.
     gone[3] = format!("untracked-path {place}:5 a/secret.env is not committed, and git ignores it (.gitignore:1)");
     gone[4] = format!("untracked-path {place}:6 build is not committed, and git ignores it (.gitignore:2)");

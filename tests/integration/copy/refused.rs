@@ -94,7 +94,7 @@ fn local_roots_that_kustomize_refuses_too() {
     {
         all.add(&format!("row-{number}"), text, said);
     }
-    all.add("none", "resources: [x]\n", "`in/none/x` holds no kustomization");
+    all.add("none", "resources: [x]\n", "no kustomization in `in/none/x`");
     write("none/x/kustomization.YAML", "namePrefix: a-\n");
     all.add("two", "resources: [x]\n", "`in/two/x` holds several");
     write("two/x/kustomization.yaml", "namePrefix: a-\n");
@@ -132,7 +132,7 @@ fn targets_and_scopes_that_do_not_fit() {
     ]);
     let before = work.state();
     for (args, said) in [
-        (&["none"][..], "`none` holds no kustomization"),
+        (&["none"][..], "no kustomization in `none`"),
         (&["two"], "`two` holds several kustomizations"),
         (&["app/map.yaml"], "the target `app/map.yaml` is not a directory"),
         (&[""], "the target `` is empty"),
@@ -215,7 +215,7 @@ fn add_references(all: &mut Refused<'_>) {
         &[
             (&base("//nowhere"), "no directory `nowhere` in"),
             (&base("//dir/map.yaml"), "a file of a repository"),
-            (&base("//dir"), "holds no kustomization"),
+            (&base("//dir"), "no kustomization in `"),
             (&base("//out"), "to `../../secret`, out of the repository"),
             ("https://github.com/acme/base/blob/v1/dir/map.yaml", ""),
             ("https://github.com/acme/base/tree/v1/dir", ""),

@@ -60,10 +60,10 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     );
     world.work.commit("locked again");
     let gate = run(&world, &["check", "--base", &base]);
-    gate.fails(1).stdout_has("error[new-exception]").stdout_has(&format!("`{LIB}` was localized, and is remote now"));
+    gate.fails(1).stdout_has("error[new-exception]").stdout_has(&format!("`{LIB}` was localized, and is now remote"));
     // Also where the exception comes in the same change.
     let gate = run(&world, &["check", "--base", &first]);
-    gate.fails(1).stdout_has("adds this exception").stdout_has(&format!("`{LIB}` was localized, and is remote now"));
+    gate.fails(1).stdout_has("adds this exception").stdout_has(&format!("`{LIB}` was localized, and is now remote"));
     run(&world, &["diff", &base]).stderr_has(&says);
     branch(&world).success().stdout_has(&format!("  {says}"));
     assert!(world.work.show("localized/main", "app/kustomization.yaml").contains(LIB));
@@ -78,9 +78,7 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
         .read("app/kustomization.yaml")
         .replace(LIB, &format!("{LIB} # kustomize-localize: allow[remote-reference] ours"));
     world.work.write("app/kustomization.yaml", text);
-    run(&world, &["check"])
-        .success()
-        .stdout_has("the lock holds this, so the comment changes nothing until `lock` runs");
+    run(&world, &["check"]).success().stdout_has("this is locked, so the comment has no effect until `lock` runs");
     run(&world, &["lock"]).success().stdout_has(&format!("  now remote: {LIB} (allowed by a comment)\n"));
     run(&world, &["check"]).success().lacks("stale-allow");
 }

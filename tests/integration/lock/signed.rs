@@ -195,7 +195,7 @@ fn the_lock_is_held_against_the_configuration() {
     world.commit(&[("app/kustomization.yaml", "resources: []\n")]);
     work.run_unchanged(&["check", "--base", &base])
         .fails(1)
-        .stdout_has("the lock holds https://github.com/acme/lib?ref=main, which is signed by");
+        .stdout_has("the lock contains https://github.com/acme/lib?ref=main, which is signed by");
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn what_is_not_there_is_an_error() {
     let repo = repository(&sandbox);
     let other = "https://user:secret@example.com/other";
     for (args, says) in [
-        (&["nowhere"][..], "`nowhere` holds no kustomization"),
+        (&["nowhere"][..], "no kustomization in `nowhere`"),
         (&["--rev", "nothing"], "unknown revision `nothing`"),
         (&["--invert", other], "nothing names `https://example.com/other`"),
         (&["--invert", other], "list the remote references: git kustomize-localize tree"),

@@ -307,7 +307,7 @@ fn options_that_make_no_sense_are_refused() {
         (&["base/own.yaml"], "the root `base/own.yaml` is not a directory"),
         (&["../elsewhere"], "is outside of the repository"),
         (&["nowhere"], "the root `nowhere` does not exist"),
-        (&["overlays"], "`overlays` holds no kustomization"),
+        (&["overlays"], "no kustomization in `overlays`"),
         (&[&inside], "is inside localized files"),
     ] {
         refused(&world, more).stderr_has(says);

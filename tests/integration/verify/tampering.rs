@@ -316,7 +316,7 @@ fn check_finds_files_that_the_lock_no_longer_lists() {
         output
             .fails(1)
             .stdout_has("` is from https://github.com/acme/base?ref=v1, which the lock does not list")
-            .stdout_has("the lock was edited; to take it as it was: git checkout HEAD -- ");
+            .stdout_has("the lock was edited; to restore it: git checkout HEAD -- ");
         assert_eq!(branch.verified(), found);
     }
 }

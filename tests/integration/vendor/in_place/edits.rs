@@ -182,7 +182,7 @@ fn targets_are_named_from_the_top_too() {
         (":/base", "localized base: "),
         (":/overlays/../base/.", "localized base: "),
         ("../../base", "localized base: "),
-        (":/", "`.` holds no kustomization"),
+        (":/", "no kustomization in `.`"),
         (":/../base", "is outside of the repository"),
         (":/nowhere", "the root `:/nowhere` does not exist"),
     ] {
