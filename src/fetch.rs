@@ -60,7 +60,7 @@ const COMMIT_LOCK: &str =
     "lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit";
 
 /// What to do about a lock that no longer fits what is upstream.
-const RELOCK: &str = "to lock what it is now: `git kustomize-localize update`; where only the lock of NEW_DIR holds it, \
+const RELOCK: &str = "to lock its new content: `git kustomize-localize update`; if only the lock of NEW_DIR has it, \
                       remove NEW_DIR and copy again";
 
 /// What to do where only the network could help.
@@ -322,7 +322,7 @@ impl Fetcher {
             (Key::File(url), Got::Bytes(bytes)) if kustomization::looks_like_html(&bytes) => {
                 let message = format!("{} is an HTML page, not a file that a build can read", url.shown());
                 Err(Failure::new(message)
-                    .hint("use the URL of the raw file; a page may also be a login that wants credentials"))
+                    .hint("use the URL of the raw file; if it is a login page, the server requires credentials"))
             }
             (Key::File(url), Got::Bytes(bytes)) => {
                 self.keep(job, &bytes)?;
@@ -342,7 +342,7 @@ impl Fetcher {
         let sha256 = sha256_hex(bytes);
         if let Some(locked) = job.id.as_ref().filter(|locked| **locked != sha256) {
             let label = job.key.upstream();
-            let message = format!("{label} has changed since it was locked: sha256 {sha256} instead of {locked}");
+            let message = format!("{label} has changed since it was locked: expected sha256 {locked}, found {sha256}");
             return Err(Failure::new(message).hint(RELOCK));
         }
         self.network.cache.keep_file(bytes, &sha256)
@@ -382,7 +382,7 @@ impl Fetcher {
             Ok(Known::File(file)) => match kustomization::looks_like_resources(&file.bytes) {
                 // Where a root would do as well, what the file holds decides.
                 Err(what) if wanted.wants == Wants::Either => {
-                    Err(Failure::new(format!("{} does not hold resources: {what}", shown())))
+                    Err(Failure::new(format!("{} does not contain resources: {what}", shown())))
                 }
                 _ => Ok(Found::File(file)),
             },

@@ -104,7 +104,7 @@ mod tests {
             ("!!binary cGF0aA==: apps", "a key that is not"),
             ("<<: {path: apps}", "the merge key `<<`"),
             ("? path\n  : apps\n  ? [a]\n  : b", "a key that is not"),
-            ("path: apps\n  path: other", "the key `path` is there twice"),
+            ("path: apps\n  path: other", "the key `path` appears twice"),
         ] {
             let text = flux("apps").replace("path: apps", rest);
             let list = format!("kind: List\nitems:\n- {}", text.replace('\n', "\n  "));

@@ -41,7 +41,7 @@ impl Budget {
     pub(super) fn check(&self, size: u64, label: impl FnOnce() -> String) -> Result<()> {
         if size > self.largest {
             return Err(Failure::new(format!(
-                "{} is too large: {}, and the limit is {}",
+                "{} is too large: {} exceeds the limit of {}",
                 label(),
                 HumanBytes(size),
                 HumanBytes(self.largest)
@@ -57,7 +57,7 @@ impl Budget {
         let before = self.taken.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) > self.total {
             return Err(Failure::new(format!(
-                "{}: the files from elsewhere are more than {} in all",
+                "{}: all fetched files together exceed {}",
                 label(),
                 HumanBytes(self.total)
             ))
@@ -76,7 +76,7 @@ mod tests {
         let budget = Budget::new(10);
         assert!(budget.take(10, || "a".to_owned()).is_ok());
         let failure = budget.take(11, || "a".to_owned()).unwrap_err();
-        assert_eq!(failure.message, "a is too large: 11 B, and the limit is 10 B");
+        assert_eq!(failure.message, "a is too large: 11 B exceeds the limit of 10 B");
         assert_eq!(failure.hints, ["to accept it, write `max-file-size: 11` in .kustomize-localize"]);
     }
 
@@ -86,6 +86,6 @@ mod tests {
         assert!(budget.take(10, String::new).is_ok());
         assert!(budget.take(5, String::new).is_ok());
         let failure = budget.take(1, || "b".to_owned()).unwrap_err();
-        assert_eq!(failure.message, "b: the files from elsewhere are more than 15 B in all");
+        assert_eq!(failure.message, "b: all fetched files together exceed 15 B");
     }
 }

@@ -174,7 +174,7 @@ impl Network {
         match self.fetch_together(&[by_ref]).ok().and_then(|mut fetched| fetched.pop()) {
             Some(fetched) if fetched.commit == *commit => Ok(fetched),
             Some(Fetched { commit: now, .. }) => Err(Failure::new(format!(
-                "{}: `{reference}` is {now} now, and the locked commit {commit} cannot be fetched",
+                "{}: `{reference}` is now {now}, and the locked commit {commit} cannot be fetched",
                 request.url.shown()
             ))
             .hint(RELOCK)
@@ -323,7 +323,7 @@ fn fetched_commit(
     reference: &str,
     budget: &Budget,
 ) -> Result<(String, Option<String>)> {
-    let failed = |what: String| Failure::new(format!("git fetched something that cannot be used: {what}"));
+    let failed = |what: String| Failure::new(format!("cannot read the fetched commit: {what}"));
     let read = |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| failed(error.to_string()));
     let id = read(&format!("refs/kl/{number}"))?;
     let id = id.trim_end();

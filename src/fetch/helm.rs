@@ -32,11 +32,11 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     // Arguments are seen by everybody on this machine.
     if chart.repo.has_secret() {
         return Err(Failure::new(format!(
-            "{}: the URL holds a secret, which helm takes as an argument",
+            "{}: the URL contains a secret, which helm's arguments would expose",
             chart.upstream()
         ))
         .hint(
-            "take it out of the URL; store the login: `git credential approve`, for a registry `helm registry login`",
+            "remove it from the URL; store the login: `git credential approve`, for a registry `helm registry login`",
         ));
     }
     if chart.is_oci() {
@@ -46,16 +46,12 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     let repository = Url::parse(chart.repo.exposed()).map_err(odd)?;
     let index = network.client.get(below(&repository, "index.yaml").map_err(odd)?.as_str())?;
     let versions = index::versions(&index, &chart.name)
-        .map_err(|why| Failure::new(format!("the index of {} cannot be read: {why}", chart.repo.shown())))?;
+        .map_err(|why| Failure::new(format!("cannot read the index of {}: {why}", chart.repo.shown())))?;
     let listed = choose(chart, versions)?;
     let odd = |why: &str| {
-        Failure::new(format!(
-            "{}: the index names {} as its archive: {why}",
-            chart.upstream(),
-            redact::url(&listed.url)
-        ))
-        .hint("its repository is wrong about it: ask whoever runs it")
-        .because(FailureKind::Unusable)
+        Failure::new(format!("{}: the index lists the archive {}: {why}", chart.upstream(), redact::url(&listed.url)))
+            .hint("report this to the owner of the chart repository")
+            .because(FailureKind::Unusable)
     };
     let url = below(&repository, &listed.url).map_err(|error| odd(&error.to_string()))?;
     match (repository.scheme(), url.scheme()) {
@@ -175,7 +171,7 @@ impl<'c> Helm<'c> {
     fn run(&self, command: &mut Command) -> Result<Output> {
         let shown = self.chart.upstream();
         process::run(command, None, Some(DEFAULT_TIMEOUT), Terminal::Detached).map_err(|error| match error {
-            process::Error::NotFound(_) => Failure::new(format!("{shown}: there is no helm on PATH to pull it"))
+            process::Error::NotFound(_) => Failure::new(format!("{shown}: `helm` was not found on PATH"))
                 .hint("put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize"),
             error @ process::Error::Deadline(..) => {
                 Failure::new(format!("{shown}: {error}")).because(FailureKind::NoAnswer)
@@ -255,7 +251,7 @@ fn says_that_it_is_gone(output: &Output) -> bool {
 
 /// Returns the one archive that helm left.
 fn the_archive(chart: &ChartRef, directory: &Path, largest: u64) -> Result<Vec<u8>> {
-    let unreadable = |error: std::io::Error| Failure::new(format!("cannot read what helm pulled: {error}"));
+    let unreadable = |error: std::io::Error| Failure::new(format!("cannot read the output of helm pull: {error}"));
     let entries = directory.read_dir().map_err(unreadable)?;
     let archives: Vec<_> =
         entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().map_err(unreadable)?;
@@ -281,8 +277,8 @@ pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
     let (name, version) = archive::metadata(&files)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is not a chart: {reason}")))?;
     if name != chart.name {
-        return Err(Failure::new(format!("{shown} is an archive of the chart `{name}`"))
-            .hint("its repository is wrong about it: ask whoever runs it"));
+        return Err(Failure::new(format!("{shown}: expected the chart `{}`, found `{name}`", chart.name))
+            .hint("report this to the owner of the chart repository"));
     }
     let bare = |version: &str| {
         let version = version.strip_prefix('v').unwrap_or(version);
@@ -290,8 +286,8 @@ pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Archive> {
         version.split(['+', '_']).next().map(str::to_owned)
     };
     if is_one_version(&chart.version) && bare(&chart.version) != bare(&version) {
-        return Err(Failure::new(format!("{shown} is an archive of the version `{version}`"))
-            .hint("its repository is wrong about it: ask whoever runs it"));
+        return Err(Failure::new(format!("{shown}: expected version `{}`, found `{version}`", chart.version))
+            .hint("report this to the owner of the chart repository"));
     }
     Ok(Archive { chart: chart.clone(), resolved: version, sha256: sha256_hex(bytes), size: bytes.len() as u64, files })
 }

@@ -138,14 +138,14 @@ fn parse(text: &str) -> Result<(Url, Option<Login>)> {
 
 /// Returns where a redirect leads. A login in it is the server's, not the user's, and is dropped.
 pub(super) fn redirected(from: &Url, location: &str) -> Result<Url> {
-    let mut url = from.join(location).map_err(|_| refused("to something that is not a URL"))?;
+    let mut url = from.join(location).map_err(|_| refused("to an invalid URL"))?;
     match (from.scheme(), url.scheme()) {
         ("https", "http") => Err(refused("from https to http")),
         (_, "http" | "https") => {
             forget_userinfo(&mut url);
             Ok(url)
         }
-        _ => Err(refused("to something other than http or https")),
+        _ => Err(refused("to a URL that is not http or https")),
     }
 }
 

@@ -44,10 +44,10 @@ pub(super) fn of_git(exchange: &Exchange) -> Option<Duration> {
 
 /// Makes what a server said the failure of one that limits us.
 pub(super) fn explained(said: &str, host: &str, wait: Duration) -> Failure {
-    let more = if wait.is_zero() { String::new() } else { format!(", and asks to wait {} s", wait.as_secs()) };
-    Failure::new(format!("{host} limits requests: {said}{more}"))
+    let more = if wait.is_zero() { String::new() } else { format!("; retry after {} s", wait.as_secs()) };
+    Failure::new(format!("{host} is rate limiting: {said}{more}"))
         .hint(format!(
-            "try again later, or log in, which servers limit less: store a login for {host} in git's credential helper, or set git's `http.https://{host}/.extraHeader`"
+            "try again later, or log in for a higher limit: store a login for {host} in git's credential helper, or set git's `http.https://{host}/.extraHeader`"
         ))
         .because(FailureKind::Limited)
 }

@@ -92,7 +92,7 @@ impl Published {
         let refspec = format!("+{}:{}", self.name, self.tracking());
         let fetch = command("git fetch", [&self.remote, &refspec]);
         Err(Failure::new(format!(
-            "this clone lacks `{}` of `{}`, so that its history would begin again",
+            "this clone lacks `{}` of `{}`, and would start a new history",
             self.short(),
             self.remote
         ))

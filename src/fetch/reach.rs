@@ -115,7 +115,7 @@ impl Reach {
             return Ok(Vec::new());
         }
         let Some(host) = host(url) else {
-            return Err(refused(url, "its host cannot be read"));
+            return Err(refused(url, "its host is invalid"));
         };
         let addresses = addresses(&host);
         match addresses.iter().find(|address| !is_public(**address)) {
@@ -134,7 +134,7 @@ impl Reach {
             "{} is refused: only an upstream names {host}, and git would show it the client certificate of `http.sslCert`",
             redact::url(url)
         ))
-        .hint("set it for the hosts that it is for: git config --global http.https://HOST/.sslCert FILE"))
+        .hint("set it only for its hosts: git config --global http.https://HOST/.sslCert FILE"))
     }
 
     /// Returns git as it may speak to a URL: without logins where the user does not name the host, and connecting to the
@@ -159,7 +159,7 @@ impl Reach {
                 Ok(git.pinned(Pinned { host, port, addresses }))
             }
             Some(_) => Ok(git),
-            None => Err(refused(url, "it is no http URL")),
+            None => Err(refused(url, "it is not an http URL")),
         }
     }
 }
@@ -168,7 +168,7 @@ impl Reach {
 fn refused(url: &str, why: &str) -> Failure {
     let url = redact::url(url);
     Failure::new(format!("{url} is refused: only an upstream or a redirect names it, and {why}")).hint(
-        "if that is meant: name the host in a file of your own, or write `allow-private: true` into .kustomize-localize",
+        "if this is intended, name the host in a file of your own, or write `allow-private: true` into .kustomize-localize",
     )
 }
 
@@ -185,7 +185,7 @@ fn refuse_default_login(url: &str) -> Result<()> {
         "{} is refused: only an upstream names {host}, and git would send it the `default` login of ~/.netrc",
         redact::url(url)
     ))
-    .hint(format!("if that is meant: add `machine {host}` with a login to ~/.netrc")))
+    .hint(format!("if this is intended, add `machine {host}` with a login to ~/.netrc")))
 }
 
 /// Returns the host of a URL, or of what git takes for one; none for a path.

@@ -41,7 +41,7 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
             .hint("to build without submodules, add `submodules=false` to the query of the reference")
     };
     if url.starts_with('-') || url.chars().any(char::is_control) {
-        return Err(refused("git could take it for something else"));
+        return Err(refused("git could misread it"));
     }
     let resolved = if url.starts_with("./") || url.starts_with("../") {
         // Scheme and host stay.
@@ -52,7 +52,7 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
         let end = parent[start..].find(ends).map_or(parent.len(), |at| start + at);
         let (server, directory) = parent.split_at(end);
         let path = path::resolve(directory.trim_start_matches(ends), url);
-        let path = path.ok_or_else(|| refused("it climbs out of its server"))?;
+        let path = path.ok_or_else(|| refused("it leads out of its server"))?;
         // The path of `user@host:/path` is absolute.
         let between = if directory.starts_with(":/") { ":/" } else { directory.get(..1).unwrap_or("/") };
         format!("{server}{between}{path}")
@@ -63,7 +63,7 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     let (authority, _) = authority.split_once('/').unwrap_or((authority, ""));
     for part in authority.split('@') {
         if percent_decode_str(part).next() == Some(b'-') {
-            return Err(refused("git could take it for something else"));
+            return Err(refused("git could misread it"));
         }
     }
     let scheme = resolved.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());

@@ -113,7 +113,7 @@ impl Tip {
         if sha256_hex(&bytes) == file.sha256 {
             Ok(bytes)
         } else {
-            Err(Failure::new(format!("`{place}` is not what its lock says")))
+            Err(Failure::new(format!("`{place}` does not match its lock")))
         }
     }
 }

@@ -28,7 +28,7 @@ impl Fetcher {
         if !matches!(source, Upstream::Git { .. }) {
             let lacks = policy.signed_by.as_ref().map(|_| "signature").or(min_age.map(|_| "date"));
             return lacks.map_or(Ok(()), |what| {
-                let message = format!("{source} has no {what}, which `sources` asks for: it is not a repository");
+                let message = format!("{source} has no {what}, which `sources` requires: it is not a repository");
                 Err(Failure::new(message).hint(Config::list_before(&graph::subject(source))))
             });
         }

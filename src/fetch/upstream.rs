@@ -63,7 +63,7 @@ impl Network {
         };
         match (self.signer(&fetched, signers), &pinned.signed) {
             (Ok(signed), Some(recorded)) if signed != *recorded => {
-                Answer::unsigned(answer, format!("it is signed by {signed}, and the lock says {recorded}"))
+                Answer::unsigned(answer, format!("expected a signature by {recorded}, found one by {signed}"))
             }
             (Ok(_), _) => answer,
             (Err(failure), _) => Answer::unsigned(answer, failure.message),
@@ -116,7 +116,7 @@ impl Network {
     fn of_commit(&self, url: &str, id: Option<&str>) -> Result<Answer> {
         let id = id.unwrap_or_default().to_ascii_lowercase();
         let now = self.given(&GitRequest::new(url, Some(&id), None), &id)?;
-        Ok(Answer::moved(Some(Digest::GitCommit(now)), format!("that is what `{id}` stands for")))
+        Ok(Answer::moved(Some(Digest::GitCommit(now)), format!("`{id}` resolves to that commit")))
     }
 
     fn of_ref(&self, git: &Upstream, pinned: &Pinned, listing: &Listing) -> Result<Answer> {
@@ -124,7 +124,7 @@ impl Network {
         let Some((name, id)) = listing.find(reference) else {
             return Ok(Answer::gone(match reference {
                 "HEAD" => "the repository has no HEAD: it is empty".to_owned(),
-                reference => format!("the repository has no ref `{reference}` any more"),
+                reference => format!("the repository no longer has the ref `{reference}`"),
             }));
         };
         let now = Some(Digest::GitCommit(id.clone()));
@@ -132,7 +132,7 @@ impl Network {
             return Ok(Answer::moved(now, ""));
         }
         if let Some(tag) = name.strip_prefix("refs/tags/") {
-            return Ok(Answer::moved(now, format!("the tag `{tag}` names another commit")));
+            return Ok(Answer::moved(now, format!("the tag `{tag}` points to another commit")));
         }
         let name = match name.strip_prefix("refs/heads/") {
             Some(branch) => format!("the branch `{branch}`"),
@@ -159,11 +159,11 @@ impl Network {
     fn of_file(&self, url: &str) -> Result<Answer> {
         let bytes = self.client.get(url)?;
         let why = match file_pin(url) {
-            _ if kustomization::looks_like_html(&bytes) => "it is a web page, which may be a login".to_owned(),
+            _ if kustomization::looks_like_html(&bytes) => "it is a web page, possibly a login".to_owned(),
             Some((Pin::Tag | Pin::Commit, version)) => {
-                format!("`{version}` should never change, but it holds other bytes")
+                format!("`{version}` should never change, but its content differs")
             }
-            _ => "it holds other bytes".to_owned(),
+            _ => "its content differs".to_owned(),
         };
         Ok(Answer::moved(Some(Digest::Sha256(sha256_hex(&bytes))), why))
     }
@@ -179,12 +179,12 @@ impl Network {
         let written = Some(&chart.version).filter(|version| !version.is_empty());
         let was = pinned.resolved.as_ref().or(written);
         let Some(was) = was.filter(|was| **was != version) else {
-            return Ok(Answer::moved(now, "it is another archive of the same version"));
+            return Ok(Answer::moved(now, "a different archive of the same version"));
         };
         let floats = !is_one_version(&chart.version);
         Ok(Answer {
             verdict: if floats && is_newer(&version, was) { Verdict::Updated } else { Verdict::Moved },
-            ..Answer::moved(now, format!("it is version {version} now, was {was}"))
+            ..Answer::moved(now, format!("it is now version {version}, was {was}"))
         })
     }
 }
@@ -207,8 +207,8 @@ fn question((source, pinned): &Entry<'_>) -> String {
 fn refuse(source: &Upstream) -> Result<()> {
     let url = source.url();
     if redact::lacks_secret(url) {
-        return Err(Failure::new(format!("{url} cannot be asked for: the lock does not hold the secret in it"))
-            .hint("leave secrets out of URLs: store them in a credential helper of git"));
+        return Err(Failure::new(format!("cannot check {url}: its secret is not stored in the lock"))
+            .hint("keep secrets out of URLs: store them in a credential helper of git"));
     }
     let Upstream::Git { reference, .. } = source else {
         return Ok(());
@@ -219,7 +219,7 @@ fn refuse(source: &Upstream) -> Result<()> {
     let mut spec = RepoSpec::parse(&text)
         .ok()
         .filter(|spec| spec.clone_spec().shown() == url)
-        .ok_or_else(|| refused("no kustomization can name such a repository"))?;
+        .ok_or_else(|| refused("a kustomization cannot reference such a repository"))?;
     spec.reference.clone_from(reference);
     refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(&reason))
 }

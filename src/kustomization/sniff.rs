@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(refusal("apiVersion: v1\nmetadata: {name: a}\n"), "an object without `kind` (line 1)");
         assert_eq!(
             refusal("kind: X\nmetadata: {name: a}\nx: 1\nx: 2\n"),
-            "not YAML (line 4: the key `x` is there twice)"
+            "not YAML (line 4: the key `x` appears twice)"
         );
         assert!(refusal("a: b: c\n").starts_with("not YAML (line 1: "));
         assert_eq!(looks_like_resources(b"kind: \xff"), Err("not text".to_owned()));

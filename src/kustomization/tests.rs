@@ -181,14 +181,14 @@ fn a_key_twice_that_hides_a_reference_is_refused() {
         ("openapi:\n  path: a\n  path: b\n", 2, "`path` is in line 3 again"),
         ("helmCharts:\n- name: a\n  Name: b\n", 3, "the same field is in line 2"),
         ("helmCharts:\n- name: a\n  repo: https://h/a\n  repo: https://h/b\n", 3, "`repo` is in line 4 again"),
-        ("commonLabels: {1: b, \"1\": c}\nresources: []\n", 1, "there twice"),
+        ("commonLabels: {1: b, \"1\": c}\nresources: []\n", 1, "appears twice"),
         (
             "patches:\n- patch: |\n    kind: A\n    metadata: {name: b}\n    kind: A\n  path: x\npatchesStrategicMerge:\n- |\n  kind: A\n  kind: A\n",
             9,
-            "there twice",
+            "appears twice",
         ),
-        ("<<: {resources: [b]}\n<<: {crds: [a]}\n", 2, "there twice"),
-        ("x: &a b\ny: &a c\nresources: []\n", 2, "the anchor `a` is there twice"),
+        ("<<: {resources: [b]}\n<<: {crds: [a]}\n", 2, "appears twice"),
+        ("x: &a b\ny: &a c\nresources: []\n", 2, "the anchor `a` appears twice"),
     ] {
         let problems = read(text.as_bytes()).unwrap_err().problems;
         let found: Vec<_> = problems.iter().filter(|one| one.line == line).collect();

@@ -227,7 +227,7 @@ impl<'t> Reader<'t> {
         match self.events.next_event() {
             Some(Ok((Event::Anchor(_, name), span))) => {
                 if !self.names.insert(name.to_string()) {
-                    return wrong(place_of(&span.start), format!("the anchor `{name}` is there twice"));
+                    return wrong(place_of(&span.start), format!("the anchor `{name}` appears twice"));
                 }
                 self.next()
             }
@@ -311,7 +311,7 @@ fn pairs(values: Vec<Value>, repeated: &mut Option<Problem>) -> Result<Vec<(Stri
             pairs.push((key, value));
             continue;
         };
-        let problem = Problem::new(ProblemKind::Other, at.place(), format!("the key `{key}` is there twice"), "");
+        let problem = Problem::new(ProblemKind::Other, at.place(), format!("the key `{key}` appears twice"), "");
         // Both count of a merge key, and any of keys of different types, as of `1` and `"1"`.
         if key == "<<" || !is_text || !was_text {
             return Err(problem);

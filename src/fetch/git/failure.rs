@@ -19,12 +19,12 @@ const CAUSES: [Cause; 10] = [
     Cause(
         &["could not read username", "could not read password"],
         FailureKind::Login,
-        "it is private or does not exist, which its server tells nobody without credentials: make `git ls-remote` of that URL work: a credential helper, or `url.<base>.insteadOf`",
+        "it is private, or does not exist: make `git ls-remote` of that URL work, with a credential helper or `url.<base>.insteadOf`",
     ),
     Cause(
         &["authentication failed", "permission denied (", "returned error: 401", "returned error: 403"],
         FailureKind::Login,
-        "its server refuses the credentials that it got: make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
+        "the server rejected the credentials: make `git ls-remote` of that URL work, with a credential helper, an ssh key, or `url.<base>.insteadOf`",
     ),
     Cause(&["no space left"], FailureKind::Other, ROOM),
     Cause(&["host key verification failed"], FailureKind::Login, "connect once with ssh to accept the host's key"),
@@ -65,7 +65,7 @@ const CAUSES: [Cause; 10] = [
             "returned error: 410",
         ],
         FailureKind::NoRepository,
-        "check the URL, which kustomize splits after two segments, at `.git`, or at `//`; if it was there before, ask where it is now, or who may read it",
+        "check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository was moved, ask for its new URL, or who may read it",
     ),
 ];
 
@@ -84,9 +84,9 @@ impl Network {
                     .hint("write the commit id in full, 40 digits")
             }
             Pin::Commit => Failure::new(format!("{shown} does not have commit {reference}"))
-                .hint("it may be gone: name a commit that a branch or a tag of the repository reaches"),
+                .hint("it may be gone: use a commit in a branch or tag of the repository"),
             _ => Failure::new(format!("{shown} has no ref `{reference}`"))
-                .hint(format!("list what there is: {}", command("git ls-remote", [&shown]))),
+                .hint(format!("list its refs: {}", command("git ls-remote", [&shown]))),
         };
         failure.because(FailureKind::NotInRepository)
     }
@@ -113,7 +113,7 @@ impl Network {
     fn reason(&self, request: &GitRequest, kind: FailureKind, said: &Exchange) -> Option<String> {
         match kind {
             FailureKind::NoRepository if said.has_login => {
-                Some("it does not exist, or the login that git has may not read it: check both".to_owned())
+                Some("it does not exist, or your login cannot read it: check both".to_owned())
             }
             FailureKind::Other if said.output.says(&["certificate", "ssl ca cert"]) => {
                 let (name, file) =
@@ -128,7 +128,7 @@ impl Network {
     pub(in crate::fetch) fn limited(&self, request: &GitRequest, said: &Exchange, wait: Duration) -> Stop {
         let words = match said.status {
             0 | 200..=299 => git::said(&said.output),
-            401 => "it wants a login for what it listed without one".to_owned(),
+            401 => "it requires a login for refs that it listed without one".to_owned(),
             status => format!("it answered {status}"),
         };
         let host = reach::place(request.url.exposed()).unwrap_or_default();

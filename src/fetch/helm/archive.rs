@@ -53,11 +53,11 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
         let left = CHART_BYTES.most as u64 - total;
         (&mut entry).take(left + 1).read_to_end(&mut content).map_err(broken)?;
         if content.len() as u64 != entry.size() || content.len() as u64 > left {
-            return Err(format!("`{shown}` is cut short, or the chart has {}", CHART_BYTES.more()));
+            return Err(format!("`{shown}` is truncated, or the chart has {}", CHART_BYTES.more()));
         }
         total += content.len() as u64;
         if files.insert(place, content.into()).is_some() {
-            return Err(format!("`{shown}` is there twice"));
+            return Err(format!("`{shown}` appears twice"));
         }
     }
     // Everything is a file, so nothing may be the directory of something else.
@@ -65,7 +65,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
     for path in files.keys() {
         let next = format!("{path}/");
         if files.range(next..).next().is_some_and(|(other, _)| inside(path, other)) {
-            return Err(format!("`{path}` is a file and a directory"));
+            return Err(format!("`{path}` is both a file and a directory"));
         }
     }
     Ok(files)
@@ -74,13 +74,13 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
 /// Returns the path below the chart's directory that a name in the archive means.
 fn place(text: &str) -> Result<String, &'static str> {
     if text.len() > LONGEST_PATH {
-        return Err("is longer than a path in a chart can be");
+        return Err("is too long for a path in a chart");
     }
     if text.starts_with('/') {
         return Err("is absolute");
     }
     if text.contains(['\\', ':']) || text.contains(char::is_control) {
-        return Err("holds a character that no path of a chart can hold");
+        return Err("contains a character that is not allowed in a chart path");
     }
     let mut parts = text.split('/').filter(|part| !matches!(*part, "" | "."));
     if text.split('/').any(|part| part == "..") {
@@ -88,7 +88,7 @@ fn place(text: &str) -> Result<String, &'static str> {
     }
     parts.next();
     let rest: Vec<&str> = parts.collect();
-    if rest.is_empty() { Err("does not lie in the directory of the chart") } else { Ok(rest.join("/")) }
+    if rest.is_empty() { Err("is not in the directory of the chart") } else { Ok(rest.join("/")) }
 }
 
 #[derive(Deserialize)]
@@ -101,7 +101,7 @@ struct Metadata {
 
 /// Returns name and version, as `Chart.yaml` has them.
 pub fn metadata(files: &Files) -> Result<(String, String), String> {
-    let bytes = files.get("Chart.yaml").ok_or("there is no `Chart.yaml` in it")?;
+    let bytes = files.get("Chart.yaml").ok_or("it has no `Chart.yaml`")?;
     if bytes.len() > CHART_METADATA.most {
         return Err(format!("its `Chart.yaml` has {}", CHART_METADATA.more()));
     }
@@ -109,12 +109,12 @@ pub fn metadata(files: &Files) -> Result<(String, String), String> {
     let metadata: Metadata =
         serde_yaml::from_str(text).map_err(|error| format!("its `Chart.yaml` cannot be read: {error}"))?;
     if metadata.name.is_empty() || metadata.version.is_empty() {
-        return Err("its `Chart.yaml` has no name or no version".to_owned());
+        return Err("its `Chart.yaml` has no name or version".to_owned());
     }
     let is_text = |text: &str| !text.contains(['/', '\\']) && !text.contains(char::is_control);
     if is_text(&metadata.name) && is_text(&metadata.version) {
         Ok((metadata.name, metadata.version))
     } else {
-        Err("its `Chart.yaml` has an impossible name or version".to_owned())
+        Err("its `Chart.yaml` has an invalid name or version".to_owned())
     }
 }

@@ -57,12 +57,12 @@ fn entries_that_lead_out_are_refused() {
         ("nginx/../../x", "leads out of the archive"),
         ("../x", "leads out of the archive"),
         ("/etc/x", "is absolute"),
-        ("x", "does not lie in the directory of the chart"),
-        ("nginx/a\\..\\b", "holds a character"),
-        ("nginx/c:/x", "holds a character"),
-        ("nginx/a\nb", "holds a character"),
-        ("nginx/Chart.yaml", "is there twice"),
-        ("nginx/Chart.yaml/x", "is a file and a directory"),
+        ("x", "is not in the directory of the chart"),
+        ("nginx/a\\..\\b", "contains a character"),
+        ("nginx/c:/x", "contains a character"),
+        ("nginx/a\nb", "contains a character"),
+        ("nginx/Chart.yaml", "appears twice"),
+        ("nginx/Chart.yaml/x", "is both a file and a directory"),
     ] {
         let said = refused(&regular(name));
         assert!(said.contains(reason), "{name}: {said}");
@@ -81,13 +81,13 @@ fn malformed_archives_are_refused() {
     let whole = regular("nginx/x");
     assert!(refused(&whole[..whole.len() / 2]).contains("damaged"));
     let none = archive(&[("nginx/x", tar::EntryType::Regular, b"x")]);
-    assert!(refused(&none).contains("there is no `Chart.yaml`"));
+    assert!(refused(&none).contains("it has no `Chart.yaml`"));
     let other = CHART.replace("nginx", "redis");
     let other = archive(&[("nginx/Chart.yaml", tar::EntryType::Regular, other.as_bytes())]);
-    assert!(refused(&other).ends_with("is an archive of the chart `redis`"));
+    assert!(refused(&other).ends_with("expected the chart `nginx`, found `redis`"));
     let other = CHART.replace("1.2.3", "1.2.4");
     let other = archive(&[("nginx/Chart.yaml", tar::EntryType::Regular, other.as_bytes())]);
-    assert!(refused(&other).ends_with("is an archive of the version `1.2.4`"));
+    assert!(refused(&other).ends_with("expected version `1.2.3`, found `1.2.4`"));
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn a_wait_beyond_the_deadline_is_not_begun() {
     let start = Instant::now();
     let failure = get_with(&asking(bounds(), |_| None), &server.url("/f")).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Limited);
-    let said = "limits requests: it answered 429 Too Many Requests, and asks to wait 3600 s";
+    let said = "is rate limiting: it answered 429 Too Many Requests; retry after 3600 s";
     assert!(failure.message.ends_with(said), "{failure:?}");
     assert!(start.elapsed() < SOON);
     assert_eq!(server.requests().len(), 1);
@@ -159,7 +159,7 @@ fn a_truncated_body_is_tried_again_and_never_taken() {
         let server = Server::http(move |_, _| Reply::Raw(broken.clone()));
         let error = get(&server.url("/f")).unwrap_err();
         assert_eq!(error.kind, FailureKind::NoConnection);
-        assert!(error.message.contains("ended early or is damaged after 4 bytes"), "{error:?}");
+        assert!(error.message.contains("truncated or corrupt after 4 bytes"), "{error:?}");
         assert_eq!(server.requests().len(), 3);
     }
     let server = Server::http(|number, _| match number {
@@ -179,7 +179,7 @@ fn a_server_that_drips_is_cut_at_the_deadline() {
         let client = client(Bounds { deadline, ..bounds() });
         let start = Instant::now();
         let failure = get_with(&client, &server.url("/f")).unwrap_err();
-        assert!(failure.message.ends_with(": it took longer than 0.3 s"), "{failure:?}");
+        assert!(failure.message.ends_with(": timed out after 0.3 s"), "{failure:?}");
         assert_eq!(failure.kind, FailureKind::NoAnswer);
         assert!(start.elapsed() >= deadline);
         assert!(start.elapsed() < Duration::from_secs(10));

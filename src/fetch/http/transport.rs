@@ -26,9 +26,9 @@ const CONNECT: Duration = Duration::from_secs(15);
 
 const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERSION"));
 
-const UNTRUSTED: &str = "check the host name and the clock here; if the host uses a private CA, name its certificate in SSL_CERT_FILE; if this system has no CA certificates, install the package `ca-certificates`";
+const UNTRUSTED: &str = "check the host name and the system clock; if the host uses a private CA, name its certificate in SSL_CERT_FILE; if this system has no CA certificates, install the package `ca-certificates`";
 
-const CHECK_HOST: &str = "check the spelling of the host, the network, and the proxy that `http_proxy` may name";
+const CHECK_HOST: &str = "check the host name, the network, and the proxy in `http_proxy`";
 
 /// What stands for the host where its proxy does not answer.
 const PROXY: &str = "the proxy (`https_proxy`)";
@@ -36,11 +36,11 @@ const PROXY: &str = "the proxy (`https_proxy`)";
 /// What the library says where it does not reach the proxy of an https URL.
 const NO_PROXY: &str = "tunnel error: failed to create underlying connection";
 
-const CHECK_PROXY: &str = "correct `https_proxy`, or take hosts out of it with `no_proxy`";
+const CHECK_PROXY: &str = "correct `https_proxy`, or exclude hosts with `no_proxy`";
 
-const LOGIN: &str = "check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent to the host of the URL alone, and not over plain http";
+const LOGIN: &str = "check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http";
 
-const AGAIN: &str = "try again: the server or the network broke off";
+const AGAIN: &str = "try again: the server or the network failed";
 
 /// What came back.
 pub(super) enum Answer {
@@ -102,7 +102,7 @@ impl Client {
         match read {
             Err(error) if is_timeout(&error) => Err(self.too_late()),
             Err(error) => Err(broken(format!(
-                "the answer ended early or is damaged after {} bytes: {}",
+                "the response is truncated or corrupt after {} bytes: {}",
                 bytes.len(),
                 root_cause(&error)
             ))),
@@ -112,7 +112,7 @@ impl Client {
                     .hint("to accept larger files, write `max-file-size: SIZE` in .kustomize-localize"),
             ),
             Ok(0) => {
-                unusable(Failure::new("the server answered with an empty body").hint("check that the URL names a file"))
+                unusable(Failure::new("the server returned an empty body").hint("check that the URL names a file"))
             }
             Ok(_) => Ok(Answer::Body(bytes)),
         }
@@ -147,7 +147,7 @@ impl Client {
         // own message.
         let built = builder().build().or_else(|_| builder().tls_certs_only([]).build());
         let client = built.map_err(|error| {
-            Failure::new(format!("the HTTP client cannot be set up: {}", root_cause(&error.without_url())))
+            Failure::new(format!("cannot set up the HTTP client: {}", root_cause(&error.without_url())))
         })?;
         clients.insert(key, client.clone());
         Ok(client)
@@ -164,7 +164,7 @@ impl Client {
         } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
             let missing = std::env::var("SSL_CERT_FILE").ok().filter(|file| !Path::new(file).exists());
             let hint = missing.map(|file| format!("`SSL_CERT_FILE` names a file that does not exist: {file}"));
-            Failure::new(format!("no trusted connection to {host}: {reason}"))
+            Failure::new(format!("TLS connection to {host} failed: {reason}"))
                 .hint(hint.unwrap_or_else(|| UNTRUSTED.to_owned()))
                 .into()
         } else if error.is_connect() {
@@ -177,7 +177,7 @@ impl Client {
     }
 
     fn too_late(&self) -> Stop {
-        let message = format!("it took longer than {} s", self.bounds.deadline.as_secs_f64());
+        let message = format!("timed out after {} s", self.bounds.deadline.as_secs_f64());
         Failure::new(message).hint(AGAIN).because(FailureKind::NoAnswer).into()
     }
 }
@@ -222,7 +222,7 @@ impl Resolve for Public {
         let resolved = (name.as_str(), 0).to_socket_addrs().and_then(|addresses| -> io::Result<Addrs> {
             let addresses: Vec<_> = addresses.collect();
             if name.as_str() == self.0 && addresses.iter().any(|address| !is_public(address.ip())) {
-                return Err(io::Error::other("it has an address that is not public"));
+                return Err(io::Error::other("it resolves to an address that is not public"));
             }
             Ok(Box::new(addresses.into_iter()))
         });
@@ -251,7 +251,7 @@ fn is_timeout(error: &io::Error) -> bool {
 /// whole URL.
 fn root_cause(error: &(dyn StdError + 'static)) -> String {
     let last = chain(error).filter(|cause| !cause.is::<reqwest::Error>()).last();
-    last.map_or_else(|| "no more is known".to_owned(), ToString::to_string)
+    last.map_or_else(|| "unknown cause".to_owned(), ToString::to_string)
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(300)

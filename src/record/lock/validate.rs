@@ -153,7 +153,7 @@ fn of(name: &str, text: &str, rule: impl Fn(&str) -> Result<(), &'static str>) -
 
 fn once(is_new: bool, kind: &str, name: &dyn std::fmt::Display) -> Checked {
     if !is_new {
-        return Err(format!("the {kind} `{}` is there twice", shown(&name.to_string())));
+        return Err(format!("the {kind} `{}` appears twice", shown(&name.to_string())));
     }
     Ok(())
 }

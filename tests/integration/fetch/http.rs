@@ -36,7 +36,7 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let html = "<!DOCTYPE html>\n<html><body>Sign in</body></html>\n";
-    let empty = "the server answered with an empty body";
+    let empty = "the server returned an empty body";
     let names_a_file = "check that the URL names a file";
     let cases = [
         ("empty", Reply::ok(""), empty, names_a_file),

@@ -55,7 +55,7 @@ fn being_limited_is_an_outage_that_loses_nothing() {
             let output = work.run(command);
             output.fails(status);
             let all = format!("{}{}", output.stdout, output.stderr);
-            assert!(all.contains("limits requests: "), "{how:?} {command:?}: {output:?}");
+            assert!(all.contains("is rate limiting: "), "{how:?} {command:?}: {output:?}");
             for wrong in ["could not read Username", "is private", "gone", "allow:", "no ref"] {
                 assert!(!all.contains(wrong), "{how:?} {command:?}: {wrong}: {output:?}");
             }
@@ -64,7 +64,7 @@ fn being_limited_is_an_outage_that_loses_nothing() {
     }
     // What one server gives is taken, and what another one keeps back is kept.
     limit(&sandbox, &server, "/files/", Limit::TooMany(Some(3600)), |_| true);
-    work.run(&["update"]).fails(1).stderr_has("files/cm.yaml").stderr_has("limits requests: ");
+    work.run(&["update"]).fails(1).stderr_has("files/cm.yaml").stderr_has("is rate limiting: ");
     let now = work.read("kustomize-localize.lock");
     assert!(now.contains(&up.id("HEAD")) && !lock.contains(&up.id("HEAD")), "{now}");
     let file = |lock: &str| lock.lines().find(|line| line.contains("sha256: ")).unwrap().to_owned();
@@ -217,7 +217,7 @@ fn what_is_public_is_fetched_although_a_login_has_expired() {
     // It is refused once more where nothing is public.
     server.require_password("/", "me", "s3cr3t");
     let output = work.run(&["update"]);
-    output.fails(1).stderr_has("refuses the credentials").stderr_has("answered 401").lacks("wr0ng");
+    output.fails(1).stderr_has("rejected the credentials").stderr_has("answered 401").lacks("wr0ng");
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_server_that_answers_every_second_request_gives_all_to_a_login() {
     let (sandbox, server, _up, work) = locked();
     limit(&sandbox, &server, "/git/", Limit::TooMany(None), |number| number % 2 == 1);
     // One fetch of git is three requests in a row.
-    work.run(&["branch"]).fails(2).stderr_has("limits requests: it answered 429").lacks("files/cm.yaml");
+    work.run(&["branch"]).fails(2).stderr_has("is rate limiting: it answered 429").lacks("files/cm.yaml");
     log_in(&sandbox, "s3cr3t");
     work.run(&["branch"]).success();
 }
@@ -239,7 +239,7 @@ fn a_login_that_is_no_good_does_not_hide_why_it_was_sent() {
         limit(&sandbox, &server, "/", how, |_| true);
         let output = work.run(&["update"]);
         output.fails(1).lacks("wr0ng").lacks("credentials");
-        assert_eq!(output.stderr.matches("limits requests: it ").count(), count, "{how:?} {output:?}");
+        assert_eq!(output.stderr.matches("is rate limiting: it ").count(), count, "{how:?} {output:?}");
     }
 }
 

@@ -151,8 +151,8 @@ fn locked_versions_stay_although_upstream_moved() {
     repo.run(&["app"])
         .fails(2)
         .stderr_has("files/cm.yaml has changed since it was locked")
-        .stderr_has(&format!("sha256 {now} instead of {then}"))
-        .stderr_has("hint: to lock what it is now");
+        .stderr_has(&format!("expected sha256 {then}, found {now}"))
+        .stderr_has("hint: to lock its new content");
     route(&file);
     repo.run(&["app"]).success();
     let lock = lock(&repo);

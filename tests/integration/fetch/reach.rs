@@ -310,7 +310,7 @@ fn a_name_that_only_a_proxy_may_know_leads_nowhere_else() {
     output.fails(1).stderr_has("no.such.invalid");
     assert!(seen.contains("=no.such.invalid:80:255.255.255.255 "), "{seen}");
     let (seen, output) = pinned("ssh://git@no.such.invalid/acme/inside?ref=main");
-    output.fails(1).stderr_has("it is no http URL");
+    output.fails(1).stderr_has("it is not an http URL");
     assert!(!seen.contains("bin/ssh"), "{seen}");
 }
 
@@ -334,7 +334,7 @@ fn only_hosts_that_the_user_names_get_a_login_when_they_limit() {
         (sent.collect::<Vec<_>>(), output)
     };
     let (sent, output) = run();
-    output.fails(2).stderr_has("code.other.example limits requests: it answered 429");
+    output.fails(2).stderr_has("code.other.example is rate limiting: it answered 429");
     assert_eq!(sent, [""; 0]);
     let text = world.work.read("app/kustomization.yaml");
     world.work.write("app/kustomization.yaml", format!("{text}- {url}\n"));

@@ -315,7 +315,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         .stdout_has("  added https://files.example.com/new.yaml ")
         .lacks("dropped")
         // They were resolved once.
-        .stderr_has("if it was there before, ask where it is now")
+        .stderr_has("if the repository was moved, ask for its new URL")
         .lacks("remote, run `git")
         .stderr_has("error: could not resolve all references: 2 errors\n");
     let after = read(&world);
@@ -335,7 +335,7 @@ fn help_fits_why_it_could_not_be_resolved() {
     for (url, says, may_be_left) in [
         (
             format!("{lib}//web?ref=v9"),
-            "hint: list what there is: git ls-remote https://github.com/acme/lib",
+            "hint: list its refs: git ls-remote https://github.com/acme/lib",
             "'https://github.com/acme/lib//web?ref=v9', reason: TODO}",
         ),
         (

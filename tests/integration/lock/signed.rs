@@ -222,7 +222,7 @@ fn what_is_behind_is_held_to_it_and_what_has_no_signature_cannot_pass() {
     world.file(url, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
     work.decide("sources: [{url: '*', signed-by: .github/allowed-signers}]\n");
-    work.run(&["lock"]).fails(1).stderr_has(&format!("{url} has no signature, which `sources` asks for"));
+    work.run(&["lock"]).fails(1).stderr_has(&format!("{url} has no signature, which `sources` requires"));
     work.decide("");
     work.run(&["lock"]).success();
     work.decide("sources: [{url: '*', signed-by: .github/allowed-signers}]\n");
@@ -339,5 +339,8 @@ fn upstream_is_verified_again() {
     let forged = lock.replacen("alice@acme.example", "bob@acme.example", 1);
     work.write(LOCK, forged);
     work.commit("forged");
-    work.run_unchanged(&verify).fails(1).stdout_has("and the lock says SHA256:").stdout_has(" bob@acme.example");
+    work.run_unchanged(&verify)
+        .fails(1)
+        .stdout_has("expected a signature by SHA256:")
+        .stdout_has(" bob@acme.example, found one by SHA256:");
 }

@@ -217,7 +217,7 @@ fn what_has_no_date_needs_an_entry_without_an_age() {
     let url = "https://files.example.com/v1/app.yaml";
     world.file(url, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
-    work.run(&["lock"]).fails(1).stderr_has(&format!("{url} has no date, which `sources` asks for"));
+    work.run(&["lock"]).fails(1).stderr_has(&format!("{url} has no date, which `sources` requires"));
     work.decide("sources: [{url: files.example.com}, {url: '*', min-age: 7d}]\n");
     work.run(&["lock"]).success();
     // What the lock holds was judged when it was locked.

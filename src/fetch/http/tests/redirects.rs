@@ -14,7 +14,7 @@ fn redirects_are_followed_to_their_end() {
         _ => ok("end\n"),
     });
     // Relative to the root, then to the path; then an invalid port.
-    assert!(said(get(&server.url("/1"))).ends_with("the server redirects to something that is not a URL"));
+    assert!(said(get(&server.url("/1"))).ends_with("the server redirects to an invalid URL"));
     assert_eq!(server.requests().len(), 3);
 
     let port = Server::http(|_, _| ok("end\n"));
@@ -44,7 +44,7 @@ fn a_redirect_out_of_http_is_an_error() {
     for target in ["file:///etc/passwd", "ftp://127.0.0.1/f", "data:,x", "javascript:1"] {
         let server = Server::http(move |_, _| redirect(target));
         let said = said(get(&server.url("/f")));
-        assert!(said.ends_with("the server redirects to something other than http or https"), "{target}: {said}");
+        assert!(said.ends_with("the server redirects to a URL that is not http or https"), "{target}: {said}");
     }
 }
 

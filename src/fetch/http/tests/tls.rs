@@ -35,7 +35,7 @@ fn a_private_ca_is_trusted_only_when_it_is_named() {
 
     let url = server.url("/f");
     let failure = get(&url).unwrap_err();
-    assert!(failure.message.contains("no trusted connection to "), "{failure:?}");
+    assert!(failure.message.contains("TLS connection to "), "{failure:?}");
     assert!(failure.hints.join("\n").contains("SSL_CERT_FILE"), "{failure:?}");
     assert!(server.requests().is_empty());
 

@@ -37,7 +37,7 @@ fn unknown_syntax_is_refused() {
     // What follows the version; the line is counted from there.
     cases.extend(
         [
-            ("version: 1", 1, "there twice"),
+            ("version: 1", 1, "appears twice"),
             ("foo: 1", 1, "unknown field"),
             ("---\nversion: 1", 1, "a second document"),
             ("options:\n  helm: true", 1, "unknown field `options`"),
@@ -48,11 +48,11 @@ fn unknown_syntax_is_refused() {
             ("target:", 1, "no value"),
             ("left: [{url: \"https://u:p@h\", reason: x}]", 1, PASSWORD),
             ("left: [{url: h, accepted: true, reason: x}]", 1, "unknown field"),
-            ("left: [{url: h, chart: x, reason: x}, {url: h, chart: x, reason: x}]", 1, "there twice"),
+            ("left: [{url: h, chart: x, reason: x}, {url: h, chart: x, reason: x}]", 1, "appears twice"),
             ("left: [{url: h}]", 1, "missing field `reason`"),
             ("left: [{url: h, reason: \"\"}]", 1, "is empty"),
             ("left: [{image: x, chart: y, reason: x}]", 1, "what is left has a url"),
-            ("left:\n  - {image: x, reason: a}\n  - {image: x, reason: b}", 3, "there twice"),
+            ("left:\n  - {image: x, reason: a}\n  - {image: x, reason: b}", 3, "appears twice"),
             ("remotes:", 1, "no value"),
             ("remotes: {", 1, "not YAML"),
             ("files: &x []", 1, "an anchor"),
@@ -113,9 +113,9 @@ fn unknown_syntax_is_refused() {
             ("source: ../x", 3, "`..`"),
             ("rewritten: {\"\": x}", 3, "is empty"),
             ("rewritten: {x: }", 6, "no value"),
-            ("rewritten: {x: y, x: z}", 6, "there twice"),
+            ("rewritten: {x: y, x: z}", 6, "appears twice"),
             ("rewritten: {[x]: y}", 6, "not a plain or quoted string"),
-            ("mode: \"100644\"", 6, "there twice"),
+            ("mode: \"100644\"", 6, "appears twice"),
             ("<<: {}", 6, "unknown field"),
         ]
         .map(|(line, number, message)| (with_file(line), number, message)),
@@ -169,9 +169,9 @@ fn one_thing_has_one_entry() {
     let query = git("https://h/x?a=b", Some("v1"), HEX40, "");
     let file = file("https://h/x", HEX64);
     for (entries, message) in [
-        ([&repository, &moved], "`https://h/x?ref=v1` is there twice"),
-        ([&query, &query], "`https://h/x?a=b&ref=v1` is there twice"),
-        ([&file, &file], "`https://h/x` is there twice"),
+        ([&repository, &moved], "`https://h/x?ref=v1` appears twice"),
+        ([&query, &query], "`https://h/x?a=b&ref=v1` appears twice"),
+        ([&file, &file], "`https://h/x` appears twice"),
     ] {
         let entries = entries.map(|entry| format!("- {{{entry}}}\n")).concat();
         let failure = parse(&format!("version: 1\nremotes:\n{entries}")).unwrap_err();

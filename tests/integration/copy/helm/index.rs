@@ -91,7 +91,7 @@ fn an_index_leads_nowhere_else() {
             ("https://169.254.169.254/x", private),
             (&*inside.replace("http:", "https:"), private),
             (&inside, "from https to http"),
-            ("file:///etc/passwd", "to something other than http or https"),
+            ("file:///etc/passwd", "to a URL that is not http or https"),
         ] {
             stage.server.route(&from, Reply::redirect(to));
             lock(&stage).fails(1).stderr_has(why);
@@ -104,14 +104,14 @@ fn an_index_leads_nowhere_else() {
 fn an_archive_is_what_its_index_says() {
     let stage = Stage::of(CHART).with_helm();
     list(&stage, "nginx-1.2.3.tgz", &sha256_hex(b"another one"));
-    lock(&stage).fails(1).stderr_has("nginx-1.2.3.tgz as its archive: its sha256 is ");
+    lock(&stage).fails(1).stderr_has("nginx-1.2.3.tgz: its sha256 is ");
     for (text, why) in [
         ("<!doctype html><p>Log in</p>", "it has no `entries`"),
         ("entries: &a {nginx: *a}", "it has anchors"),
         ("entries: {nginx: [}", "line 1: "),
     ] {
         stage.server.route(&format!("{REPO}/index.yaml"), Reply::ok(text));
-        lock(&stage).fails(1).stderr_has(&format!("the index of {REPO} cannot be read: {why}"));
+        lock(&stage).fails(1).stderr_has(&format!("cannot read the index of {REPO}: {why}"));
     }
     for entries in [json!({}), json!({"nginx": []}), json!({"nginx": [{}]}), json!({"redis": [{"version": "1.2.3"}]})] {
         index(&stage, &json!({"entries": entries}));
@@ -150,7 +150,7 @@ fn an_index_may_name_the_artifact_of_a_registry() {
     stage.serve("oci://registry.example/charts", "web", "1.2.3");
     list(&stage, "oci://registry.example/charts/web:1.2.3", &sha256_hex(b"of its manifest"));
     // It is still checked to be the chart.
-    lock(&stage).fails(1).stderr_has(&format!("{LABEL} is an archive of the chart `web`"));
+    lock(&stage).fails(1).stderr_has(&format!("{LABEL}: expected the chart `nginx`, found `web`"));
     stage.serve("oci://registry.example/charts", "nginx", "1.2.3");
     list(&stage, "oci://registry.example/charts/nginx:1.2.3", "");
     lock(&stage).success();

@@ -42,7 +42,7 @@ fn helm_that_is_asked_for_must_be_there() {
     work.remove("kustomize-localize.lock");
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     stage.without_helm();
-    let missing = "#nginx@^1.2.3: there is no helm on PATH to pull it\n";
+    let missing = "#nginx@^1.2.3: `helm` was not found on PATH\n";
     work.run(&["lock"]).fails(1).stderr_has(missing).stderr_has("without `helm: true`");
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
     assert!(!work.path().join("kustomize-localize.lock").exists());
@@ -136,9 +136,9 @@ fn an_archive_that_is_something_else_is_refused() {
         assert!(!stage.sandbox.path("copy").exists());
     };
     write_chart(&made, "redis", "1.2.3");
-    refused(&format!("{LABEL} is an archive of the chart `redis`"));
+    refused(&format!("{LABEL}: expected the chart `nginx`, found `redis`"));
     write_chart(&made, "nginx", "1.2.4");
-    refused(&format!("{LABEL} is an archive of the version `1.2.4`"));
+    refused(&format!("{LABEL}: expected version `1.2.3`, found `1.2.4`"));
     write_chart(&made, "nginx", "1.2.3");
     std::os::unix::fs::symlink("/etc/passwd", made.join("link")).unwrap();
     refused("is refused: `nginx/link` is a link");

@@ -166,7 +166,7 @@ fn a_secret_in_a_url_is_never_an_argument_of_helm() {
         let stage = Stage::of(&CHART.replace(REPO, with_login)).with_helm();
         stage.serve(with_login, "nginx", "1.2.3");
         let output = stage.work.run(&["app", "--no-verify", "-v"]);
-        output.fails(2).stderr_has("the URL holds a secret, which helm takes as an argument").lacks("s3cr3t");
+        output.fails(2).stderr_has("the URL contains a secret, which helm's arguments would expose").lacks("s3cr3t");
         assert_eq!(stage.pulls(), [""; 0]);
     }
 }

@@ -56,7 +56,7 @@ fn every_chart_gets_its_verdict() {
         .fails(1)
         .stdout_has(&format!(": updated: {REPO}#nginx was "))
         .stdout_has(&format!(": updated: {REPO}#nginx@^1.2 was "))
-        .stdout_has(": it is version 1.10.0 now, was 1.2.3\n")
+        .stdout_has(": it is now version 1.10.0, was 1.2.3\n")
         .stdout_has(": https://charts.example/stable#nginx@1.2.3: its repository has no such chart\n")
         .stdout_has("upstream of 3 remotes: 2 updated, 1 gone\n");
     // An older one is not.
@@ -65,7 +65,7 @@ fn every_chart_gets_its_verdict() {
     ask(work)
         .fails(1)
         .stdout_has(&format!(": moved: {REPO}#nginx@^1.2 was "))
-        .stdout_has(": it is version 1.2.2 now, was 1.2.3\n");
+        .stdout_has(": it is now version 1.2.2, was 1.2.3\n");
     // Nor is the same version with other bytes.
     remove(&stage, "1.2.2");
     stage.serve(REPO, "nginx", "1.2.3");
@@ -74,7 +74,7 @@ fn every_chart_gets_its_verdict() {
     ask(work)
         .fails(1)
         .stdout_has(&format!(": moved: {REPO}#nginx@1.2.3 was "))
-        .stdout_has(": it is another archive of the same version\n")
+        .stdout_has(": a different archive of the same version\n")
         .stdout_has("upstream of 3 remotes: 3 moved\n");
     remove(&stage, "1.2.3");
     ask(work)
@@ -117,7 +117,7 @@ fn a_registry_that_cannot_be_asked_is_unreachable() {
         ask(work).fails(1).stdout_has(": gone: ");
     }
     stage.without_helm();
-    ask(work).fails(2).stdout_has(": there is no helm on PATH to pull it\n").stderr_has("hint: put helm on PATH");
+    ask(work).fails(2).stdout_has(": `helm` was not found on PATH\n").stderr_has("hint: put helm on PATH");
 }
 
 #[test]

@@ -85,11 +85,11 @@ fn hostile_submodules_start_nothing() {
         output.fails(2);
         output
     };
-    let taken_for_else = "git could take it for something else";
+    let taken_for_else = "git could misread it";
     for (url, why) in [
         (format!("ext::sh -c touch% {touch}"), "transport is not supported"),
         (format!("--upload-pack=touch {touch}"), taken_for_else),
-        ("../../../../../../../../../../../../x".to_owned(), "it climbs out of its server"),
+        ("../../../../../../../../../../../../x".to_owned(), "it leads out of its server"),
         ("ssh://-oProxyCommand=touch/x".to_owned(), taken_for_else),
         ("-oProxyCommand=touch:x".to_owned(), taken_for_else),
         ("git://h/x".to_owned(), "transport is not supported"),

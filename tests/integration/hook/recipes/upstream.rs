@@ -86,7 +86,7 @@ fn an_issue_lists_the_differences() {
         // As code: text of upstream must not be read as Markdown.
         let mut lines = body.lines().skip(2);
         assert!(lines.all(|line| line.starts_with("    ")), "{body}");
-        let moved = "the tag `v1` names another commit\n";
+        let moved = "the tag `v1` points to another commit\n";
         assert!(body.contains(moved) && body.contains("moved: "), "{body}");
     };
     asks_for("issue create --title Upstream is not what was locked --body-file ");

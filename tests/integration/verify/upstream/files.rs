@@ -41,11 +41,11 @@ fn every_file_gets_its_verdict() {
     let url = server.url();
     let mut expected = vec![
         "ok same.yaml".to_owned(),
-        "moved changed.yaml: it holds other bytes".to_owned(),
-        "moved elsewhere.yaml: it holds other bytes".to_owned(),
-        "moved released.yaml?ref=v1.2.0: `v1.2.0` should never change, but it holds other bytes".to_owned(),
-        "moved page.yaml: it is a web page, which may be a login".to_owned(),
-        format!("moved empty.yaml: cannot fetch {url}empty.yaml: the server answered with an empty body"),
+        "moved changed.yaml: its content differs".to_owned(),
+        "moved elsewhere.yaml: its content differs".to_owned(),
+        "moved released.yaml?ref=v1.2.0: `v1.2.0` should never change, but its content differs".to_owned(),
+        "moved page.yaml: it is a web page, possibly a login".to_owned(),
+        format!("moved empty.yaml: cannot fetch {url}empty.yaml: the server returned an empty body"),
         format!("moved huge.yaml: cannot fetch {url}huge.yaml: the file is too large: the limit is 64.00 MiB"),
         format!("gone missing.yaml: cannot fetch {url}missing.yaml: {host} answered 404 Not Found"),
         format!("gone gone.yaml: cannot fetch {url}gone.yaml: {host} answered 410 Gone"),

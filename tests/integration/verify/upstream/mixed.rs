@@ -44,7 +44,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
             .fails(1)
             .stdout_has(&format!("{place}: was changed"))
             .stdout_has(&format!("moved: {label} was "))
-            .stdout_has("the tag `v1` names another commit")
+            .stdout_has("the tag `v1` points to another commit")
             .stdout_has("upstream of 1 remote: 1 moved\n");
         let kinds: Vec<String> = report(work, &args, 1)["differences"]
             .as_array()

@@ -101,11 +101,11 @@ fn every_ref_gets_its_verdict() {
             "moved rewritten: the branch `rewritten` was rewritten or reset: it no longer contains the locked commit"
                 .to_owned(),
             "moved back: the branch `back` was rewritten or reset: it no longer contains the locked commit".to_owned(),
-            "gone deleted: the repository has no ref `deleted` any more".to_owned(),
-            "gone tag-deleted: the repository has no ref `tag-deleted` any more".to_owned(),
-            "moved hidden: the tag `hidden` names another commit".to_owned(),
-            "moved light-moved: the tag `light-moved` names another commit".to_owned(),
-            "moved annotated-moved: the tag `annotated-moved` names another commit".to_owned(),
+            "gone deleted: the repository no longer has the ref `deleted`".to_owned(),
+            "gone tag-deleted: the repository no longer has the ref `tag-deleted`".to_owned(),
+            "moved hidden: the tag `hidden` points to another commit".to_owned(),
+            "moved light-moved: the tag `light-moved` points to another commit".to_owned(),
+            "moved annotated-moved: the tag `annotated-moved` points to another commit".to_owned(),
         ];
         expected.sort();
         assert_eq!(told(&after), expected);
@@ -172,7 +172,7 @@ fn people_read_one_line_for_each() {
         ))
         .stdout_has("    and 2 more\n")
         .stdout_has(&format!(
-            "kustomize-localize.lock:9: moved: {url}?ref=v1 was {was}, is {is}: the tag `v1` names another commit\n"
+            "kustomize-localize.lock:9: moved: {url}?ref=v1 was {was}, is {is}: the tag `v1` points to another commit\n"
         ))
         .stdout_has("upstream of 2 remotes: 1 updated, 1 moved\n")
         .stdout_has("  to update the lock: git kustomize-localize update;")
