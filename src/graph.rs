@@ -54,7 +54,7 @@ const THREADS: usize = 8;
 
 /// What to do about what git or another program could take for something else.
 pub(crate) const ANEW: &str =
-    "write it again, and check where it came from: what git could take for something else is never passed on";
+    "rewrite it, and check where it came from: text that git could misread is never passed on";
 
 /// What changes how a walk goes.
 #[derive(Clone, Default)]
@@ -349,9 +349,10 @@ impl Walker<'_> {
             [] => Err(self.no_kustomization(source, directory)?),
             [(first, ..), ..] => {
                 let names: Vec<String> = found.iter().map(|(name, ..)| (*name).to_owned()).collect();
-                let message = format!("`{}` holds several kustomizations: {}", tree.label(directory), listed(&names));
+                let message =
+                    format!("`{}` contains several kustomizations: {}", tree.label(directory), listed(&names));
                 let kind = TroubleKind::BadKustomization { path: path::join(directory, first) };
-                Err(Trouble::new(kind, message).hint("keep one of them: `kustomize build` refuses more"))
+                Err(Trouble::new(kind, message).hint("keep only one: `kustomize build` refuses several"))
             }
         }
     }
@@ -418,7 +419,7 @@ impl Walker<'_> {
             return Ok(Target::Kept);
         }
         if text.chars().any(char::is_control) {
-            return Err(Trouble::new(TroubleKind::Unsafe, "the reference holds control characters").hint(ANEW));
+            return Err(Trouble::new(TroubleKind::Unsafe, "the reference contains control characters").hint(ANEW));
         }
         if let Some(wanted) = self.graph.roots[root].edges[edge].remote.clone() {
             if !matches!(reference.accepts, Accepts::File | Accepts::Program) {

@@ -103,7 +103,7 @@ mod tests {
                 (
                     "two/kustomization.yaml".into(),
                     0,
-                    "`two` holds several kustomizations: `kustomization.yaml`, `Kustomization`".into()
+                    "`two` contains several kustomizations: `kustomization.yaml`, `Kustomization`".into()
                 ),
             ]
         );
@@ -119,7 +119,7 @@ mod tests {
             [(
                 "base/kustomization.yaml".into(),
                 0,
-                "`base/kustomization.yaml` is not a file of its directory: kustomize sees no kustomization".into()
+                "`base/kustomization.yaml` is not a file in its directory: kustomize finds no kustomization".into()
             )]
         );
     }
@@ -129,7 +129,7 @@ mod tests {
         let scene = Scene::of("namePrefix: a-\n")
             .file("kustomization.yml", "namePrefix: a-\n")
             .file("Kustomization", "namePrefix: a-\n");
-        assert_eq!(one(scene).help, ["keep one of them: `kustomize build` refuses more"]);
+        assert_eq!(one(scene).help, ["keep only one: `kustomize build` refuses several"]);
         // Only reached by a reference.
         let mut part = Scene::default()
             .file("a/kustomization.yaml", "resources: [../b]\n")
@@ -177,7 +177,7 @@ mod tests {
             scene.tree.link("b/kustomization.yaml", target);
             let finding = one(scene);
             assert_eq!(finding.path, "b/kustomization.yaml");
-            let message = "`b/kustomization.yaml` is not a file of its directory: kustomize sees no kustomization";
+            let message = "`b/kustomization.yaml` is not a file in its directory: kustomize finds no kustomization";
             assert_eq!(finding.message, message, "{target}");
         }
         let mut inside = Scene::default().file("b/k.yaml", "namePrefix: a-\n");

@@ -67,7 +67,7 @@ mod tests {
     fn a_path_that_names_nothing() {
         let finding = one(scene("resources:\n- there.yaml\n- gone.yaml # why\n"));
         assert_eq!(finding.message, "there is no `app/gone.yaml`");
-        assert_eq!(finding.help, ["add it, or take the reference out"]);
+        assert_eq!(finding.help, ["add it, or remove the reference"]);
         assert_eq!(under_caret(&finding), "gone.yaml");
         assert_eq!(finding.field, "resources[1]");
         assert!(finding.fails());

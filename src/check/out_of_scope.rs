@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_file_outside_of_its_root() {
         let finding = one(scene("resources:\n- ../shared/x.yaml # ours\n"));
-        assert_eq!(finding.message, "`../shared/x.yaml` lies outside its kustomization root `app`");
+        assert_eq!(finding.message, "`../shared/x.yaml` is outside its kustomization root `app`");
         assert!(finding.help[1].ends_with("write `load-restrictor: none` into .kustomize-localize"));
         assert_eq!(under_caret(&finding), "../shared/x.yaml");
         assert_eq!((finding.field.as_str(), finding.span.unwrap().line), ("resources[0]", 2));
@@ -115,7 +115,7 @@ mod tests {
         for text in ["../../other", "../../app"] {
             let finding = one(scene(&format!("resources: [{text}]\n")));
             assert_eq!(finding.message, format!("`{text}` leads out of the repository"));
-            assert_eq!(finding.help, ["bring what it names into this repository, or name it by its URL"]);
+            assert_eq!(finding.help, ["copy its target into this repository, or reference it by URL"]);
         }
         one(scene("components: [../../other]\n"));
         for inside in ["../base", "../app/../base/"] {
@@ -137,12 +137,15 @@ mod tests {
         let mut link = scene("resources: [x.yaml]\n");
         link.tree.link("app/x.yaml", "../shared/x.yaml");
         let finding = one(link);
-        assert_eq!(finding.message, "`x.yaml` lies outside its kustomization root `app`");
+        assert_eq!(finding.message, "`x.yaml` is outside its kustomization root `app`");
         let mut out = scene("resources: [x.yaml]\n");
         out.tree.link("app/x.yaml", "/etc/x.yaml");
         let finding = one(out);
-        assert_eq!(finding.message, "`x.yaml` follows the link `app/x.yaml` to `/etc/x.yaml`, out of the repository");
-        assert_eq!(finding.help, ["replace the link by what it names"]);
+        assert_eq!(
+            finding.message,
+            "`x.yaml` goes through the link `app/x.yaml` to `/etc/x.yaml`, outside of the repository"
+        );
+        assert_eq!(finding.help, ["replace the link with a copy of its target"]);
         let mut inside = scene("resources: [x.yaml, b]\n");
         inside.tree.link("app/x.yaml", "y.yaml");
         inside.tree.link("app/b", "../base");

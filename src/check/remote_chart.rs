@@ -228,10 +228,7 @@ mod tests {
         assert_eq!(find(Scene::of(text)), []);
         let found = Scene::of(text).find(Rule::MissingPath);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(
-            found[0].message,
-            "there is no `charts/nginx`, and the chart `nginx` names no repository to get it from"
-        );
+        assert_eq!(found[0].message, "there is no `charts/nginx`, and the chart `nginx` has no `repo`");
         let there = Scene::of(text).file("charts/nginx/values.yaml", "");
         assert_eq!(there.check().findings, []);
         let file = Scene::of(text).file("charts/nginx", "");
@@ -278,7 +275,7 @@ mod tests {
         let abroad = "helmGlobals: {chartHome: /opt/charts}\n";
         assert_eq!(
             told(scene(", valuesFile: v.yaml", abroad, "x")),
-            [(Rule::OutOfScope, "the chart `nginx` is looked for in `/opt/charts`, out of the repository".into())]
+            [(Rule::OutOfScope, "the chart `nginx` is expected in `/opt/charts`, outside of the repository".into())]
         );
     }
 }

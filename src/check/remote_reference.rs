@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(help("https://github.com/o/r"), [LOCK, HERE]);
         assert_eq!(
             help("https://github.com/o/r?ref=abc1234"),
-            ["write the commit id in full, 40 digits: git fetches no other"]
+            ["write the commit id in full, 40 digits: git cannot fetch a short one"]
         );
         assert_eq!(help("https://github.com/o/r?ref=%zz"), [PLAIN_QUERY]);
         assert_eq!(
@@ -255,7 +255,7 @@ mod tests {
             Scene::of("resources: ['https://github.com/o/r//x?ref=v1']\n").git("https://github.com/o/r", Some("v1"));
         let findings = find(scene);
         assert_eq!(findings.len(), 1, "{findings:?}");
-        assert_eq!(findings[0].message, "the lock does not hold `x` of `https://github.com/o/r//x?ref=v1`");
+        assert_eq!(findings[0].message, "`x` of `https://github.com/o/r//x?ref=v1` is not locked");
         assert_eq!(findings[0].help, [LOCK, HERE]);
     }
 

@@ -91,7 +91,7 @@ mod tests {
                 "patches: [{path: 'https://-host/x.yaml'}]",
                 "`https://-host/x.yaml` is refused: its host begins with `-`",
             ),
-            ("resources: [\"https://github.com/o/r\\e[31m?ref=v1\"]", "the reference holds control characters"),
+            ("resources: [\"https://github.com/o/r\\e[31m?ref=v1\"]", "the reference contains control characters"),
             (
                 "resources: ['https://github.com/o/r?ref=a..b']",
                 "`https://github.com/o/r?ref=a..b` is refused: git takes no such ref: it holds `..` or ends with `.`",
@@ -100,7 +100,7 @@ mod tests {
             let findings = find(text);
             assert_eq!(findings.len(), 1, "{text}: {findings:?}");
             assert_eq!(findings[0].message, message);
-            assert!(findings[0].help[0].starts_with("write it again"));
+            assert!(findings[0].help[0].starts_with("rewrite it"));
             assert!(under_caret(&findings[0]).len() > 8);
             assert!(!shown(&findings).contains('\u{1b}'));
             // Each problem is reported once.

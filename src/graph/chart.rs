@@ -123,7 +123,7 @@ impl ChartRef {
             || self.name.contains(['/', '\\', ':'])
             || self.version.contains(['/', '\\']);
         let why = match self.odd_repository() {
-            _ if is_refused => "part of it could be misread by helm, or in a path".to_owned(),
+            _ if is_refused => "helm, or a path, could misread a part of it".to_owned(),
             None => return Ok(()),
             Some(why) => why,
         };
@@ -208,7 +208,7 @@ impl Walker<'_> {
                 Ok(Some(archive)) => self.pulled(chart, archive),
                 Ok(None) | Err(_) if self.accepts_chart(note, &wanted) => {}
                 Ok(None) => {
-                    let message = format!("{} is not brought in", wanted.upstream());
+                    let message = format!("{} is not localized", wanted.upstream());
                     let help = format!("write `helm: true` into {FILE_NAME}");
                     let location = self.graph.note_location(note);
                     self.graph.findings.push(Finding::at(Rule::RemoteChart, location, message, vec![help]));
@@ -268,16 +268,14 @@ impl Walker<'_> {
             }
             (Place::Missing(path), None) => {
                 let shown = self.graph.sources[source].tree.label(&path);
-                let message =
-                    format!("there is no `{shown}`, and the chart `{name}` names no repository to get it from");
+                let message = format!("there is no `{shown}`, and the chart `{name}` has no `repo`");
                 let absence = self.absence(source, &path);
-                let (message, hints) =
-                    absent(&absence, &path, true, message, "put the chart there, or name its `repo`");
+                let (message, hints) = absent(&absence, &path, true, message, "put the chart there, or add its `repo`");
                 Err(Trouble::new(TroubleKind::Missing { path, absence }, message).hints(hints))
             }
             (Place::Submodule(path), None) => Err(self.unresolved(source, name, Resolved::Submodule { path })),
             (Place::Outside, None) => {
-                let message = format!("the chart `{name}` is looked for in `{home}`, out of the repository");
+                let message = format!("the chart `{name}` is expected in `{home}`, outside of the repository");
                 Err(Trouble::new(TroubleKind::OutOfScope, message)
                     .hint("name a directory of this repository in `chartHome`, and put the chart there"))
             }

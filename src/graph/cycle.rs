@@ -89,6 +89,6 @@ fn trouble(graph: &Graph, chain: &[Step], what: &str) -> Option<Trouble> {
     }
     shown.extend(chain.get(SHOWN).map(|_| "…".to_owned()));
     let message = format!("cycle: {} {what}: {}", label(first), shown.join(" -> "));
-    let hint = "take the reference out, or let it name something else: what both need belongs in a root of its own";
+    let hint = "remove the reference, or move the shared part to a root of its own";
     Some(Trouble::new(TroubleKind::Cycle, message).hint(hint).at(graph, At::Edge(last.0, last.1)))
 }

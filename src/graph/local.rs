@@ -14,7 +14,7 @@ use crate::tree::{self, Resolved, Tree, path};
 const ALIKE: usize = 500;
 
 /// What to do about what lies outside the scope of a copy.
-pub(super) const WIDER: &str = "name a directory that holds both with `--scope DIR`";
+pub(super) const WIDER: &str = "name a directory that contains both with `--scope DIR`";
 
 /// Returns a name without its ending, and whether it has one.
 fn stem(name: &str) -> (&str, bool) {
@@ -38,7 +38,7 @@ impl Graph {
         let failure = Failure::new(format!("`{text}` is an absolute path, which does not exist in other checkouts"));
         failure.hint(match self.local_path(root, text) {
             Some(path) => format!("write `{}`", path::relative(&self.roots[root].directory, &path)),
-            None => "bring what it names into this repository, and write a relative path".to_owned(),
+            None => "copy its target into this repository, and write a relative path".to_owned(),
         })
     }
 
@@ -47,11 +47,13 @@ impl Graph {
         let tree = &self.sources[source].tree;
         let link = tree.label(link);
         let to = match tree.absolute(target) {
-            Some(_) if path::is_absolute(target) => "an absolute path, which does not exist in other checkouts",
-            _ => "out of the repository",
+            Some(_) if path::is_absolute(target) => {
+                format!("the absolute path `{target}`, which does not exist in other checkouts")
+            }
+            _ => format!("`{target}`, outside of the repository"),
         };
-        Failure::new(format!("`{text}` follows the link `{link}` to `{target}`, {to}"))
-            .hint("replace the link by what it names")
+        Failure::new(format!("`{text}` goes through the link `{link}` to {to}"))
+            .hint("replace the link with a copy of its target")
     }
 }
 
@@ -84,7 +86,7 @@ impl Walker<'_> {
             return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(if is_remote {
                 "a remote root cannot reach out of its repository"
             } else {
-                "bring what it names into this repository, or name it by its URL"
+                "copy its target into this repository, or reference it by URL"
             }));
         };
         let is_program = accepts == Accepts::Program;
@@ -138,7 +140,7 @@ impl Walker<'_> {
             && path::is_in(real, forbidden)
         {
             let (text, label) = (&edge.reference.text, self.graph.sources[0].tree.label(forbidden));
-            let message = format!("`{text}` lies in `{label}`, where the result is going to be");
+            let message = format!("`{text}` is in `{label}`, where the result will be written");
             self.trouble(*Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(root, index));
         }
     }
@@ -152,8 +154,7 @@ impl Walker<'_> {
             }
             Resolved::Submodule { path } => {
                 let label = tree.label(&path);
-                let message =
-                    format!("`{text}` lies in the submodule `{label}`, whose files this repository does not hold");
+                let message = format!("`{text}` is in the submodule `{label}`, whose files are not in this repository");
                 Trouble::new(TroubleKind::Submodule { path }, message).hint(
                     "copy the files into this repository, or name the submodule's repository by URL, with its commit",
                 )
@@ -162,7 +163,7 @@ impl Walker<'_> {
                 Trouble::refused(format!("`{text}` leads nowhere: there is no `{}`", tree.label(&path)))
             }
             Resolved::Loop { link: path } | Resolved::File { path, .. } | Resolved::Directory { path } => {
-                Trouble::refused(format!("`{text}`: the links at `{}` lead to each other", tree.label(&path)))
+                Trouble::refused(format!("`{text}`: the links at `{}` form a loop", tree.label(&path)))
             }
         }
     }
@@ -181,7 +182,7 @@ impl Walker<'_> {
             absence = self.absence(*source, &path::join(&path, FILE_NAMES[0]));
         }
         let message = format!("there is no `{}`", tree.label(&path));
-        let (message, mut hints) = absent(&absence, &path, is_file, message, "add it, or take the reference out");
+        let (message, mut hints) = absent(&absence, &path, is_file, message, "add it, or remove the reference");
         let is_lost = matches!(absence, Absence::Nowhere | Absence::Deleted) && self.troubles.len() < ALIKE;
         if let Some(like) = alike(&**tree, &path).filter(|_| is_lost) {
             hints.insert(0, format!("did you mean `{}`?", path::relative(directory, &like)));
@@ -196,7 +197,7 @@ impl Walker<'_> {
         for path in names() {
             if tree.entry(&path)?.is_some() {
                 let shown = tree.label(&path);
-                let message = format!("`{shown}` is not a file of its directory: kustomize sees no kustomization");
+                let message = format!("`{shown}` is not a file in its directory: kustomize finds no kustomization");
                 let stop = Trouble::new(TroubleKind::BadKustomization { path }, message);
                 return Ok(stop.hint("put the kustomization itself there"));
             }
@@ -224,8 +225,8 @@ impl Walker<'_> {
             (false, Some(Kind::Component)) => ("Component", "components"),
             _ => return Ok(()),
         };
-        let message = format!("`{}` is a {is}, but named in another field than `{field}`", redact::url(text));
-        Err(Trouble::refused(message).hint(format!("name it in `{field}`")))
+        let message = format!("`{}` is a {is}, which must be listed in `{field}`", redact::url(text));
+        Err(Trouble::refused(message).hint(format!("move it to `{field}`")))
     }
 
     /// Returns whether an exception covers what a rule finds in these lines.
@@ -254,15 +255,15 @@ impl Walker<'_> {
 /// Returns what to say of what lies outside of what a root may reach.
 fn outside(text: &str, shown: &str, is_restricted: bool, is_remote: bool) -> Box<Trouble> {
     if !is_restricted {
-        let message = format!("`{text}` lies outside the scope `{shown}`");
+        let message = format!("`{text}` is outside the scope `{shown}`");
         return Trouble::new(TroubleKind::OutOfScope, message).hint(WIDER);
     }
-    let message = format!("`{text}` lies outside its kustomization root `{shown}`");
+    let message = format!("`{text}` is outside its kustomization root `{shown}`");
     let stop = Trouble::new(TroubleKind::Restricted, message);
     if is_remote {
         return stop.hint("`kustomize build` refuses files outside their root in a remote root");
     }
-    stop.hint(format!("copy it below `{shown}`, or make its directory a root, and name that"))
+    stop.hint(format!("copy it below `{shown}`, or make its directory a root, and reference that"))
         .hint(format!("if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into {FILE_NAME}"))
 }
 
@@ -278,7 +279,7 @@ pub(super) fn absent(
         Absence::Nowhere => (message, vec![hint.to_owned()]),
         Absence::Deleted => {
             let restore = command("git restore --staged --worktree --", [pathspec(path)]);
-            (message, vec![format!("bring it back: {restore}")])
+            (message, vec![format!("restore it: {restore}")])
         }
         Absence::Untracked => {
             // A directory may hold what is ignored for good reason: only a file is added by force.
@@ -292,7 +293,7 @@ pub(super) fn absent(
                 _ => format!("`{path}` is not committed, and git ignores it ({rule})"),
             };
             let fix = match on_disk {
-                Some(true) => format!("if it holds no secret, commit it: {}", stage([path])),
+                Some(true) => format!("if it contains no secret, commit it: {}", stage([path])),
                 _ => hint.to_owned(),
             };
             (message, vec![fix])

@@ -193,7 +193,7 @@ impl Graph {
         if bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
             let message = format!("`{}` is a Git LFS pointer, not the file itself", tree.label(path));
             return Err(Failure::new(message).hint(
-                "keep files that a build reads out of Git LFS (`git lfs migrate export`): what stands in for them differs from clone to clone",
+                "keep files that a build reads out of Git LFS (`git lfs migrate export`): a clone may contain only the pointers",
             ));
         }
         Ok(bytes.into())

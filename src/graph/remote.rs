@@ -26,7 +26,7 @@ impl Walker<'_> {
         let is_from_here = wanted.by.as_ref().is_none_or(|url| url.starts_with("file://"));
         if spec.is_some_and(RepoSpec::is_file) && !is_from_here {
             return Err(refused(&"an upstream may not reference a local path")
-                .hint("local files would end up in what you publish: use another ref or a fork"));
+                .hint("your local files would be published: use another ref or a fork"));
         }
         let lines = self.graph.roots[root].edges[edge].lines();
         // The lock decides before an exception does.
@@ -144,10 +144,10 @@ impl Walker<'_> {
             return Ok(());
         }
         let shown = wanted.text.shown();
-        let message = format!("kustomize takes `{shown}` for a URL, although `{}` is there", source.tree.label(&path));
+        let message = format!("kustomize takes `{shown}` for a URL, although `{}` exists", source.tree.label(&path));
         Err(Trouble::new(TroubleKind::Unsupported, message)
-            .hint(format!("write `./{shown}` for what lies here"))
-            .hint("or rename what lies here"))
+            .hint(format!("write `./{shown}` for the local path"))
+            .hint("or rename the local path"))
     }
 
     fn arrive(&mut self, wanted: &RemoteRef, accepts: Accepts, answer: Result<Found>) -> WalkResult<Target> {

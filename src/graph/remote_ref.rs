@@ -107,13 +107,13 @@ impl RemoteRef {
         };
         let shown = self.text.shown();
         let failure = Failure::new(match directory {
-            Some(directory) => format!("the lock does not hold `{directory}` of `{shown}`"),
+            Some(directory) => format!("`{directory}` of `{shown}` is not locked"),
             None => format!("`{shown}` is neither localized nor locked"),
         });
         let hint = |spec: &RepoSpec| match Pin::of(spec.reference.as_deref()) {
             // The current HEAD is not necessarily what was meant.
             _ if spec.query_dropped => Some(PLAIN_QUERY.to_owned()),
-            Pin::ShortCommit => Some("write the commit id in full, 40 digits: git fetches no other".to_owned()),
+            Pin::ShortCommit => Some("write the commit id in full, 40 digits: git cannot fetch a short one".to_owned()),
             _ => None,
         };
         let page = reference::web_page(self.text.exposed());

@@ -56,7 +56,7 @@ pub(crate) enum TroubleKind {
         directory: String,
         absence: Absence,
     },
-    /// The directory holds several kustomizations, or something of that name that is none.
+    /// The directory contains several kustomizations, or something of that name that is none.
     BadKustomization {
         /// The path of that.
         path: String,

@@ -48,7 +48,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
             continue;
         }
         let message = format!(
-            "{by} generates a kustomization for `{}`, and takes this file for an object, but it is {why}",
+            "{by} generates a kustomization for `{}`, and takes this file for an object: {why}",
             path::shown(directory)
         );
         findings.push(Finding::new(Rule::Engine, &file.path, message, help()));
@@ -82,11 +82,7 @@ mod tests {
     fn what_is_no_object_is_found_where_flux_generates() {
         for (file, text, expected) in [
             ("apps/values.yaml", "a: b\n", Some("file for an object, but it is an object without `kind` (line 1)")),
-            (
-                "apps/deep/.hidden.yml",
-                "- a\n",
-                Some("file for an object, but it is a list instead of an object (line 1)"),
-            ),
+            ("apps/deep/.hidden.yml", "- a\n", Some("file for an object: expected an object, found a list (line 1)")),
             (
                 "apps/part/kustomization.yaml",
                 "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n",

@@ -119,9 +119,9 @@ mod tests {
         let finding = one(scene("resources", "github.com/o/r/dir"));
         assert_eq!(
             finding.message,
-            "kustomize takes `github.com/o/r/dir` for a URL, although `a/github.com/o/r/dir` is there"
+            "kustomize takes `github.com/o/r/dir` for a URL, although `a/github.com/o/r/dir` exists"
         );
-        assert_eq!(finding.help, ["write `./github.com/o/r/dir` for what lies here", "or rename what lies here"]);
+        assert_eq!(finding.help, ["write `./github.com/o/r/dir` for the local path", "or rename the local path"]);
         assert_eq!(under_caret(&finding), "github.com/o/r/dir");
         for field in ["resources", "components", "bases", "generators", "transformers", "validators"] {
             for text in [

@@ -19,7 +19,7 @@ impl Walker<'_> {
         };
         let shown = tree.label(&top);
         if !path::is_in(place, &scope) || !path::is_in(&top, &scope) {
-            let message = format!("the chart `{shown}` lies outside the scope `{}`", tree.label(&scope));
+            let message = format!("the chart `{shown}` is outside the scope `{}`", tree.label(&scope));
             return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(WIDER));
         }
         // Only a copy takes along what is the user's.
@@ -40,12 +40,12 @@ impl Walker<'_> {
                 match tree::resolve(&*tree, &place)? {
                     Resolved::File { path, .. } | Resolved::Directory { path } if !path::is_in(&path, &scope) => {
                         let message = format!(
-                            "the link `{}` leads to `{}`, out of `{scope}`",
+                            "the link `{}` points to `{}`, outside of `{scope}`",
                             tree.label(&place),
                             tree.label(&path)
                         );
                         return Err(Trouble::new(TroubleKind::OutOfScope, message)
-                            .hint("replace the link by what it points to"));
+                            .hint("replace the link with a copy of its target"));
                     }
                     Resolved::Directory { path } => {
                         if path != place {

@@ -98,7 +98,7 @@ fn a_chart_that_only_the_working_tree_has_is_named() {
     work.run_unchanged(&["check"]).success().stdout_has(named);
     // git adds a repository within another one as a submodule, and never its files.
     work.git(&["init", "--quiet", "app/charts/web"]);
-    let submodule = "`web` lies in the submodule `app/charts/web`, whose files this repository does not hold";
+    let submodule = "`web` is in the submodule `app/charts/web`, whose files are not in this repository";
     work.run_unchanged(&["check"]).success().stdout_has("warning[untracked-path]: ").stdout_has(submodule);
 }
 

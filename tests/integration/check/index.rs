@@ -494,14 +494,14 @@ fn an_absolute_link_names_nothing_in_another_checkout() {
     // One that leads to another one.
     repo.symlink("app/chain.yaml", "map.yaml");
     repo.commit("links");
-    let why = "an absolute path, which does not exist in other checkouts";
+    let why = "`, which does not exist in other checkouts";
     for source in SOURCES {
         let findings = findings(&repo, source);
         assert_eq!(findings.len(), 3, "{findings:?}");
         for (finding, name) in findings.iter().zip(["map.yaml", "base", "map.yaml"]) {
             assert_eq!(marked(finding), "!out-of-scope app/kustomization.yaml:1");
             let message = finding["message"].as_str().unwrap();
-            let link = format!("follows the link `app/{name}` to `/");
+            let link = format!("goes through the link `app/{name}` to the absolute path `/");
             assert!(message.contains(&link) && message.ends_with(why), "{message}");
         }
     }

@@ -220,7 +220,7 @@ fn a_dot_before_an_ambiguous_path_is_what_kustomize_needs() {
         assert!(!built, "{text}");
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0]["rule"], "unsafe-reference");
-        let help = format!("write `./{text}` for what lies here");
+        let help = format!("write `./{text}` for the local path");
         assert_eq!(found[0]["help"][0], help.as_str());
         let (built, found) = build(&format!("./{text}"));
         assert!(built, "{text}");

@@ -170,9 +170,9 @@ fn deleted_files_come_back() {
     assert_eq!(check(work), []);
     // Only files that can be committed can be fixed so.
     work.git(&["rm", "--quiet", "m/cm.yaml"]);
-    work.run(&["check"]).fails(1).stdout_has("help: bring it back: git restore");
+    work.run(&["check"]).fails(1).stdout_has("help: restore it: git restore");
     work.commit("gone");
-    work.run(&["check", "--rev", "HEAD"]).fails(1).stdout_has("help: add it, or take the reference out");
+    work.run(&["check", "--rev", "HEAD"]).fails(1).stdout_has("help: add it, or remove the reference");
 }
 
 #[test]

@@ -16,11 +16,7 @@ fn the_load_restrictor_of_the_configuration_holds() {
     let restricted = World::new();
     restricted.commit(&outside);
     for way in &ways[..2] {
-        restricted
-            .work
-            .run(way)
-            .fails(2)
-            .stderr_has("`../shared/config.yaml` lies outside its kustomization root `app`");
+        restricted.work.run(way).fails(2).stderr_has("`../shared/config.yaml` is outside its kustomization root `app`");
     }
     let world = World::new();
     let work = &world.work;

@@ -225,7 +225,7 @@ fn a_copy_may_lie_inside_the_target() {
     run(&project, &["other", "other/copy"]).success();
     clean.assert_same(&work.state());
     work.write("other/kustomization.yaml", "resources: [config.yaml, copy]\n");
-    refused(&project, &["other", "other/copy"], &["`copy` lies in `other/copy`, where the result is going to be"]);
+    refused(&project, &["other", "other/copy"], &["`copy` is in `other/copy`, where the result will be written"]);
 }
 
 #[test]

@@ -355,8 +355,8 @@ fn programs_that_lead_out_are_refused() {
     let mut all = Refused::new(work);
     for (number, (path, said)) in [
         ("/usr/bin/env", "`/usr/bin/env` is an absolute path"),
-        ("../../other/fn.sh", "lies outside the scope `in`"),
-        (".././link", "lies outside the scope `in`"),
+        ("../../other/fn.sh", "is outside the scope `in`"),
+        (".././link", "is outside the scope `in`"),
         ("./none.sh", "there is no "),
         (".././data", "is a directory, not a file"),
     ]

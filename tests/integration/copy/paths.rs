@@ -91,7 +91,7 @@ fn absolute_paths_are_those_of_the_working_tree() {
         world
             .refused(args)
             .stderr_has(&message)
-            .stderr_has("hint: bring what it names into this repository, and write a relative path");
+            .stderr_has("hint: copy its target into this repository, and write a relative path");
     }
     let linked = Repo::new(&world.sandbox, other);
     linked.run(&["app"]).success();
@@ -149,11 +149,11 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
     work.symlink("app/data.txt", "../shared/other.txt");
     work.commit("links");
     let scope = ["app", "--scope", "."];
-    world.refused(&scope).stderr_has("resources[0]: `map.yaml` lies outside its kustomization root `app`");
+    world.refused(&scope).stderr_has("resources[0]: `map.yaml` is outside its kustomization root `app`");
     work.decide("load-restrictor: none\n");
     world.verified(&scope);
     let clone = world.clone_of_branch();
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     world.same_build_with("app", &clone, "localized-app/app", &flag);
-    work.run(&["app", "narrow"]).fails(2).stderr_has("resources[0]: `map.yaml` lies outside the scope `app`");
+    work.run(&["app", "narrow"]).fails(2).stderr_has("resources[0]: `map.yaml` is outside the scope `app`");
 }

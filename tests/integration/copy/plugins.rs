@@ -197,7 +197,7 @@ fn configurations_that_cannot_be_followed_are_refused() {
     for (name, said) in [
         ("changed", "v1: kustomization.yaml:2:1: patches: "),
         ("absolute", "/x.txt` is an absolute path"),
-        ("up", "lies outside its kustomization root"),
+        ("up", "is outside its kustomization root"),
         ("gone", "there is no "),
         ("file", "may not reference a local path"),
         ("cycle", "leads back to itself"),

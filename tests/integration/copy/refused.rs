@@ -11,7 +11,7 @@ fn add_absolute_paths(all: &mut Refused<'_>) {
     let component = format!("{top}/in/good/component");
     for (name, field, path, said) in [
         ("etc", "crds", "/etc/hostname", "is an absolute path"),
-        ("out", "crds", &format!("{top}/x.json"), "lies outside its"),
+        ("out", "crds", &format!("{top}/x.json"), "is outside its"),
         ("gone", "crds", &gone, "there is no "),
         ("root", "resources", &base, ":1:13: "),
         ("part", "components", &component, ":1:14: "),
@@ -26,10 +26,10 @@ fn add_links(all: &mut Refused<'_>) {
     std::fs::write(secret, config_map("secret")).unwrap();
     let out = "../../../../secret.yaml";
     for (name, link, said) in [
-        ("out", out, "to `../../../../secret.yaml`, out of"),
-        ("up", "../out/map.yaml", "lies outside its kustom"),
-        ("loop", "x", "lead to each other"),
-        ("etc", "/etc", "to `/etc`, out of the repository"),
+        ("out", out, "to `../../../../secret.yaml`, outside of"),
+        ("up", "../out/map.yaml", "is outside its kustom"),
+        ("loop", "x", "form a loop"),
+        ("etc", "/etc", "to `/etc`, outside of the repository"),
         ("dangling", "gone.yaml", "no `in/link/dangling/gone.yaml`"),
     ] {
         all.work.symlink(&format!("in/link/{name}/x"), link);
@@ -96,7 +96,7 @@ fn local_roots_that_kustomize_refuses_too() {
     }
     all.add("none", "resources: [x]\n", "no kustomization in `in/none/x`");
     write("none/x/kustomization.YAML", "namePrefix: a-\n");
-    all.add("two", "resources: [x]\n", "`in/two/x` holds several");
+    all.add("two", "resources: [x]\n", "`in/two/x` contains several");
     write("two/x/kustomization.yaml", "namePrefix: a-\n");
     write("two/x/Kustomization", "namePrefix: a-\n");
     all.add("broken", "components: [x]\n", "/x/kustomization.yaml:3:1");
@@ -133,7 +133,7 @@ fn targets_and_scopes_that_do_not_fit() {
     let before = work.state();
     for (args, said) in [
         (&["none"][..], "no kustomization in `none`"),
-        (&["two"], "`two` holds several kustomizations"),
+        (&["two"], "`two` contains several kustomizations"),
         (&["app/map.yaml"], "the target `app/map.yaml` is not a directory"),
         (&[""], "the target `` is empty"),
         (&["app", "--scope", ""], "the scope `` is empty"),
@@ -216,7 +216,7 @@ fn add_references(all: &mut Refused<'_>) {
             (&base("//nowhere"), "no directory `nowhere` in"),
             (&base("//dir/map.yaml"), "a file of a repository"),
             (&base("//dir"), "no kustomization in `"),
-            (&base("//out"), "to `../../secret`, out of the repository"),
+            (&base("//out"), "to `../../secret`, outside of the repository"),
             ("https://github.com/acme/base/blob/v1/dir/map.yaml", ""),
             ("https://github.com/acme/base/tree/v1/dir", ""),
             ("https://files.example.com/404.yaml", "404"),
@@ -233,7 +233,7 @@ fn add_references(all: &mut Refused<'_>) {
         "components",
         "",
         &[
-            (&base(""), "is a Kustomization, but"),
+            (&base(""), "is a Kustomization, which"),
             ("https://files.example.com/map.yaml", no_repository),
             ("file:////tmp//x", no_repository),
             ("https://github.com/acme/base.git//a/../../b", "leaves"),
@@ -252,7 +252,7 @@ fn add_references(all: &mut Refused<'_>) {
 fn add_upstreams(all: &mut Refused<'_>) {
     for (directory, said) in [
         ("one", "the link `"),
-        ("app", "lies outside its kustomization root"),
+        ("app", "is outside its kustomization root"),
         ("up", "`../../other` leads out of the repository"),
         ("etc", "`/etc/hostname` is an absolute path"),
         ("gone", "there is no "),
@@ -395,7 +395,7 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         {
             assert_eq!(said.matches(problem).count(), 1, "{command:?}: {said}");
         }
-        output.lacks("but named in").lacks("is empty");
+        output.lacks("must be listed in").lacks("is empty");
     }
     let tree = world.work.run(&["tree"]);
     tree.stdout_has("c (invalid)").stdout_has("d (invalid)");

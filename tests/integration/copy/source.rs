@@ -319,8 +319,8 @@ fn a_new_directory_that_is_taken_or_reached_is_refused() {
     work.write("other/kustomization.yaml", reaches);
     work.commit("reaches the copy");
     let words = [
-        "`copy` lies in `other/copy`, where the result is going to be",
-        "`copy/sub/c.yaml` lies in `other/copy`",
+        "`copy` is in `other/copy`, where the result will be written",
+        "`copy/sub/c.yaml` is in `other/copy`",
         "hint: choose another NEW_DIR",
     ];
     refused(work, &["other", "other/copy"], &words);

@@ -207,9 +207,10 @@ fn check_and_localize_agree_on_what_is_locked() {
         work.run(&args).success();
     }
     // An entry for another directory of the same repository, for another ref.
-    for (url, why) in
-        [("lib//part?ref=v1", "the lock does not hold `part`"), ("lib//web?ref=v2", "neither localized nor locked")]
-    {
+    for (url, why) in [
+        ("lib//part?ref=v1", "`part` of `https://github.com/acme/lib//part?ref=v1` is not locked"),
+        ("lib//web?ref=v2", "neither localized nor locked"),
+    ] {
         let text = format!("resources: ['https://github.com/acme/{url}']\n");
         work.write("r0/kustomization.yaml", text);
         work.commit("another");
@@ -237,7 +238,7 @@ fn a_directory_that_is_not_in_the_lock_is_not_locked() {
     work.run(&["lock"]).success();
     check("other").success();
     for directory in ["web", "link"] {
-        let unseen = format!("the lock does not hold `{directory}` of");
+        let unseen = format!("error[remote-reference]: `{directory}` of `");
         check(directory).fails(1).stdout_has(&unseen);
         let added = format!("  added {directory} of https://github.com/acme/lib?ref=v2\n");
         work.run(&["lock"]).success().stdout_has(&added);

@@ -63,7 +63,7 @@ fn an_absolute_home_is_an_error() {
     let home = home.display();
     let text = format!("helmGlobals: {{chartHome: '{home}'}}\nhelmCharts: [{{name: nginx, releaseName: one}}]\n");
     work.write("app/kustomization.yaml", text);
-    work.run(&["app", "../copy", "--no-commit", "--no-verify"]).fails(2).stderr_has("out of the repository");
+    work.run(&["app", "../copy", "--no-commit", "--no-verify"]).fails(2).stderr_has("outside of the repository");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn charts_that_cannot_come_along_are_refused() {
     all.add("large", text, "nginx` has more than 20000 files");
     all.add("missing", text, "there is no `in/missing/charts/nginx`");
     let outside = "helmGlobals: {chartHome: ../../charts}\nhelmCharts: [{name: nginx}]\n";
-    all.add("outside", outside, "lies outside the scope `in`");
+    all.add("outside", outside, "is outside the scope `in`");
     write_chart(&top.join("charts/nginx"), "nginx", "1.2.3");
     all.in_one_run(&["--no-verify"]);
     let disk = ["../copy", "--no-commit", "--no-verify"];

@@ -19,7 +19,7 @@ fn without_helm_a_chart_is_left_remote_and_reported() {
     output
         .fails(1)
         .stderr_has(&format!(
-            "error[remote-chart]: {LABEL} is not brought in\n --> app/kustomization.yaml:2:23: helmCharts[0]\n"
+            "error[remote-chart]: {LABEL} is not localized\n --> app/kustomization.yaml:2:23: helmCharts[0]\n"
         ))
         .stderr_has("write `helm: true` into .kustomize-localize");
     stage.work.decide("rules: {remote-chart: warning}\n");
@@ -67,7 +67,7 @@ fn helm_that_is_asked_for_must_be_there() {
 fn texts_like_helm_options_never_reach_helm() {
     let stage = Stage::new().with_helm();
     let mut all = Refused::new(&stage.work);
-    let dash = "part of it could be misread by helm";
+    let dash = "helm, or a path, could misread a part of it";
     for (number, (repo, name, version, said)) in [
         (REPO, "--help", "1.2.3", dash),
         (REPO, "nginx", "--devel", dash),

@@ -34,7 +34,7 @@ fn submodules_are_checked_out_when_they_are_used() {
     assert!(!server.log().iter().any(|line| line.contains("nowhere")));
 
     naming(&sandbox, &[format!("{url}/overlay?ref=main&submodules=false")]);
-    repo.run(&["app", "--dry-run"]).fails(2).stderr_has("`../lib/base` lies in the submodule");
+    repo.run(&["app", "--dry-run"]).fails(2).stderr_has("`../lib/base` is in the submodule");
     naming(&sandbox, &[format!("{url}/broken?ref=main")]);
     repo.run(&["app", "--dry-run", "--branch=again1"])
         .fails(2)
@@ -101,5 +101,5 @@ fn hostile_submodules_start_nothing() {
         assert!(!mark.exists(), "{url}");
     }
     // A path that leaves the repository is nowhere in its tree.
-    run("../../lib", &format!("file://{place}")).stderr_has("`../lib/base` lies in the submodule");
+    run("../../lib", &format!("file://{place}")).stderr_has("`../lib/base` is in the submodule");
 }

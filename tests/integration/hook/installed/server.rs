@@ -200,7 +200,7 @@ const PUSHES: [Push; 5] = [
                 "version: 1\nremotes:\n- url: https://github.com/o/r\n  ref: v1\n  commit: 0123456789abcdef0123456789abcdef01234567\n  paths: {a: {}}\n",
             ),
         ],
-        &["the lock does not hold `b`", "new in the lock"],
+        &["`b` of `https://github.com/o/r//b?ref=v1` is not locked", "new in the lock"],
     ),
     (
         "its names are commands",
