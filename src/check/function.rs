@@ -98,7 +98,7 @@ mod tests {
                 Warning,
                 "the function `Gen` runs `https://example.com/run.sh`, which kustomize does not download: only a localized copy contains it",
             ),
-            ("sed", Error, "the function `Gen` runs `sed`, whatever that is on the PATH of the machine that builds"),
+            ("sed", Error, "the function `Gen` runs whatever `sed` is on the PATH of the build machine"),
         ] {
             let found = find(function(&format!("exec: {{path: '{path}'}}")));
             assert_eq!(found, [(severity, message.to_owned())]);
@@ -238,7 +238,7 @@ mod tests {
             found,
             [(
                 Severity::Error,
-                "the function `Gen` runs the image `gcr.io/x/gen:v1`, not pinned by its digest, with the network"
+                "the function `Gen` runs the image `gcr.io/x/gen:v1`, not pinned by digest, with network access"
                     .to_owned()
             )]
         );
@@ -261,11 +261,11 @@ mod tests {
         assert_eq!(find(function("{}"))[0].0, Error);
         assert_eq!(
             others(function("other: {}")),
-            [(Rule::Function, "the function `Gen` says neither a program nor an image".to_owned())]
+            [(Rule::Function, "the function `Gen` names neither a program nor an image".to_owned())]
         );
         let plugin = "apiVersion: example.com/v1\nkind: DatePrefixer\nmetadata: {name: a}\n";
         let plugin = Scene::of("validators: [v.yaml]\n").file("v.yaml", plugin);
-        let first = "the code of plugin `DatePrefixer` is in the plugin home of the machine that builds, at `example.com/v1/dateprefixer/DatePrefixer`";
+        let first = "the code of plugin `DatePrefixer` is in the plugin home of the build machine, at `example.com/v1/dateprefixer/DatePrefixer`";
         assert_eq!(find(plugin), [(Error, first.to_owned())]);
     }
 

@@ -55,11 +55,11 @@ mod tests {
         for (text, caret, message) in [
             ("# x\nresource: [x.yaml] # y\n", "resource: [x.yaml]", "unknown field `resource`"),
             ("resources:\n- 7 # y\n", "7", "expected a string, found a number"),
-            ("kind: Deployment\nnamePrefix: a-\n", "Deployment", "kind should be Kustomization here, not `Deployment`"),
+            ("kind: Deployment\nnamePrefix: a-\n", "Deployment", "expected `kind: Kustomization`, found `Deployment`"),
             (
                 "apiVersion: v1\nnamePrefix: a-\n",
                 "v1",
-                "apiVersion should be kustomize.config.k8s.io/v1beta1 here, not `v1`",
+                "expected `apiVersion: kustomize.config.k8s.io/v1beta1`, found `v1`",
             ),
         ] {
             let finding = one(Scene::of(text));
@@ -199,7 +199,7 @@ mod tests {
         let findings = meant.check().findings;
         assert!(!findings.is_empty());
         assert!(findings.iter().all(|one| one.rule == RULE && one.path == "flux/kustomization.yaml"));
-        assert!(findings.iter().any(|one| one.message.starts_with("apiVersion should be")), "{findings:?}");
+        assert!(findings.iter().any(|one| one.message.starts_with("expected `apiVersion: ")), "{findings:?}");
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!((&*replaced.field, under_caret(&replaced)), ("namePrefix", "namePrefix: a-".to_owned()));
         let hidden = one(Scene::of("resources: [x.yaml]\nresources: []\n"));
         assert!(hidden.fails() && hidden.unread);
-        assert_eq!(hidden.message, "`resources` is in line 2 again, and kustomize does not read this one");
+        assert_eq!(hidden.message, "kustomize ignores this `resources`: line 2 repeats it");
         assert_eq!(hidden.help, ["merge it into line 2, or remove it"]);
     }
 }

@@ -101,9 +101,9 @@ mod tests {
     fn an_object_is_plain_yaml() {
         for (rest, what) in [
             ("path: !!str apps", "the tag `!!str`"),
-            ("!!binary cGF0aA==: apps", "a key that is not"),
+            ("!!binary cGF0aA==: apps", "expected a plain or quoted string as a key"),
             ("<<: {path: apps}", "the merge key `<<`"),
-            ("? path\n  : apps\n  ? [a]\n  : b", "a key that is not"),
+            ("? path\n  : apps\n  ? [a]\n  : b", "expected a plain or quoted string as a key"),
             ("path: apps\n  path: other", "the key `path` appears twice"),
         ] {
             let text = flux("apps").replace("path: apps", rest);
@@ -197,7 +197,7 @@ mod tests {
         let scene = |kustomization| found(&[("a/x.yaml", &text), ("a/kustomization.yaml", kustomization)]);
         assert_eq!(
             scene("resources: [x.yaml]\n"),
-            ["a/x.yaml:5: not YAML: a key that is not a plain or quoted string"]
+            ["a/x.yaml:5: not YAML: expected a plain or quoted string as a key"]
         );
         let text_of = "charts/a/templates/x.yaml";
         let listing = [(text_of, &*text), chart, ("charts/a/templates/kustomization.yaml", "resources: [x.yaml]\n")];

@@ -31,12 +31,12 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
     let (mut wanted, mut spots) = (BTreeMap::new(), HashSet::new());
     for edit in edits {
         if edit.spot.range.is_empty() {
-            return wrong(edit.spot.place, "a block scalar is not edited, nor a configuration in quotes");
+            return wrong(edit.spot.place, "block scalars and quoted configurations are not edited");
         }
         spots.insert(edit.spot);
         let other = wanted.insert(edit.spot.range.start, edit);
         if other.is_some_and(|other| other.value != edit.value) {
-            return wrong(edit.spot.place, "the fields that share this value need different ones");
+            return wrong(edit.spot.place, "fields that share this value need different values");
         }
     }
     let Some(first) = wanted.values().next().map(|edit| edit.spot.place) else {
@@ -46,7 +46,7 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
     let (mut old, mut new) = (Edited::new(), Edited::new());
     for (start, Edit { spot, value }) in wanted {
         let Some((before, scalar)) = text.get(at..start).zip(text.get(spot.range.clone())) else {
-            return wrong(spot.place, "the file is not what the references were read from");
+            return wrong(spot.place, "the file changed after its references were read");
         };
         after.push_str(before);
         old.insert(start, value);
@@ -59,7 +59,7 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
         .map_err(|error| error.context("not valid YAML"))?;
     match meant(&after, &new, |_, _| {}) {
         Ok(is) if is == was && is.1 == spots.len() => Ok(after.into_bytes()),
-        _ => wrong(first, "the edit could not be proven to change this value alone: an anchor may share it"),
+        _ => wrong(first, "the edit could not be proven to change only this value: an anchor may share it"),
     }
 }
 

@@ -35,7 +35,7 @@ type Table = &'static [(&'static str, Role)];
 
 const CHART: Role = Chart(["name", "version", "repo", "valuesFile"]);
 const OLD_CHART: Role = Chart(["chartName", "chartVersion", "chartRepoUrl", "values"]);
-const CONFIG_HOME: Role = Unsupported("leave it out: configure helm where it runs");
+const CONFIG_HOME: Role = Unsupported("remove it: configure helm where it runs");
 
 const KUSTOMIZATION: Table = &[
     ("apiVersion", Other),
@@ -128,7 +128,7 @@ const GENERATOR: Table = &[("files[]", Source), ("envs[]", Leads(File))];
 const FUNCTION_SPEC: Table = &[
     ("container.image", Other),
     ("container.network", Other),
-    ("container.mounts", Unsupported("leave it out, and write what the function needs into its configuration")),
+    ("container.mounts", Unsupported("remove it, and write what the function needs into its configuration")),
     ("exec.path", Other),
 ];
 

@@ -12,7 +12,7 @@ use crate::os::limits::Limit;
 const LONGEST: usize = 1000;
 
 /// What a file is that two sides of a merge wrote.
-pub(crate) const CONFLICT: &str = "holds a merge conflict";
+pub(crate) const CONFLICT: &str = "contains a merge conflict";
 
 /// Returns the text of a file if it can be one of ours at all.
 pub(crate) fn text<'a>(bytes: &'a [u8], file: &str, limit: Limit) -> Result<&'a str> {
@@ -49,7 +49,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
             Value { is_alias: true, .. } => "an alias",
             Value { tag: Some(_), .. } => "a tag",
             // What stands behind a comma is a key of its own.
-            Value { data: Data::Null, in_flow: true, .. } => "no value: quote a text with a comma in it",
+            Value { data: Data::Null, in_flow: true, .. } => "no value: quote a text that contains a comma",
             Value { data: Data::Null, .. } => "no value",
             _ => return None,
         };

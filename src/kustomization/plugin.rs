@@ -57,17 +57,17 @@ impl NoteKind {
             Runs::Program(path) if path.contains('/') => return None,
             Runs::Image { image, network: false } if is_pinned(image) => return None,
             Runs::Program(path) => {
-                format!("the function `{kind}` runs `{path}`, whatever that is on the PATH of the machine that builds")
+                format!("the function `{kind}` runs whatever `{path}` is on the PATH of the build machine")
             }
             Runs::Image { image, network } => {
-                let pinned = if is_pinned(image) { "" } else { ", not pinned by its digest" };
-                let network = if *network { ", with the network" } else { "" };
+                let pinned = if is_pinned(image) { "" } else { ", not pinned by digest" };
+                let network = if *network { ", with network access" } else { "" };
                 format!("the function `{kind}` runs the image `{image}`{pinned}{network}")
             }
             Runs::Plugin(home) => {
-                format!("the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{home}`")
+                format!("the code of plugin `{kind}` is in the plugin home of the build machine, at `{home}`")
             }
-            Runs::Unknown => format!("the function `{kind}` says neither a program nor an image"),
+            Runs::Unknown => format!("the function `{kind}` names neither a program nor an image"),
         })
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
                 objects.push((value, kind));
                 continue;
             }
-            _ => format!("{} instead of an object", value.kind()),
+            _ => format!("expected an object, found {}", value.kind()),
         };
         return Err((value.place(), why));
     }
@@ -129,7 +129,7 @@ pub(super) fn odd_here(value: &Value) -> Option<(Place, String, &'static str)> {
         return Some((value.place(), format!("the tag `{tag}`"), "write the value without a tag"));
     }
     let (_, merged) = value.mapping()?.iter().find(|(key, _)| key == "<<")?;
-    Some((merged.key, "the merge key `<<`".to_owned(), "write out what it merges"))
+    Some((merged.key, "the merge key `<<`".to_owned(), "write out the merged fields"))
 }
 
 fn refuse_odd(stream: &Stream<'_>, reader: &mut Reader<'_>) {

@@ -81,9 +81,9 @@ pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
         !is_empty && !LISTING.split_whitespace().any(|name| is_same_key(name, key))
     })?;
     let message = format!(
-        "this root is listed for its plugin configurations, and `{key}` may change them before they are used: only a build can tell what they name or run"
+        "`{key}` may change the plugin configurations of this root before they are used: only a build can tell what they name or run"
     );
-    let hint = "build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml";
+    let hint = "build it once, and list its output as a file: kustomize build DIRECTORY > plugins.yaml";
     let problem = Problem::new(ProblemKind::Reshaped, value.key, message, hint);
     Some(Problem { field: key.clone(), ..problem })
 }
@@ -105,7 +105,8 @@ fn parse<'t>(
             error
         } else if let Some(line) = conflict {
             let message = "conflict markers: two sides of a merge changed the same lines";
-            let hint = "choose what stays, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file";
+            let hint =
+                "resolve the conflict, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file";
             wrong(line + 1, message, hint)
         } else {
             let is_template = text.contains("{{") || text.contains("{%");
@@ -188,7 +189,7 @@ impl Reader<'_> {
             return;
         }
         if let Some((place, what, hint)) = plugin::odd_here(value) {
-            return self.problem(place, format!("{what} on the way to a reference"), hint);
+            return self.problem(place, format!("{what} in a field that leads to a reference"), hint);
         }
         match (&value.data, tree.names.get("[]")) {
             (Data::List(items), Some(of)) => {
@@ -215,8 +216,8 @@ impl Reader<'_> {
             let name = known.map_or(key.as_str(), |(name, _)| name);
             self.within(name, |reader| match (before, known) {
                 (Some(line), _) => {
-                    let message = format!("the same field is in line {line}");
-                    let hint = "put both into one field, or remove one of them";
+                    let message = format!("duplicate of the field in line {line}");
+                    let hint = "merge them, or remove one";
                     reader.problem(value.key, message, hint);
                 }
                 (None, Some((_, of))) if value.data != Data::Null && value.text() != Some("") => {
@@ -251,7 +252,7 @@ impl Reader<'_> {
                         reader.note(old.key, NoteKind::Replaced { line });
                         continue;
                     }
-                    let message = format!("`{key}` is in line {line} again, and kustomize does not read this one");
+                    let message = format!("kustomize ignores this `{key}`: line {line} repeats it");
                     reader.problem(old.key, message, &format!("merge it into line {line}, or remove it"));
                 }
                 reader.check_replaced(of, value);
@@ -271,7 +272,7 @@ impl Reader<'_> {
             Role::Unsupported(hint) => self.problem(place, "this field is not supported", hint),
             Role::Leads(Accepts::Plugin) | Role::Patch if text.is_empty() => {}
             Role::Leads(_) | Role::Source if text.is_empty() => {
-                self.problem(place, "an empty entry names nothing", "take it out");
+                self.problem(place, "empty entry", "remove it");
             }
             Role::Leads(Accepts::Plugin) if is_inline(text) => {
                 if let Some(stream) = self.inline(value) {
@@ -283,8 +284,8 @@ impl Reader<'_> {
             Role::Leads(accepts) => self.reference(accepts, value, text, None),
             Role::Source => self.file_source(value, text),
             Role::ChartHome if self.has_globals && self.field.ends_with("].chartHome") => {
-                let hint = "leave it out, or write it as `helmGlobals.chartHome`";
-                self.problem(place, "kustomize does not read it beside `helmGlobals`", hint);
+                let hint = "remove it, or write it as `helmGlobals.chartHome`";
+                self.problem(place, "kustomize ignores it if `helmGlobals` is set", hint);
             }
             Role::Argument => self.argument(value, text, "helm"),
             Role::Other | Role::Chart(_) | Role::ChartHome => {}
@@ -295,7 +296,7 @@ impl Reader<'_> {
     pub(super) fn argument(&mut self, value: &Value, text: &str, program: &str) {
         if text.starts_with('-') {
             let message = format!("{program} would take `{}` for an option", redact::url(text));
-            let hint = "write it again, and check where it came from";
+            let hint = "rewrite it, and check where it came from";
             self.problem_of(ProblemKind::Option, value.place(), message, hint);
         }
     }
@@ -308,7 +309,7 @@ impl Reader<'_> {
         if is_written && (is_url || name.is_empty() || path.is_empty() || path.contains('=')) {
             let shown = redact::url(text);
             let message = format!("expected a path, or `key=path` with one `=`, found `{shown}`");
-            let hint = "write `key=path`, or the path alone; download what has `=` in its name";
+            let hint = "write `key=path`, or only the path; download a file that has `=` in its name";
             return self.problem(value.place(), message, hint);
         }
         let name = name.to_owned();
@@ -320,7 +321,7 @@ impl Reader<'_> {
         let stream = yaml::read_within(self.text, value);
         let why = match stream.as_ref().map(plugin::objects) {
             Ok(Ok(_)) if value.text().is_some_and(is_url) => {
-                let hint = "write the configuration so that no URL begins it, or put it into a file";
+                let hint = "do not begin the configuration with a URL, or put it into a file";
                 self.problem(value.place(), "kustomize takes this inline configuration for a URL", hint);
                 return None;
             }
@@ -364,7 +365,7 @@ impl Reader<'_> {
                 self.within(key, |reader| {
                     reader.argument(word, text, "helm");
                     if let Some((place, what, hint)) = plugin::odd_here(word) {
-                        reader.problem(place, format!("{what} of a chart"), hint);
+                        reader.problem(place, format!("{what} in a chart"), hint);
                     }
                 });
             }
@@ -394,7 +395,7 @@ impl Reader<'_> {
             let Some(value) = root.folded_field(field) else { continue };
             let found = value.string().unwrap_or_default();
             if !found.is_empty() && found != wanted {
-                let message = format!("{field} should be {wanted} here, not `{found}`");
+                let message = format!("expected `{field}: {wanted}`, found `{found}`");
                 let hint = format!("write `{field}: {wanted}`, or remove the line");
                 let place = value.place();
                 self.within(field, |reader| reader.problem_of(ProblemKind::WrongKind, place, message, &hint));

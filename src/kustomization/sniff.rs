@@ -94,9 +94,9 @@ mod tests {
         assert_eq!(refusal(" \n"), "without any object");
         assert_eq!(refusal("\u{feff}"), "without any object");
         assert_eq!(refusal("# nothing\n---\n"), "without any object");
-        assert_eq!(refusal("<!DOCTYPE html>\n<html>"), "a string instead of an object (line 1)");
-        assert_eq!(refusal("hello\n"), "a string instead of an object (line 1)");
-        assert_eq!(refusal("- a\n"), "a list instead of an object (line 1)");
+        assert_eq!(refusal("<!DOCTYPE html>\n<html>"), "expected an object, found a string (line 1)");
+        assert_eq!(refusal("hello\n"), "expected an object, found a string (line 1)");
+        assert_eq!(refusal("- a\n"), "expected an object, found a list (line 1)");
         assert_eq!(
             refusal("kind: X\nmetadata: {name: a}\n---\nkind: Y\n"),
             "an object of kind Y without `metadata.name` (line 4)"

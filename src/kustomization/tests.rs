@@ -164,23 +164,35 @@ fn keys_are_compared_without_case() {
 
 #[test]
 fn a_key_twice_that_hides_a_reference_is_refused() {
-    let in_line = "the same field is in line 1";
+    let in_line = "duplicate of the field in line 1";
     for (text, line, message) in [
-        ("resources: [a]\nnamePrefix: x\nresources: [b]\n", 1, "`resources` is in line 3 again"),
-        ("resources: [a]\nresources:\n", 1, "`resources` is in line 2 again"),
-        ("resources: &a [a]\nresources: *a\n", 1, "`resources` is in line 2 again"),
-        ("helmGlobals: {chartHome: a}\nhelmGlobals: {}\n", 1, "`helmGlobals` is in line 2 again"),
-        ("configMapGenerator:\n- name: a\n  files: [a]\n  files: [b]\n", 3, "`files` is in line 4 again"),
-        ("configMapGenerator: [{name: a, envs: [b]}]\nconfigMapGenerator: []\n", 1, "in line 2 again"),
-        ("configMapGenerator: !a []\nconfigMapGenerator: []\n", 1, "in line 2 again"),
+        ("resources: [a]\nnamePrefix: x\nresources: [b]\n", 1, "kustomize ignores this `resources`: line 3 repeats it"),
+        ("resources: [a]\nresources:\n", 1, "kustomize ignores this `resources`: line 2 repeats it"),
+        ("resources: &a [a]\nresources: *a\n", 1, "kustomize ignores this `resources`: line 2 repeats it"),
+        (
+            "helmGlobals: {chartHome: a}\nhelmGlobals: {}\n",
+            1,
+            "kustomize ignores this `helmGlobals`: line 2 repeats it",
+        ),
+        (
+            "configMapGenerator:\n- name: a\n  files: [a]\n  files: [b]\n",
+            3,
+            "kustomize ignores this `files`: line 4 repeats it",
+        ),
+        ("configMapGenerator: [{name: a, envs: [b]}]\nconfigMapGenerator: []\n", 1, "line 2 repeats it"),
+        ("configMapGenerator: !a []\nconfigMapGenerator: []\n", 1, "line 2 repeats it"),
         ("resources: [a]\nResources: [b]\n", 2, in_line),
         ("Resources: [a]\nresources: null\n", 2, in_line),
         ("re\u{17f}ources: [a]\nresources: []\n", 2, in_line),
         ("OpenAPI: {path: a}\nopenapi: {version: v1}\n", 2, in_line),
-        ("configMapGenerator:\n- files: [a]\n  Files: [b]\n", 3, "the same field is in line 2"),
-        ("openapi:\n  path: a\n  path: b\n", 2, "`path` is in line 3 again"),
-        ("helmCharts:\n- name: a\n  Name: b\n", 3, "the same field is in line 2"),
-        ("helmCharts:\n- name: a\n  repo: https://h/a\n  repo: https://h/b\n", 3, "`repo` is in line 4 again"),
+        ("configMapGenerator:\n- files: [a]\n  Files: [b]\n", 3, "duplicate of the field in line 2"),
+        ("openapi:\n  path: a\n  path: b\n", 2, "kustomize ignores this `path`: line 3 repeats it"),
+        ("helmCharts:\n- name: a\n  Name: b\n", 3, "duplicate of the field in line 2"),
+        (
+            "helmCharts:\n- name: a\n  repo: https://h/a\n  repo: https://h/b\n",
+            3,
+            "kustomize ignores this `repo`: line 4 repeats it",
+        ),
         ("commonLabels: {1: b, \"1\": c}\nresources: []\n", 1, "appears twice"),
         (
             "patches:\n- patch: |\n    kind: A\n    metadata: {name: b}\n    kind: A\n  path: x\npatchesStrategicMerge:\n- |\n  kind: A\n  kind: A\n",
@@ -265,7 +277,7 @@ fn an_empty_entry_is_not_a_root() {
     for field in ["resources", "crds", "components"] {
         let problems = read(format!("{field}: ['', null, a]\n").as_bytes()).unwrap_err().problems;
         let found: Vec<_> = problems.iter().map(|one| (one.field.as_str(), one.message.as_str())).collect();
-        let message = "an empty entry names nothing";
+        let message = "empty entry";
         assert_eq!(found, [(&*format!("{field}[0]"), message), (&*format!("{field}[1]"), message)]);
     }
 }
@@ -349,7 +361,7 @@ fn a_home_that_does_not_count_is_refused() {
     for globals in ["{}", "{chartHome: home}", "{ChartHome: ''}"] {
         let text = format!("HelmGlobals: {globals}\n{old}");
         let problems = read(text.as_bytes()).unwrap_err().problems;
-        let message = "kustomize does not read it beside `helmGlobals`";
+        let message = "kustomize ignores it if `helmGlobals` is set";
         assert_eq!((problems.len(), &*problems[0].message), (1, message), "{text}");
     }
 }

@@ -232,7 +232,7 @@ impl<'t> Reader<'t> {
                 self.next()
             }
             Some(next) => next.map_err(|error| syntax(&error)),
-            None => wrong((1, 1), "it ends too early"),
+            None => wrong((1, 1), "unexpected end of file"),
         }
     }
 
@@ -261,7 +261,7 @@ impl<'t> Reader<'t> {
             }
             Event::Alias(anchor) => {
                 let Some((target, size)) = self.anchors.get(&anchor) else {
-                    return wrong(place, "this alias stands for a value that contains it");
+                    return wrong(place, "this alias refers to a value that contains it");
                 };
                 // Before it is copied.
                 count(&mut self.size, *size, place)?;
@@ -302,7 +302,7 @@ fn pairs(values: Vec<Value>, repeated: &mut Option<Problem>) -> Result<Vec<(Stri
     while let Some((at, value)) = values.next().zip(values.next()) {
         let is_word = !at.is_alias && !matches!(at.style, ScalarStyle::Literal | ScalarStyle::Folded);
         let Some(key) = at.scalar().filter(|_| is_word && at.tag.is_none()) else {
-            return wrong(at.place(), "a key that is not a plain or quoted string");
+            return wrong(at.place(), "expected a plain or quoted string as a key");
         };
         let mut value = Value { key: at.place(), ..value };
         let is_text = at.text().is_some();

@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_found_where_flux_generates() {
         for (file, text, expected) in [
-            ("apps/values.yaml", "a: b\n", Some("file for an object, but it is an object without `kind` (line 1)")),
+            ("apps/values.yaml", "a: b\n", Some("file for an object: an object without `kind` (line 1)")),
             ("apps/deep/.hidden.yml", "- a\n", Some("file for an object: expected an object, found a list (line 1)")),
             (
                 "apps/part/kustomization.yaml",

@@ -82,7 +82,7 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("- a", "1:1: invalid type: sequence, expected struct Config"),
         ("allow-private: true\n---\nallow-private: true", "2:1: a second document"),
         ("scopes: [a", "not YAML"),
-        ("allow-private: true\n<<<<<<< ours", "2: holds a merge conflict"),
+        ("allow-private: true\n<<<<<<< ours", "2: contains a merge conflict"),
     ] {
         is_refused_for(&format!("{text}\n"), part);
     }

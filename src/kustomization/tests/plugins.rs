@@ -72,14 +72,14 @@ fn keys_of_plugins_follow_the_rules_of_objects() {
 fn bad_plugins_are_refused() {
     let config = |rest: &str| builtin("ConfigMapGenerator", rest);
     for (text, line, message) in [
-        (config("files: [a]\nfiles: [b]"), 5, "there twice"),
-        (config("Files: [a]\nfiles: [b]"), 5, "the same field is in line 4"),
-        (config("foo: {a: 1, a: 2}"), 4, "there twice"),
+        (config("files: [a]\nfiles: [b]"), 5, "appears twice"),
+        (config("Files: [a]\nfiles: [b]"), 5, "duplicate of the field in line 4"),
+        (config("foo: {a: 1, a: 2}"), 4, "appears twice"),
         (config("files: a"), 4, "expected a list"),
         (config("files: [1]"), 4, "expected a string"),
         (config("files: [a=b=c]"), 4, "with one `=`"),
         ("# c\nkind: X\n".to_owned(), 2, "without `metadata.name`"),
-        ("foo\n".to_owned(), 1, "a string instead of an object"),
+        ("foo\n".to_owned(), 1, "expected an object, found a string"),
         (builtin("PrefixTransformers", ""), 1, "there is no built-in plugin"),
         ("a: [\n".to_owned(), 1, "not valid YAML"),
     ] {
@@ -106,15 +106,15 @@ fn objects_are_plain_yaml_or_refused() {
         ("path: ! a", "the tag `!`"),
         ("path: !x a", "the tag `!x`"),
         ("path: !<tag:yaml.org,2002:str> a", "the tag `!!str`"),
-        ("!!str path: a", "a key that is not"),
+        ("!!str path: a", "expected a plain or quoted string as a key"),
         ("x: !!map {a: b}", "the tag `!!map`"),
         ("<<: {path: a}", "the merge key `<<`"),
         ("x: &x {path: a}\n<<: *x", "the merge key `<<`"),
         ("x: {y: [{<<: {path: a}}]}", "the merge key `<<`"),
-        ("? [a]\n: b", "a key that is not"),
-        ("? {a: b}\n: b", "a key that is not"),
-        ("? |\n  path\n: b", "a key that is not"),
-        ("x: &x path\n*x : a", "a key that is not"),
+        ("? [a]\n: b", "expected a plain or quoted string as a key"),
+        ("? {a: b}\n: b", "expected a plain or quoted string as a key"),
+        ("? |\n  path\n: b", "expected a plain or quoted string as a key"),
+        ("x: &x path\n*x : a", "expected a plain or quoted string as a key"),
         ("---x: a", "text after `---`"),
         ("--- {kind: A, metadata: {name: a}}", "text after `---`"),
     ];
@@ -212,7 +212,7 @@ fn broken_inline_configurations_are_noted() {
     for (yaml, why) in [
         ("kind: X\n  a: b", "mapping values are not allowed"),
         ("kind: X\n  spec: {}", "without `metadata.name`"),
-        ("a\n  b", "a string instead of an object"),
+        ("a\n  b", "expected an object, found a string"),
     ] {
         for field in ["generators", "patchesStrategicMerge"] {
             let text = format!("{field}:\n- |-\n  {}\n", yaml.replace("\n  ", "\n    "));

@@ -34,7 +34,7 @@ fn wrong_types_are_named() {
         ("openapi: {path: 1}\n", "1:17 openapi.path: expected a string, found a number"),
         ("- a\n", "1:1 : expected a mapping, found a list"),
         ("abc\n", "1:1 : expected a mapping, found a string"),
-        ("~: a\nresources: []\n", "1:1 : not valid YAML: a key that is not a plain or quoted string"),
+        ("~: a\nresources: []\n", "1:1 : not valid YAML: expected a plain or quoted string as a key"),
     ] {
         assert_eq!(problem(text), wanted);
     }
@@ -44,16 +44,16 @@ fn wrong_types_are_named() {
 #[test]
 fn kinds_and_versions_must_fit() {
     for (text, wanted) in [
-        ("kind: Foo\n", "kind should be Kustomization here, not `Foo`"),
-        ("kind: kustomization\n", "kind should be Kustomization here, not `kustomization`"),
-        ("apiVersion: foo/v1\n", "apiVersion should be kustomize.config.k8s.io/v1beta1 here, not `foo/v1`"),
+        ("kind: Foo\n", "expected `kind: Kustomization`, found `Foo`"),
+        ("kind: kustomization\n", "expected `kind: Kustomization`, found `kustomization`"),
+        ("apiVersion: foo/v1\n", "expected `apiVersion: kustomize.config.k8s.io/v1beta1`, found `foo/v1`"),
         (
             "apiVersion: kustomize.config.k8s.io/v1alpha1\n",
-            "apiVersion should be kustomize.config.k8s.io/v1beta1 here, not `kustomize.config.k8s.io/v1alpha1`",
+            "expected `apiVersion: kustomize.config.k8s.io/v1beta1`, found `kustomize.config.k8s.io/v1alpha1`",
         ),
         (
             "kind: Component\napiVersion: kustomize.config.k8s.io/v1beta1\n",
-            "apiVersion should be kustomize.config.k8s.io/v1alpha1 here, not `kustomize.config.k8s.io/v1beta1`",
+            "expected `apiVersion: kustomize.config.k8s.io/v1alpha1`, found `kustomize.config.k8s.io/v1beta1`",
         ),
     ] {
         let found = problems(&format!("{text}resources: []\n"));

@@ -154,7 +154,7 @@ fn the_lock_of_main_decides() {
     work.commit("conflict");
     work.run_unchanged(&IN_PLACE)
         .fails(2)
-        .stderr_has("kustomize-localize.lock:1: holds a merge conflict")
+        .stderr_has("kustomize-localize.lock:1: contains a merge conflict")
         .stderr_has("git kustomize-localize lock");
 }
 

@@ -38,7 +38,7 @@ fn a_reference_that_does_not_count_stops_both() {
     assert_eq!(found(work, &[]), ["!invalid-kustomization app/kustomization.yaml:1"]);
     work.run(&["check"]).fails(1).stdout_has("help: merge it into line 3, or remove it").lacks("refuses it");
     let before = work.state();
-    work.run_as_is(&["branch"]).fails(1).stderr_has("`resources` is in line 3 again");
+    work.run_as_is(&["branch"]).fails(1).stderr_has("kustomize ignores this `resources`: line 3 repeats it");
     before.assert_same(&work.state());
     work.write("app/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n- map.yaml\n");
     work.commit("merged");

@@ -335,10 +335,10 @@ fn programs_that_cannot_come_along_are_reported() {
     let output = world.work.run(&["app", "--no-verify"]);
     output
         .success()
-        .stderr_has("warning[function]: the function `Gen` runs `sed`, whatever that is on the PATH of the machine that builds")
-        .stderr_has(&format!("the function `Gen` runs the image `h/fn@sha256:{digest}`, with the network"))
-        .stderr_has("the function `Gen` says neither a program nor an image")
-        .stderr_has("warning[function]: the code of plugin `Plug` is in the plugin home of the machine that builds, at `team.example.com/v1/plug/Plug`");
+        .stderr_has("warning[function]: the function `Gen` runs whatever `sed` is on the PATH of the build machine")
+        .stderr_has(&format!("the function `Gen` runs the image `h/fn@sha256:{digest}`, with network access"))
+        .stderr_has("the function `Gen` names neither a program nor an image")
+        .stderr_has("warning[function]: the code of plugin `Plug` is in the plugin home of the build machine, at `team.example.com/v1/plug/Plug`");
     let copy = world.clone_of_branch();
     for name in ["path", "pinned", "odd", "plugin"] {
         let place = format!("{name}.yaml");

@@ -184,7 +184,7 @@ fn what_people_must_edit_is_listed_by_cause() {
     first
         .fails(1)
         .stdout_has("wrote kustomize-localize.lock\n")
-        .stdout_has("  a/kustomization.yaml:1: `resources` is in line 2 again")
+        .stdout_has("  a/kustomization.yaml:1: kustomize ignores this `resources`: line 2 repeats it")
         .stdout_has("  b/kustomization.yaml:")
         .stdout_has("2 places to edit (missing-path): there is no `c/gone.yaml`\n  c/kustomization.yaml:2\n  c/kustomization.yaml:3\n");
     again(&world, &first);

@@ -114,7 +114,7 @@ fn unknown_syntax_is_refused() {
             ("rewritten: {\"\": x}", 3, "is empty"),
             ("rewritten: {x: }", 6, "no value"),
             ("rewritten: {x: y, x: z}", 6, "appears twice"),
-            ("rewritten: {[x]: y}", 6, "not a plain or quoted string"),
+            ("rewritten: {[x]: y}", 6, "a plain or quoted string"),
             ("mode: \"100644\"", 6, "appears twice"),
             ("<<: {}", 6, "unknown field"),
         ]
