@@ -53,8 +53,8 @@ impl Builder<'_> {
         let is_same = |home: &String| path::resolve(&directory, text).as_ref() == Some(home);
         match home.map(|home| self.destination(instance, &home)).filter(is_same) {
             Some(home) => Ok(home),
-            None => Err(Failure::new(format!("no chart can be put into `chartHome: {text}`"))
-                .hint("name a directory that stays in the scope by a relative path, in characters that are portable")),
+            None => Err(Failure::new(format!("cannot put a chart into `chartHome: {text}`"))
+                .hint("write a relative path in the scope, in portable characters")),
         }
     }
 }

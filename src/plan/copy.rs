@@ -64,8 +64,8 @@ pub(crate) fn plan(
         files: localized.files.values().map(|(_, entry)| entry.clone()).collect(),
     };
     if localized.files.contains_key(LOCK_NAME) {
-        return Err(Failure::new(format!("the copy would hold a file `{LOCK_NAME}` of its own"))
-            .hint("give a scope above the target, so that the copy begins higher: `--scope DIR`")
+        return Err(Failure::new(format!("the target contains a file `{LOCK_NAME}`, where the copy needs its own"))
+            .hint("choose a scope above the target: `--scope DIR`")
             .into());
     }
     let files = localized.files.into_iter().map(|(path, (file, _))| (path, file));

@@ -49,7 +49,7 @@ impl File {
 /// Returns a file of a tree with edits.
 pub(super) fn edited(tree: &dyn Tree, place: &str, edits: &[Edit<'_>]) -> Result<File> {
     let bytes = kustomization::edit(&tree.read(place)?, edits)
-        .map_err(|error| Failure::new(format!("`{place}` cannot be edited: {}", error.message)))?;
+        .map_err(|error| Failure::new(format!("cannot edit `{place}`: {}", error.message)))?;
     let executable = tree.entry(place)? == Some(Entry::File { executable: true });
     Ok(File { executable, ..File::plain(bytes) })
 }
@@ -100,8 +100,8 @@ pub(super) fn stripped(file: &StoredFile, location: Location) -> Finding {
     let (path, remote) = (&file.path, file.remote.as_ref().map(ToString::to_string).unwrap_or_default());
     let entry = Config::path_entry(path);
     let sha256 = &file.sha256;
-    let message = format!("`{path}` (sha256 {sha256}) is a program from {remote}, so its execute bit was taken off");
-    let help = format!("once it is trusted, write `trust-exec: [{entry}]` in {FILE_NAME}");
+    let message = format!("`{path}` (sha256 {sha256}) is a program from {remote}, so its execute bit was removed");
+    let help = format!("if you trust it, write `trust-exec: [{entry}]` in {FILE_NAME}");
     Finding::at(Rule::StrippedExecutable, location, message, vec![help])
 }
 

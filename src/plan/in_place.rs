@@ -194,7 +194,7 @@ fn refuse_unclear(others: &[&StoredFile], after: &Graph, is_any: bool) -> Result
         "these localized files cannot be refreshed: no locked URL leads to them: {}",
         listed(&places)
     ))
-    .hint("replace the reference that leads there with a URL, and fix what `git kustomize-localize check` finds"))
+    .hint("replace the reference that leads there with a URL, and fix the findings of `git kustomize-localize check`"))
 }
 
 /// Returns the lock that the tree has afterwards.

@@ -32,11 +32,11 @@ impl Builder<'_> {
             let licenses = license::find(tree, directory).map_err(|failure| {
                 failure
                     .context(format!("the licences of `{}`", tree.label(directory)))
-                    .hint("to leave licences out, write `licenses: false` in .kustomize-localize")
+                    .hint("to omit licences, write `licenses: false` in .kustomize-localize")
             })?;
             found.extend(licenses.left.iter().map(|(place, why)| {
                 let location = Location { file: tree.label(place), ..Location::default() };
-                let message = format!("this licence is not brought along: {why}");
+                let message = format!("this licence is not vendored: {why}");
                 Finding::at(Rule::LeftLicense, location, message, Vec::new())
             }));
             for (base, (from, bytes)) in

@@ -107,7 +107,7 @@ impl Builder<'_> {
             if self.visited.len() > self.graph.roots.len() + MOST_COPIES {
                 self.failures.push(
                     Failure::new(format!(
-                        "the result would hold {MOST_COPIES} more copies of remote roots than there are: each has one beside every kustomization that names it"
+                        "the result would contain more than {MOST_COPIES} extra copies of remote roots: one beside every kustomization that names it"
                     ))
                     .hint("reference shared remote roots from fewer places"),
                 );
@@ -306,7 +306,7 @@ impl Builder<'_> {
         for component in path::components(destination) {
             if let Err(error) = gix::validate::path::component(component.into(), None, options) {
                 return Err(Failure::new(format!("`{destination}` cannot be written: {error}"))
-                    .hint("git cannot store that name: rename what is referenced"));
+                    .hint("git cannot store that name: rename the target"));
             }
         }
         match self.placed.get(destination) {
@@ -338,7 +338,7 @@ impl Builder<'_> {
             Some(same) if same.value == edit.value => {}
             Some(_) => {
                 return Err(Failure::new(format!(
-                    "`{}` is listed by several kustomizations, and this reference would have to differ in each",
+                    "several kustomizations list `{}`, and each needs a different value here",
                     graph.label(from)
                 ))
                 .at(graph.location(from, reference))

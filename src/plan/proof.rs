@@ -39,7 +39,7 @@ pub(super) fn assert_whole(before: Option<&Graph>, after: &Explored, localized: 
     }
     let defect = |failure: Failure| {
         failure
-            .context("the result does not hold together")
+            .context("the result is inconsistent")
             .hint("this is a defect of git-kustomize-localize: please report it with the kustomization")
     };
     if failures.is_empty() { Ok(()) } else { Err(Failures(failures.into_iter().map(defect).collect())) }

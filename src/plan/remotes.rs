@@ -32,7 +32,7 @@ pub(super) struct Own {
 }
 
 /// Why something stays remote that no exception covers.
-const KEPT: &str = "`rules` in the configuration makes no error of it";
+const KEPT: &str = "not an error by `rules` in the configuration";
 
 /// Returns every remote file, repository and chart of a graph, each with what it names in turn. `held` tells what a
 /// reference names that was not followed.
@@ -214,7 +214,7 @@ fn add(all: &mut Remotes, upstream: &Upstream, pinned: Pinned, names: BTreeSet<U
                 "{} returned different content for different credentials; the lock stores none and cannot tell them apart",
                 there.key()
             ))
-            .hint("keep one of the two in this repository, or give them URLs that differ otherwise"));
+            .hint("copy one of the two into this repository, or use different URLs"));
         }
     };
     there.paths.entry(upstream.path().to_owned()).or_default().extend(names);

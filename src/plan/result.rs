@@ -168,7 +168,7 @@ impl Builder<'_> {
             let location = Location { line: error.line, column: error.column, ..graph.place(placed.file) };
             Failure::new(format!("cannot be rewritten: {}", error.message))
                 .at(location)
-                .hint("write the value out where it is used, plainly quoted")
+                .hint("write the value where it is used, in plain quotes")
         })
     }
 }

@@ -168,5 +168,5 @@ fn copies_that_double_with_every_level_are_refused() {
     let Err(failures) = copies(13) else {
         panic!("so many copies");
     };
-    assert!(failures.0[0].message.contains("10000 more copies of remote roots"));
+    assert!(failures.0[0].message.contains("10000 extra copies of remote roots"));
 }

@@ -101,9 +101,9 @@ fn begins(url: &str, way: &str) -> bool {
 fn nothing(lock: &Lock, shown: &str) -> Failure {
     let mut labels: Vec<String> = lock.remotes.keys().map(ToString::to_string).collect();
     labels.sort_by_key(|label| strsim::levenshtein(bare(label), bare(shown)));
-    Failure::new(format!("the lock holds nothing that `{shown}` names")).hint(match labels.as_slice() {
-        [] => "it is empty: git kustomize-localize lock".to_owned(),
-        _ => format!("it holds {}", listed(&labels)),
+    Failure::new(format!("no entry of the lock matches `{shown}`")).hint(match labels.as_slice() {
+        [] => "the lock is empty: git kustomize-localize lock".to_owned(),
+        _ => format!("it contains {}", listed(&labels)),
     })
 }
 
@@ -159,9 +159,12 @@ pub(crate) fn moved_versions(changes: &[Change], is_tag: &dyn Fn(&str, &str) -> 
         if is_version {
             let (was, new) = (short(was.hex()), short(new.hex()));
             let failure = Failure::new(format!(
-                "{upstream}: a version should never change, and this one did, so it stays locked as it was: {was} -> {new}"
+                "{upstream}: a version should never change, but this one did, and stays locked: {was} -> {new}"
             ))
-            .hint(format!("find out why; if it is meant: {}", command("git kustomize-localize update", [upstream.to_string()])));
+            .hint(format!(
+                "find out why; if it is intended: {}",
+                command("git kustomize-localize update", [upstream.to_string()])
+            ));
             moved.push((upstream.clone(), failure));
         }
     }
@@ -211,8 +214,8 @@ pub(crate) fn retargeted(
     }
     if !is_named && !names.is_empty() {
         let there = if paths.is_empty() { "" } else { " there" };
-        return Err(Failure::new(format!("no kustomization{there} names a git repository that this URL means"))
-            .hint("to see what is named: git kustomize-localize tree"));
+        return Err(Failure::new(format!("no kustomization{there} references a git repository with this URL"))
+            .hint("list the references: git kustomize-localize tree"));
     }
     let edited = |(place, edits): (&str, Vec<Edit<'_>>)| {
         edited(&*workspace.tree, place, &edits).map(|file| (place.to_owned(), Some(file)))
@@ -301,7 +304,7 @@ mod tests {
         .unwrap_err();
         let hints: Vec<&str> = failures.0.iter().map(|one| one.hints[0].as_str()).collect();
         // The nearest comes first.
-        assert!(hints[0].starts_with("it holds `https://github.com/acme/lib?ref=v1`, "), "{hints:?}");
-        assert!(hints[1].starts_with("it holds `https://files.example.com/v10/app.yaml`, "), "{hints:?}");
+        assert!(hints[0].starts_with("it contains `https://github.com/acme/lib?ref=v1`, "), "{hints:?}");
+        assert!(hints[1].starts_with("it contains `https://files.example.com/v10/app.yaml`, "), "{hints:?}");
     }
 }

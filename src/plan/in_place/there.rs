@@ -85,7 +85,7 @@ pub(super) fn changes(
     refuse(edited, "localized files were edited by hand", "to discard the edits: --overwrite");
     refuse(
         in_the_way,
-        "files are in the way that the lock does not list",
+        "files that the lock does not list are in the way",
         "move them away, then run the same command again",
     );
     if failures.is_empty() { Ok(changes) } else { Err(Failures(failures)) }
@@ -103,6 +103,6 @@ fn unstaged(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Fai
     let unstaged = repo.unstaged_paths(&edits)?;
     let differs = |place: &String| unstaged.contains(place) || !tree.is_tracked(place);
     let differ: Vec<String> = edits.into_iter().filter(differs).collect();
-    let message = || format!("these files would be edited, and differ from the index: {}", listed(&differ));
+    let message = || format!("files to edit differ from the index: {}", listed(&differ));
     Ok((!differ.is_empty()).then(|| Failure::new(message()).hint(stage(&differ))))
 }

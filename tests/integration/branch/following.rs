@@ -419,7 +419,7 @@ fn a_failed_run_changes_nothing() {
         work.git(&["rm", "-r", "--quiet", path]);
     };
     let place = "example/base/localized-files";
-    let said = "files are in the way that the lock does not list: ";
+    let said = "files that the lock does not list are in the way: ";
     work.write(&format!("{place}/mine.txt"), "mine\n");
     in_the_way(place, &format!("{said}`{place}/mine.txt`"), "hint: move them away");
     work.write(place, "mine\n");

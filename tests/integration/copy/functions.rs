@@ -35,7 +35,7 @@ fn sha256(text: &str) -> String {
 
 /// Writes what the output suggests to trust a program.
 fn trust(world: &World, output: &Output) {
-    let says = |line: &str| Some(line.split_once("once it is trusted, write `")?.1.to_owned());
+    let says = |line: &str| Some(line.split_once("if you trust it, write `")?.1.to_owned());
     let entry = output.stderr.lines().find_map(says);
     let entry = entry.unwrap_or_else(|| panic!("{output:?}"));
     world.work.decide(entry.split('`').next().unwrap());
@@ -109,8 +109,8 @@ fn a_fetched_program_runs_only_when_trusted() {
         .success()
         .stderr_has("warning[stripped-executable]: ")
         .stderr_has(" --> https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: ")
-        .stderr_has(&format!("`{PLACE}` (sha256 {}) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was taken off", sha256(PROGRAM)))
-        .stderr_has(&format!("once it is trusted, write `trust-exec: [{PLACE}]` in .kustomize-localize\n"));
+        .stderr_has(&format!("`{PLACE}` (sha256 {}) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was removed", sha256(PROGRAM)))
+        .stderr_has(&format!("if you trust it, write `trust-exec: [{PLACE}]` in .kustomize-localize\n"));
     let copy = world.clone_of_branch();
     let place = format!("localized-app/{PLACE}");
     assert_eq!(mode(&copy, &place) & 0o111, 0);
@@ -233,7 +233,7 @@ fn a_fetched_program_is_trusted_in_place() {
     let output = work.run(&["vendor", "--no-verify", "app"]);
     output
         .success()
-        .stderr_has(&format!("once it is trusted, write `trust-exec: [app/{PLACE}]` in .kustomize-localize\n"));
+        .stderr_has(&format!("if you trust it, write `trust-exec: [app/{PLACE}]` in .kustomize-localize\n"));
     let place = format!("app/{PLACE}");
     assert_eq!(mode(work, &place) & 0o111, 0);
     work.commit("localized");

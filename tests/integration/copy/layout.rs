@@ -284,6 +284,6 @@ fn files_that_differ_by_a_secret_and_in_content() {
     world
         .refused(&["app"])
         .stderr_has("app/kustomization.yaml:3:3: resources[1]: https://files.example.com/map.yaml?token=REDACTED returned different content for different credentials")
-        .stderr_has("hint: keep one of the two in this repository")
+        .stderr_has("hint: copy one of the two into this repository")
         .lacks("secret");
 }

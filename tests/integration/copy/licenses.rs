@@ -147,7 +147,7 @@ fn what_is_in_use_stays_and_unusable_ones_are_warnings() {
     output
         .success()
         .stdout_has("verified: ")
-        .stderr_has("warning[left-license]: this licence is not brought along: it is larger than 4 MiB\n --> https://github.com/acme/base?ref=v1: COPYING\n")
+        .stderr_has("warning[left-license]: this licence is not vendored: it is larger than 4 MiB\n --> https://github.com/acme/base?ref=v1: COPYING\n")
         .stderr_has(" --> https://github.com/acme/base?ref=v1: NOTICE\n");
     let clone = world.clone_of_branch();
     assert_eq!(licenses(&clone, "HEAD", COPY), ["LICENSE", "license"]);

@@ -453,7 +453,7 @@ fn results_that_cannot_be_written() {
     work.write("in/gen.yaml", format!("{generator}files: ['{files}/data.txt']\n"));
     all.add("shared", "generators: [../gen.yaml]\n", "");
     all.add("too", &format!("generators: [../gen.yaml]\npatches: [{{path: '{files}/DATA.txt'}}]\n"), "");
-    all.said.push((String::new(), "`in/gen.yaml` is listed by several".to_owned()));
+    all.said.push((String::new(), "several kustomizations list `in/gen.yaml`".to_owned()));
     work.decide("load-restrictor: none\n");
     all.in_one_run(&[]);
     all.in_one_run(&["../out", "--no-commit"]);
@@ -476,7 +476,7 @@ fn names_that_cannot_be_stored() {
     for (target, said) in [
         ("a", "the path `a:b.yaml` begins like a drive of Windows"),
         ("b", "the path `a\\b.yaml` holds a backslash"),
-        ("c", "a file `kustomize-localize.lock` of its own"),
+        ("c", "contains a file `kustomize-localize.lock`"),
         (".", "crds[0]: `.git/config` "),
     ] {
         world.refused(&[target, "out"]).stderr_has(said);

@@ -78,8 +78,8 @@ fn only_named_entries_are_resolved() {
     assert!(world.work.read(LOCK).contains(&new));
     world
         .refused(&["update", "https://github.com/acme/library"])
-        .stderr_has("the lock holds nothing that `https://github.com/acme/library` names")
-        .stderr_has("hint: it holds `https://github.com/acme/lib?ref=");
+        .stderr_has("no entry of the lock matches `https://github.com/acme/library`")
+        .stderr_has("hint: it contains `https://github.com/acme/lib?ref=");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_tag_that_moved_stays_until_it_is_named() {
     let (old, new) = move_branch(&world);
     upstream(&world).git(&["tag", "-f", "-a", "v1", "-m", "again"]);
     let stays = format!(
-        "https://github.com/acme/lib?ref=v1: a version should never change, and this one did, so it stays locked as it was: {} -> {}",
+        "https://github.com/acme/lib?ref=v1: a version should never change, but this one did, and stays locked: {} -> {}",
         &old[..12],
         &new[..12]
     );
@@ -117,9 +117,9 @@ fn a_tag_that_moved_stays_until_it_is_named() {
 fn other_bytes_under_a_version_stay_until_they_are_named() {
     let world = world();
     world.file(TAGGED, config_map("two"));
-    update(&world, &[]).fails(1).stderr_has(&format!(
-        "{TAGGED}: a version should never change, and this one did, so it stays locked as it was: "
-    ));
+    update(&world, &[])
+        .fails(1)
+        .stderr_has(&format!("{TAGGED}: a version should never change, but this one did, and stays locked: "));
     update(&world, &[TAGGED]).success().stdout_has(&format!("  moved {TAGGED} "));
 }
 
@@ -137,7 +137,7 @@ fn another_ref_is_written_where_the_url_is_named() {
     world.refused(&["update", "https://github.com/acme/lib", "--to", "v9"]).stderr_has("v9");
     world
         .refused(&["update", FILE, "--to", "v9"])
-        .stderr_has("no kustomization names a git repository that this URL means");
+        .stderr_has("no kustomization references a git repository with this URL");
     let before = world.work.state();
     let to = ["https://github.com/acme/lib?ref=v1", "--to", "v1.2.0"];
     update(&world, &[&to[..], &["--dry-run"]].concat()).success();
@@ -163,7 +163,7 @@ fn another_ref_is_written_below_a_path() {
     upstream(&world).git(&["tag", "v1.2.0"]);
     let url = "https://github.com/acme/lib?ref=v1";
     world.refused(&["update", "apps", "--to", "v1.2.0"]).stderr_has("`--to` needs a URL");
-    world.refused(&["update", url, "--to", "v1.2.0", "more"]).stderr_has("the lock holds nothing that `more` names");
+    world.refused(&["update", url, "--to", "v1.2.0", "more"]).stderr_has("no entry of the lock matches `more`");
     world.refused(&["update", url, "--to", "v9", "apps"]).stderr_has("v9").lacks("leave it remote");
     for vendored in [false, true] {
         if vendored {
@@ -301,7 +301,7 @@ fn only_named_localized_files_are_brought_in_again() {
     update(&world, &[])
         .fails(1)
         .stdout_has("3 files written")
-        .stderr_has("https://github.com/acme/lib?ref=v1: a version should never change, and this one did");
+        .stderr_has("https://github.com/acme/lib?ref=v1: a version should never change, but this one did");
     world.work.commit("updated");
     update(&world, &["github.com/acme/lib"])
         .success()
@@ -406,6 +406,6 @@ fn a_branch_is_no_tag_although_one_is_the_same_commit() {
         .fails(1)
         .stdout_has(&old[..12])
         .stdout_has(&new[..12])
-        .stderr_has("a version should never change, and this one did");
+        .stderr_has("a version should never change, but this one did");
     output.lacks("the tag `main`");
 }

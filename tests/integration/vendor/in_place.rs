@@ -192,7 +192,7 @@ fn files_that_differ_from_the_index_are_not_edited() {
     world.work.write("new/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n");
     let output = refused(&world, &[]);
     output
-        .stderr_has("these files would be edited, and differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`")
+        .stderr_has("files to edit differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`")
         .stderr_has("hint: git add -f -- :/base/kustomization.yaml :/new/kustomization.yaml");
     // Staged files may be edited: HEAD does not matter.
     world.work.git(&["add", "--all"]);

@@ -157,7 +157,7 @@ fn paths_of_failures_are_single_words() {
         );
         work.commit("mine");
         let output = work.run(&["vendor", "--no-verify"]);
-        output.fails(2).stderr_has("files are in the way that the lock does not list: ");
+        output.fails(2).stderr_has("files that the lock does not list are in the way: ");
     }
 }
 

@@ -116,8 +116,8 @@ fn another_archive_than_the_locked_one_is_refused() {
         .stderr_has(&format!("{LABEL} has changed since it was locked: "));
     work.run_unchanged(&["update"])
         .fails(1)
-        .stderr_has(&format!("{LABEL}: a version should never change, and this one did"))
-        .stderr_has("hint: find out why; if it is meant: git kustomize-localize update ");
+        .stderr_has(&format!("{LABEL}: a version should never change, but this one did"))
+        .stderr_has("hint: find out why; if it is intended: git kustomize-localize update ");
     work.run(&["update", LABEL]).success();
     work.commit("moved");
     work.run(&["app", "--no-verify"]).success();

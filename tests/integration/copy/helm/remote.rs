@@ -156,7 +156,7 @@ fn a_chart_home_out_of_the_scope_is_an_error() {
         .work
         .run(&["app", "../copy", "--no-commit", "--no-verify"])
         .fails(2)
-        .stderr_has("helmCharts[0]: no chart can be put into `chartHome: ../../far`");
+        .stderr_has("helmCharts[0]: cannot put a chart into `chartHome: ../../far`");
     assert!(!stage.sandbox.path("copy").exists());
 }
 

@@ -45,7 +45,7 @@ fn other_peoples_files_are_left_alone() {
     let world = world();
     world.work.write("base/localized-files/mine.yaml", "mine\n");
     refused(&world, &[])
-        .stderr_has("files are in the way that the lock does not list: `base/localized-files/mine.yaml`")
+        .stderr_has("files that the lock does not list are in the way: `base/localized-files/mine.yaml`")
         .stderr_has("hint: move them away");
     world.work.remove("base/localized-files/mine.yaml");
     in_place(&world.work, &[]).success();
@@ -67,7 +67,7 @@ fn nothing_is_written_through_a_link() {
     let elsewhere = world.sandbox.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     world.work.symlink("base/localized-files", elsewhere.to_str().unwrap());
-    refused(&world, &[]).stderr_has("files are in the way that the lock does not list: `base/localized-files`");
+    refused(&world, &[]).stderr_has("files that the lock does not list are in the way: `base/localized-files`");
     assert_eq!(elsewhere.read_dir().unwrap().count(), 0);
 }
 
@@ -163,7 +163,7 @@ fn a_run_that_was_undone_is_run_again() {
     world.work.git(&["restore", "."]);
     world.work.remove("kustomize-localize.lock");
     world.work.write(FILE, "# edited\n");
-    refused(&world, &[]).stderr_has(&format!("files are in the way that the lock does not list: `{FILE}`"));
+    refused(&world, &[]).stderr_has(&format!("files that the lock does not list are in the way: `{FILE}`"));
     world.work.write(FILE, deployment("app"));
     let output = in_place(&world.work, &[]);
     output.success();
