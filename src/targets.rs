@@ -536,7 +536,7 @@ impl Target {
             return None;
         }
         if let Some(changer) = self.moved_by() {
-            return Some(format!("{} may change it", changer.name));
+            return Some(format!("{} may change its path or source", changer.name));
         }
         self.open()
     }
@@ -606,7 +606,7 @@ impl Target {
 /// Returns why one of some texts is not known here, if one is not: a template, or a variable of Flux.
 fn unfilled<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let text = texts.into_iter().find(|text| text.contains("{{") || text.replace("$${", "").contains("${"))?;
-    Some(format!("`{}` is filled in elsewhere", redact::url(text)))
+    Some(format!("`{}` is substituted elsewhere", redact::url(text)))
 }
 
 /// Returns the revision that a target deploys, if that is known, and not the one that is looked at.

@@ -92,9 +92,9 @@ mod tests {
         ]);
         assert_eq!(found.len(), 4, "{found:?}");
         assert!(found[0].starts_with("a.yaml:6: not YAML: "), "{found:?}");
-        assert_eq!(found[1], "b.yaml:5: Kustomization flux-system/apps: `spec.path` is a list where a text should be");
+        assert_eq!(found[1], "b.yaml:5: Kustomization flux-system/apps: `spec.path`: expected a string, found a list");
         assert!(found[2].starts_with("c/fleet.yaml:"), "{found:?}");
-        assert_eq!(found[3], "d.yaml:5: Application argocd/web: `path` is a mapping where a text should be");
+        assert_eq!(found[3], "d.yaml:5: Application argocd/web: `path`: expected a string, found a mapping");
     }
 
     #[test]

@@ -175,7 +175,7 @@ mod tests {
             ("[../../parts/tls]", None),
             ("[../../parts/tsl]", Some("there is no `parts/tsl`")),
             ("[../../parts]", Some("no kustomization in `parts`")),
-            ("[../../../x]", Some("it leads out of the repository")),
+            ("[../../../x]", Some("it is outside of the repository")),
             ("[https://github.com/acme/parts]", None),
         ] {
             let more = format!("  components: {components}\n");

@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(
             unknown("{kind: Kustomization, metadata: {name: _}, spec: {path: ./other}}"),
             [
-                "cannot tell what Flux Kustomization deeper (apps/deeper.yaml:1) deploys: Flux Kustomization child (clusters/staging/child.yaml:1) may change it"
+                "cannot tell what Flux Kustomization deeper (apps/deeper.yaml:1) deploys: Flux Kustomization child (clusters/staging/child.yaml:1) may change its path or source"
             ]
         );
     }
@@ -143,7 +143,7 @@ mod tests {
             let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (*file, text.as_str())).collect();
             let message = |by: &str| {
                 format!(
-                    "cannot tell what Flux Kustomization apps (clusters/prod/apps.yaml:1) deploys: {by} may change it"
+                    "cannot tell what Flux Kustomization apps (clusters/prod/apps.yaml:1) deploys: {by} may change its path or source"
                 )
             };
             assert_eq!(unknown(&files), expected.map(message).into_iter().collect::<Vec<_>>(), "{files:?}");

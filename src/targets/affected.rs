@@ -183,7 +183,7 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     let hidden = troubles.filter_map(|trouble| {
         let file = graph.file_at(trouble.at).filter(|file| !flux.contains(file))?;
         let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;
-        let message = "it may name more than is known: git kustomize-localize check";
+        let message = "it may reference more: git kustomize-localize check";
         let path = graph.own_path(file)?.to_owned();
         let is_template = trouble.failure.hints.iter().any(|hint| hint == TEMPLATE);
         let why = if is_template { Why::Template } else { Why::Invalid };
@@ -246,7 +246,7 @@ fn charts(changes: &Changes, config: &Config, (explored, targets): &(Explored, T
     });
     let used: BTreeSet<&str> = deployed.chain(inflated).collect();
     charts.retain(|chart| !config.leaves_out(chart) && !used.iter().any(|used| path::is_in(used, chart)));
-    let message = "a chart that something else deploys, if anything does";
+    let message = "a chart, which something else may deploy";
     let unread = |chart: String| Unread {
         file: path::join(&chart, "Chart.yaml"),
         line: 0,

@@ -119,7 +119,7 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
             is_there && is_of_it && added.is_subset(&target.build.added())
         };
         if !added.is_empty() && !targets.targets.iter().any(is_read) {
-            let place = Place::External("no application of this repository reads it".to_owned());
+            let place = Place::External("no application in this repository reads it".to_owned());
             targets.targets.push(found.target(tree, Engine::ArgoCd, (found.value.line, 1), place, build)?);
         }
     }
@@ -270,7 +270,7 @@ impl Argo<'_> {
         let is_named = |file: &String| path::name(file).starts_with(".argocd-source-");
         let why = unfilled(texts.into_iter().chain(copied)).or_else(|| {
             let is_any = unfilled([&**name]).is_some() && beside.iter().any(is_named);
-            is_any.then(|| format!("a file beside it changes it by its name, `{name}`"))
+            is_any.then(|| format!("an override file may match its name, `{name}`"))
         });
         if why.is_some() || of.is_open { of.untold.clone().or(why) } else { None }
     }
@@ -307,7 +307,7 @@ impl Argo<'_> {
         let Found::Directory(directory) = found else { return Ok(None) };
         let is_on = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).as_deref() == Some("true");
         if is_on("disableExtensionFilter") {
-            return Ok(Some("`disableExtensionFilter` takes files of any name".to_owned()));
+            return Ok(Some("`disableExtensionFilter` includes files of any name".to_owned()));
         }
         let files = if is_on("recurse") { self.tree.below(directory)? } else { self.tree.names(directory)? };
         let globs = ["include", "exclude"].map(|key| source.at(&["directory", key]).and_then(Value::text));
@@ -315,7 +315,7 @@ impl Argo<'_> {
             return Ok(Some(why));
         }
         let jsonnet = files.iter().find(|file| file.ends_with(".jsonnet"));
-        Ok(jsonnet.map(|file| format!("Argo CD makes its objects of Jsonnet: `{}`", path::name(file))))
+        Ok(jsonnet.map(|file| format!("Argo CD generates its objects from Jsonnet: `{}`", path::name(file))))
     }
 }
 
@@ -363,7 +363,7 @@ fn build(options: Option<&[String]>, found: &Document, source: &Value) -> Build 
 fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<Value>, Unread> {
     match read_object(text, before) {
         Ok(Some(change)) if is_respelled(&change) => {
-            let message = "Argo CD reads its keys in any case: write them as it does";
+            let message = "Argo CD ignores the case of its keys: write them as documented";
             Err(Unread::invalid(file, change.line, message, false))
         }
         Ok(change) => Ok(change),

@@ -135,7 +135,7 @@ fn bundle(tree: &dyn Tree, file: &str, value: &Value, targets: &mut Targets) -> 
     for overlay in overlays {
         let spot = (overlay.line, overlay.column);
         let Some(written) = overlay.text() else {
-            let message = "`kustomize.dir` is not a text".to_owned();
+            let message = "`kustomize.dir` is not a string".to_owned();
             targets.unread.push(Unread::invalid(file, spot.0, message, false));
             continue;
         };

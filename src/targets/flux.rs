@@ -68,7 +68,7 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
             let Some(reference) = chart("sourceRef") else { return Ok(None) };
             (sources.bind(found, reference), chart("chart"))
         }
-        "ResourceSet" => ((Bound::Templated("the cluster makes its objects".to_owned()), Vec::new()), None),
+        "ResourceSet" => ((Bound::Templated("the cluster generates its objects".to_owned()), Vec::new()), None),
         _ => return Ok(None),
     };
     let written = path.and_then(Value::text).unwrap_or_default();

@@ -66,10 +66,22 @@ pub(crate) struct Ignored {
     otherwise: Option<&'static str>,
 }
 
+/// What to do where only some directories are taken in.
+const ONLY: &str = "add a directory that contains it there";
+
 impl Ignored {
+    /// Returns why it is left out.
+    pub(crate) fn why(&self) -> String {
+        let Ignored { pattern, place, otherwise } = self;
+        match *otherwise {
+            Some(ONLY) => format!("{place} includes only `{pattern}`"),
+            _ => format!("`{pattern}` in {place} excludes it"),
+        }
+    }
+
     /// Returns how to take `what` in again, of which `pattern` says where it is.
     pub(crate) fn help(&self, what: &str, pattern: &str) -> String {
-        let again = || format!("take {what} in again, by a later pattern: `!{pattern}`");
+        let again = || format!("include {what} with a later pattern: `!{pattern}`");
         self.otherwise.map_or_else(again, str::to_owned)
     }
 }
@@ -134,7 +146,7 @@ impl Ignores {
     /// Reads every `.sourceignore` of a tree.
     pub(super) fn of(tree: &dyn Tree) -> Result<Ignores> {
         let compiled = Compiled::default();
-        let mut given = patterns(&compiled, &ALWAYS.join("\n"), "", |_| "what Flux always leaves out".to_owned());
+        let mut given = patterns(&compiled, &ALWAYS.join("\n"), "", |_| "the fixed patterns of Flux".to_owned());
         let mut files = tree.files_named(&|name| name == FILE_NAME)?;
         // Those of a directory stand before those of the directories in it, by name.
         files.sort_by_cached_key(|file| {
@@ -162,7 +174,7 @@ impl Ignores {
 
     /// Returns what is left out of the artifact that a generator makes of one, of files and directories in it.
     pub(super) fn copied(&self, copied: Vec<Copied>) -> Ignores {
-        let place = "the defaults of Flux, which hold for all that an ArtifactGenerator makes";
+        let place = "the defaults of Flux, which apply to every ArtifactGenerator";
         let mut after = patterns(&self.compiled, &ALWAYS.join("\n"), "", |_| place.to_owned());
         after.append(&mut self.defaults(place));
         Ignores { copied, after, known: Rc::default(), ..self.clone() }
@@ -204,9 +216,8 @@ impl Ignores {
         let only = |pattern: String, place: &str, help| {
             Some(Ignored { pattern, place: place.to_owned(), otherwise: Some(help) })
         };
-        const HELP: &str = "name a directory there that holds it";
         if !self.sparse.is_empty() && !self.sparse.iter().any(|place| file.starts_with(place)) {
-            return only(self.sparse.join(", "), "`spec.sparseCheckout`", HELP);
+            return only(self.sparse.join(", "), "`spec.sparseCheckout`", ONLY);
         }
         let steps = self.copied.iter().filter(|one| path::is_in(file, &one.from));
         let steps: Vec<Option<&str>> = steps.map(|one| one.excludes(file)).collect();
@@ -214,7 +225,7 @@ impl Ignores {
             let copied: Vec<&str> = self.copied.iter().map(|one| one.from.as_str()).collect();
             return match steps.into_iter().flatten().next() {
                 Some(pattern) => only(pattern.to_owned(), "`exclude` of its ArtifactGenerator", "exclude less"),
-                None => only(copied.join(", "), "`copy` of its ArtifactGenerator", HELP),
+                None => only(copied.join(", "), "`copy` of its ArtifactGenerator", ONLY),
             };
         }
         let last = |patterns: &mut dyn DoubleEndedIterator<Item = &Pattern>, otherwise| {
@@ -222,7 +233,7 @@ impl Ignores {
             Some(Ignored { pattern: last.text.clone(), place: last.place.clone(), otherwise })
         };
         last(&mut self.given.iter().chain(&self.own), None)
-            .or_else(|| last(&mut self.after.iter(), Some("give it a name that they do not match")))
+            .or_else(|| last(&mut self.after.iter(), Some("rename it so that they do not match")))
     }
 }
 
@@ -304,7 +315,7 @@ mod tests {
             (".github/workflows/x.yaml", Some(".github/ the defaults of Flux")),
             ("a/.sops.yaml", Some("**/.sops.yaml the defaults of Flux")),
             (".sops.yaml", Some("**/.sops.yaml the defaults of Flux")),
-            ("a/.gitattributes", Some(".gitattributes what Flux always leaves out")),
+            ("a/.gitattributes", Some(".gitattributes the fixed patterns of Flux")),
             ("apps/web/x.yaml", None),
             (".pre-commit-config.yaml", None),
             ("localized-files/github.com/x.yaml", None),

@@ -32,7 +32,7 @@ pub(super) fn here(
 ) -> Result<Here> {
     let place = resolve(engine, base, written);
     let found = match &place {
-        None if !base.is_empty() => Found::Nothing(format!("it leads out of `{base}`")),
+        None if !base.is_empty() => Found::Nothing(format!("it is outside of `{base}`")),
         place => look(tree, engine, place.as_deref())?,
     };
     let path = place.unwrap_or_else(|| base.to_owned());
@@ -72,7 +72,7 @@ pub(super) fn component(tree: &dyn Tree, engine: Engine, directory: &str, text: 
 /// Returns what an engine finds at a place of the tree; none for one that is not in it.
 fn look(tree: &dyn Tree, engine: Engine, place: Option<&str>) -> Result<Found> {
     let nothing = |why: String| Ok(Found::Nothing(why));
-    let Some(place) = place else { return nothing("it leads out of the repository".to_owned()) };
+    let Some(place) = place else { return nothing("it is outside of the repository".to_owned()) };
     let link = if engine.packs() { link_to(tree, place)? } else { None };
     if let Some(link) = link {
         return nothing(format!("`{link}` is a link, which Flux leaves out of its artifacts"));

@@ -83,7 +83,7 @@ pub(super) fn unknown_of_fleet(tree: &dyn Tree, directory: &str) -> Result<Optio
         let inside = path::below(file, directory)?;
         let is_odd =
             inside.starts_with("templates/") || inside.starts_with("overlays/") || path::name(inside) == ".fleetignore";
-        is_odd.then(|| format!("Fleet makes its objects with `{inside}`"))
+        is_odd.then(|| format!("Fleet generates its objects with `{inside}`"))
     });
     Ok(odd)
 }

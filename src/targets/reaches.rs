@@ -175,7 +175,7 @@ remotes:
             [
                 "../gone: component of the object, there is no `gone`",
                 "../base: component of the object, without a kustomization",
-                "../../out: component of the object, it leads out of the repository",
+                "../../out: component of the object, it is outside of the repository",
                 remote,
             ]
         );

@@ -198,13 +198,13 @@ fn mistyped(value: &Value, keys: &str, from: usize) -> Option<(usize, String)> {
     let (before, rest) = keys.split_at(from);
     let wrong = |expected: &str| {
         let place = before.trim_end_matches('.');
-        Some((value.line, format!("`{place}` is {} where {expected} should be", value.kind())))
+        Some((value.line, format!("`{place}`: expected {expected}, found {}", value.kind())))
     };
     if value.data == Data::Null {
         return None;
     }
     if rest.is_empty() {
-        return if before.ends_with('.') || value.text().is_some() { None } else { wrong("a text") };
+        return if before.ends_with('.') || value.text().is_some() { None } else { wrong("a string") };
     }
     if let Some(rest) = rest.strip_prefix("[]") {
         let Some(items) = value.list() else { return wrong("a list") };
@@ -333,7 +333,7 @@ impl Scan {
                 continue;
             }
             if self.objects.len() + self.unread.len() - first >= most {
-                let message = format!("the file holds more than {most} objects: the rest is not read");
+                let message = format!("the file contains more than {most} objects: the rest is not read");
                 return self.pass(file, before + 1, message, Why::Limit);
             }
             match read_object(document, before) {

@@ -167,7 +167,7 @@ spec: {{{rest}}}
             "repo: 'https://github.com/acme/other', paths: [elsewhere]".to_owned(),
             vec!["external: it is in https://github.com/acme/other"],
         ),
-        (format!("{here}, paths: ['${{x}}']"), vec!["templated: `${x}` is filled in elsewhere"]),
+        (format!("{here}, paths: ['${{x}}']"), vec!["templated: `${x}` is substituted elsewhere"]),
         ("paths: [web]".to_owned(), vec![]),
     ] {
         let found = lines(&[

@@ -50,7 +50,7 @@ pub(crate) enum Why {
 impl Unread {
     /// Returns what is wrong, or that it is a template.
     pub(super) fn invalid(file: &str, line: usize, message: impl Into<String>, is_template: bool) -> Unread {
-        let template = || ("a template, which is filled in elsewhere".to_owned(), Why::Template);
+        let template = || ("a template, which is rendered elsewhere".to_owned(), Why::Template);
         let (message, why) = if is_template { template() } else { (message.into(), Why::Invalid) };
         Unread { file: file.to_owned(), line, message, why }
     }

@@ -17,12 +17,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 fn look(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     let target = one.target;
     let said = |path: &str, rule: &Ignored| {
-        format!(
-            "{} reaches `{path}`, which is not in its artifact: `{}` in {} excludes it",
-            target.by(),
-            rule.pattern,
-            rule.place
-        )
+        format!("{} reaches `{path}`, which is not in its artifact: {}", target.by(), rule.why())
     };
     let help = |path: &str, rule: &Ignored| vec![rule.help("it", &format!("/{path}"))];
     let out = |file: FileId| -> Option<(&str, Ignored)> {
@@ -87,8 +82,9 @@ mod tests {
     #[test]
     fn what_is_left_out_is_found_where_it_is_named() {
         let why = |path: &str, pattern: &str, place: &str| {
-            format!("`{path}`, which is not in its artifact: `{pattern}` in {place} leaves it out")
+            format!("`{path}`, which is not in its artifact: `{pattern}` in {place} excludes it")
         };
+        let sparse = "`base/kustomization.yaml`, which is not in its artifact: `spec.sparseCheckout` includes only `apps, clusters`";
         let source = "`spec.ignore` of GitRepository flux-system/flux-system (clusters/source.yaml:1)";
         for (ignore, spec, expected) in [
             ("", "", vec![("logo.png", why("apps/logo.png", "*.png", "the defaults of Flux"))]),
@@ -100,11 +96,7 @@ mod tests {
             ),
             ("", "ignore: '/base/y.yaml'", vec![("y.yaml", why("base/y.yaml", "/base/y.yaml", source))]),
             ("/apps\n", "", vec![("", why("apps/kustomization.yaml", "/apps", ".sourceignore:1"))]),
-            (
-                "*.md\n",
-                "sparseCheckout: [apps, clusters]",
-                vec![("../base", why("base/kustomization.yaml", "apps, clusters", "`spec.sparseCheckout`"))],
-            ),
+            ("*.md\n", "sparseCheckout: [apps, clusters]", vec![("../base", sparse.to_owned())]),
         ] {
             let expected: Vec<(String, String)> =
                 expected.into_iter().map(|(reference, why)| (reference.to_owned(), why)).collect();
@@ -137,8 +129,8 @@ spec:
         };
         assert_eq!(found(""), []);
         let [(message, help)] = &found("apps/")[..] else { panic!() };
-        let why = "reaches `apps-base/kustomization.yaml`, which is not in its artifact: `apps` in `copy` of its ArtifactGenerator leaves it out";
+        let why = "reaches `apps-base/kustomization.yaml`, which is not in its artifact: `copy` of its ArtifactGenerator includes only `apps`";
         assert!(message.ends_with(why), "{message}");
-        assert_eq!(help, &["name a directory there that holds it"]);
+        assert_eq!(help, &["add a directory that contains it there"]);
     }
 }

@@ -109,11 +109,11 @@ fn each_target_is_named_and_counted() {
 4.yaml:1: Argo CD Application argocd/web
   external: it is in https://github.com/acme/other
 5.yaml:1: Argo CD Application argocd/web
-  templated: `{{x}}` is filled in elsewhere
+  templated: `{{x}}` is substituted elsewhere
 7.yaml:1: Argo CD Application argocd/web
   a\u{1b}[31m at HEAD: nothing: there is no `a\u{1b}[31m`
 6.yaml:7
-  not read: Application argocd/web: `path` is a list where a text should be
+  not read: Application argocd/web: `path`: expected a string, found a list
 
 7 targets: 5 here, 1 external, 1 templated; 1 unknown; 1 not read
 "

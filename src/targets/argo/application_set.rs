@@ -53,7 +53,7 @@ pub(super) fn expand(
             let has_room = reader.targets.has_room(size);
             if count > MOST || !has_room {
                 let much = if has_room { format!("more than {MOST} applications") } else { "too much".to_owned() };
-                let message = format!("makes {much}: the rest is not read");
+                let message = format!("generates {much}: the rest is not read");
                 let unread = set.wrong(set.object.line, &message);
                 reader.targets.unread.push(Unread { why: Why::Limit, ..unread });
                 return Ok(());

@@ -55,22 +55,22 @@ impl Reader<'_> {
     pub(super) fn generate(&mut self, generator: &Value, kind: &str, body: &Value) -> Result<Given> {
         let list = |key: &str| body.get(key).and_then(Value::list);
         let given = match kind {
-            "" => Given::unknown("it has a generator of no kind"),
+            "" => Given::unknown("it has a generator without a type"),
             "list" => {
                 let made = body.get("elementsYaml").map(|text| elements(text.text().unwrap_or_default()));
                 let all = list("elements").unwrap_or_default().iter().map(flat);
                 match made {
-                    Some(None) => Given::unknown("its list is made of a template"),
+                    Some(None) => Given::unknown("its list comes from a template"),
                     made => Given::known(all.chain(made.flatten().unwrap_or_default()).collect()),
                 }
             }
             "merge" => self.merge(body)?,
             "matrix" => match list("generators") {
                 Some([one, two]) => self.matrix(one, two)?,
-                _ => Given::unknown("a matrix has two generators"),
+                _ => Given::unknown("a matrix must have exactly two generators"),
             },
             "git" => self.git(body)?,
-            _ => Given::unknown(format!("only the cluster knows what `{kind}` gives")),
+            _ => Given::unknown(format!("only the cluster knows the result of `{kind}`")),
         };
         // Which of them it takes is not known, but they are no others.
         let given = match &given.more {
@@ -84,10 +84,10 @@ impl Reader<'_> {
     /// Combines two generators; the second may name the parameters of the first.
     fn matrix(&mut self, one: &Value, two: &Value) -> Result<Given> {
         let (&[(one_kind, one_body)], &[(two_kind, _)]) = (&*kinds(one), &*kinds(two)) else {
-            return Ok(Given::unknown("a generator of its matrix is of two kinds"));
+            return Ok(Given::unknown("a generator in its `matrix` has two types"));
         };
         if [one_kind, two_kind].contains(&"matrix") {
-            return Ok(Given::unknown("its matrix holds another"));
+            return Ok(Given::unknown("its `matrix` contains another"));
         }
         let first = self.generate(one, one_kind, one_body)?;
         let is_read = ["git", "list"].contains(&two_kind);
@@ -106,7 +106,7 @@ impl Reader<'_> {
                 if is_known || !is_read {
                     self.generate(&filled, two_kind, filled.get(two_kind).unwrap_or(&filled))?
                 } else {
-                    Given::unknown("its matrix is more than names of parameters")
+                    Given::unknown("its `matrix` uses more than parameter names")
                 }
             };
             let is_too_much = second.more.as_deref() == Some(TOO_MUCH);
@@ -114,7 +114,7 @@ impl Reader<'_> {
             for mut both in second.all {
                 let is_other = |(key, value): &(&String, &String)| both.get(*key).is_some_and(|own| own != *value);
                 if let Some((key, _)) = outer.iter().find(is_other).filter(|_| !self.is_go) {
-                    return Ok(Given::unknown(format!("both generators of its matrix give `{key}`")));
+                    return Ok(Given::unknown(format!("both generators of its `matrix` set `{key}`")));
                 }
                 // In Go the first one wins.
                 both.extend(outer.clone());
@@ -132,21 +132,21 @@ impl Reader<'_> {
         let list = |key: &str| merge.get(key).and_then(Value::list).unwrap_or_default();
         let keys: Vec<&str> = list("mergeKeys").iter().filter_map(Value::text).collect();
         if keys.is_empty() || list("generators").len() < 2 || self.is_go && keys.iter().any(|key| key.contains('.')) {
-            return Ok(Given::unknown("its `merge` has no keys, or no two generators"));
+            return Ok(Given::unknown("its `merge` needs keys and at least two generators"));
         }
         let key = |one: &Parameters| -> Vec<Option<String>> { keys.iter().map(|key| one.get(*key).cloned()).collect() };
         let (mut merged, mut more): (Option<Vec<Parameters>>, _) = (None, None);
         for one in list("generators") {
             let &[(kind, body)] = &*kinds(one) else {
-                return Ok(Given::unknown("a generator of its `merge` is of two kinds"));
+                return Ok(Given::unknown("a generator in its `merge` has two types"));
             };
             if ["matrix", "merge"].contains(&kind) {
-                return Ok(Given::unknown("its `merge` holds another"));
+                return Ok(Given::unknown("its `merge` contains a `matrix` or `merge`"));
             }
             let given = self.generate(one, kind, body)?;
             let by_key: BTreeMap<_, _> = given.all.iter().map(|one| (key(one), one)).collect();
             if given.more.is_some() && merged.is_some() || by_key.len() < given.all.len() {
-                let twice = || "a generator of its `merge` gives a key twice".to_owned();
+                let twice = || "a generator in its `merge` sets a key twice".to_owned();
                 return Ok(Given::unknown(given.more.unwrap_or_else(twice)));
             }
             let Some(all) = &mut merged else {

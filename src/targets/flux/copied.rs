@@ -28,13 +28,13 @@ pub(super) fn made(sources: &Sources<'_>, generator: &Document) -> (Made, Option
         Ok(found) => found,
         Err(reason) => return (Made::new(), Some(why(&reason))),
     };
-    let mut more = pattern(generator).map(|_| why("finds no directory for it"));
+    let mut more = pattern(generator).map(|_| why("matches no directory"));
     let mut wrong = refused(generator).map(str::to_owned);
     let (mut wanted, mut names) = (Vec::new(), HashSet::new());
     for captures in &sets {
         let lower = path_pattern::lower(captures);
         if let Some((_, value)) = lower.iter().find(|(_, value)| !is_label(value)) {
-            wrong.get_or_insert(format!("finds `{value}`, which cannot be a label"));
+            wrong.get_or_insert(format!("matches `{value}`, which is not a valid label value"));
         }
         for artifact in list(generator, "artifacts") {
             let written = artifact.get("name").and_then(Value::text).unwrap_or_default();
@@ -47,8 +47,8 @@ pub(super) fn made(sources: &Sources<'_>, generator: &Document) -> (Made, Option
                     more = unfilled([written]);
                     continue;
                 }
-                Some(name) => format!("makes `{name}` twice"),
-                None => format!("makes `{written}`, which cannot be a name"),
+                Some(name) => format!("generates `{name}` twice"),
+                None => format!("generates the invalid name `{written}`"),
             };
             wrong.get_or_insert(reason);
         }
@@ -75,7 +75,7 @@ fn refused(generator: &Document) -> Option<&'static str> {
     if annotation.is_some_and(|value| value.eq_ignore_ascii_case("disabled")) {
         Some("is disabled by an annotation")
     } else if !all.all(|alias| aliases.insert(alias)) {
-        Some("has two sources of one alias")
+        Some("has two sources with the same alias")
     } else {
         None
     }
@@ -103,9 +103,9 @@ fn sets(sources: &Sources<'_>, generator: &Document) -> Result<(Vec<Captures>, V
 fn source(sources: &Sources<'_>, generator: &Document, alias: &str) -> Result<(Bound, Vec<Object>), String> {
     let text = |one: &Value, key: &str| one.get(key).and_then(Value::text).map(str::to_owned);
     let found = list(generator, "sources").iter().find(|one| text(one, "alias").as_deref() == Some(alias));
-    let found = found.ok_or("names a source that it does not have")?;
+    let found = found.ok_or("references an unknown source")?;
     match text(found, "kind").as_deref() {
-        Some("ExternalArtifact" | "HelmChart") => Err("copies from what the cluster makes".to_owned()),
+        Some("ExternalArtifact" | "HelmChart") => Err("copies from a source that the cluster generates".to_owned()),
         _ => Ok(sources.bind(generator, found)),
     }
 }
@@ -140,7 +140,7 @@ fn holds(
         let names: Vec<&str> = path::components(&copied.from).collect();
         let rest = names.strip_suffix(&path::components(&to).collect::<Vec<_>>()[..]).map(|rest| rest.join("/"));
         let Some(rest) = rest.filter(|rest| above.as_ref().is_none_or(|above| above == rest)) else {
-            return Err("arranges its files anew".to_owned());
+            return Err("rearranges its files".to_owned());
         };
         above = Some(rest);
         placed.push((to, copied));

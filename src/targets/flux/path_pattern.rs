@@ -18,7 +18,7 @@ pub(super) fn matches(sources: &Sources<'_>, source: &Bound, pattern: &str) -> R
     let mut found = vec![(base.clone(), Captures::new())];
     for segment in pattern.split('/') {
         let Some(part) = Part::of(segment) else {
-            return Err(format!("has `{segment}` in its `pathPattern`, which is not followed here"));
+            return Err(format!("has `{segment}` in its `pathPattern`, which is not supported here"));
         };
         if let Some(name) = part.name
             && found.iter().any(|(_, known)| known.iter().any(|(known, _)| known == name))

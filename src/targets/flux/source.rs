@@ -254,9 +254,9 @@ impl<'a> Sources<'a> {
         let bound = match nearest.first().map(|source| &source.bound) {
             None if kind == "ExternalArtifact" => match &self.more {
                 Some(why) => Bound::Templated(why.clone()),
-                None => Bound::Unsaid(format!("its source is the {kind} `{name}`, which is made in the cluster")),
+                None => Bound::Unsaid(format!("its source is the {kind} `{name}`, which the cluster generates")),
             },
-            None => Bound::Unsaid(format!("no {kind} `{name}` in this repository says what it is")),
+            None => Bound::Unsaid(format!("no {kind} `{name}` is defined in this repository")),
             Some(first) if nearest.iter().all(|other| other.bound == *first) => first.clone(),
             Some(_) => {
                 let why = format!("there are several {kind} `{name}`");

@@ -25,7 +25,7 @@ fn an_application_is_bound_to_this_repository() {
         (app("path: apps/web, plugin: {}"), "apps/web plugin"),
         (app("path: apps/none"), "apps/none nothing"),
         (app("path: ../apps"), " nothing"),
-        (app("path: 'apps/{{x}}'"), "templated: `apps/{{x}}` is filled in elsewhere"),
+        (app("path: 'apps/{{x}}'"), "templated: `apps/{{x}}` is substituted elsewhere"),
         (app("path: a").replace("fleet", "other"), "external: it is in https://github.com/acme/other.git"),
         (
             app("chart: web").replace(HERE, "https://charts.example.com"),
@@ -86,7 +86,7 @@ fn every_source_is_a_target() {
     assert_eq!(
         unread(&[("a.yaml", &format!("{HEAD}spec: {{sources: x}}\n")), ("b.yaml", &app("x: y"))]),
         [
-            "a.yaml:4: Application argocd/web: `spec.sources` is a string where a list should be",
+            "a.yaml:4: Application argocd/web: `spec.sources`: expected a list, found a string",
             "b.yaml:5: Application argocd/web: a source has neither `path` nor `chart`",
         ]
     );
@@ -216,7 +216,7 @@ fn an_application_set_makes_what_the_tree_tells() {
             "x",
             &["own/db", "own/web"],
         ),
-        ("list: {elements: [{a: one}]}".to_owned(), "{{.a | lower}}", &["`{{.a | lower}}` is filled in elsewhere"]),
+        ("list: {elements: [{a: one}]}".to_owned(), "{{.a | lower}}", &["`{{.a | lower}}` is substituted elsewhere"]),
         (
             git("directories: [{path: apps/*}]").replace("fleet", "other"),
             "{{.path.path}}",
@@ -270,7 +270,7 @@ fn a_merge_and_elements_in_a_text_are_read() {
         )
     };
     let list = |elements: &str| format!("{{list: {{elements: [{elements}]}}}}");
-    let odd = "a generator of its `merge` gives a key twice";
+    let odd = "a generator in its `merge` sets a key twice";
     let made = |made: &str| format!("list: {{elements: [{{a: one}}], elementsYaml: {made}}}");
     let parts = "{list: {elements: [{name: n, parts: [{a: one}, {a: two}]}]}}";
     for (generator, path, expected) in [
@@ -283,12 +283,16 @@ fn a_merge_and_elements_in_a_text_are_read() {
         ),
         (merge("b", &list("{b: x}")), "{{.a}}", vec![odd]),
         (merge("c", &list("{a: two}")), "{{.a}}", vec![odd]),
-        (merge("", &list("{a: two}")), "{{.a}}", vec!["its `merge` has no keys, or no two generators"]),
-        (merge("a", "{clusters: {}}"), "{{.a}}", vec!["only the cluster knows what `clusters` gives"]),
-        (merge("a", &format!("{{{}}}", merge("a", &list("")))), "{{.a}}", vec!["its `merge` holds another"]),
+        (merge("", &list("{a: two}")), "{{.a}}", vec!["its `merge` needs keys and at least two generators"]),
+        (merge("a", "{clusters: {}}"), "{{.a}}", vec!["only the cluster knows the result of `clusters`"]),
+        (
+            merge("a", &format!("{{{}}}", merge("a", &list("")))),
+            "{{.a}}",
+            vec!["its `merge` contains a `matrix` or `merge`"],
+        ),
         (made("'[{a: two}, {a: three}]'"), "{{.a}}", vec!["one", "two", "three"]),
-        (made("'{a: two}'"), "{{.a}}", vec!["its list is made of a template"]),
-        (made("'{{ .x | toJson }}'"), "{{.a}}", vec!["its list is made of a template"]),
+        (made("'{a: two}'"), "{{.a}}", vec!["its list comes from a template"]),
+        (made("'{{ .x | toJson }}'"), "{{.a}}", vec!["its list comes from a template"]),
         (
             format!("matrix: {{generators: [{parts}, {{list: {{elementsYaml: '{{{{ .parts | toJson }}}}'}}}}]}}"),
             "{{.name}}/{{.a}}",
@@ -303,7 +307,7 @@ fn a_merge_and_elements_in_a_text_are_read() {
 fn what_only_the_cluster_knows_may_leave_the_place_known() {
     let dirs = |path: &str| format!("{{git: {{repoURL: '{HERE}', directories: [{{path: {path}}}]}}}}");
     let both = |one: &str, two: &str| format!("matrix: {{generators: [{one}, {two}]}}");
-    let why = |kind: &str| format!("only the cluster knows what `{kind}` gives");
+    let why = |kind: &str| format!("only the cluster knows the result of `{kind}`");
     // What no element of the others gives is the same for all.
     let merge = |more: &str| {
         format!(
@@ -335,9 +339,9 @@ fn what_only_the_cluster_knows_may_leave_the_place_known() {
         (
             both(&dirs("apps/*"), "{list: {elements: [{a: '{{.x | lower}}'}]}}"),
             "{{.path.path}}/{{.a}}",
-            vec!["its matrix is more than names of parameters".to_owned(); 2],
+            vec!["its `matrix` uses more than parameter names".to_owned(); 2],
         ),
-        (String::new(), "x/{{.a}}", vec!["it has a generator of no kind".to_owned()]),
+        (String::new(), "x/{{.a}}", vec!["it has a generator without a type".to_owned()]),
         (
             "list: {elements: [{name: one}]}, clusters: {}".to_owned(),
             "x/{{.name}}",
@@ -355,7 +359,7 @@ fn what_only_the_cluster_knows_may_leave_the_place_known() {
         (
             both("{clusters: {}, list: {elements: [{a: b}]}}", &dirs("apps/*")),
             "{{.path.path}}",
-            vec!["a generator of its matrix is of two kinds".to_owned()],
+            vec!["a generator in its `matrix` has two types".to_owned()],
         ),
         (
             "list: {elements: [{a: one}]}, selector: {}".to_owned(),
@@ -423,7 +427,7 @@ fn what_a_template_makes_is_bounded() {
     let text = set(&format!("list: {{elements: [{elements}]}}"), &format!("apps/{{{{.a}}}}/{large}"));
     let found = find_in(&[("set.yaml", &text)]);
     assert!((100..1000).contains(&found.targets.len()), "{}", found.targets.len());
-    assert!(found.unread[0].message.ends_with("makes too much: the rest is not read"), "{:?}", found.unread);
+    assert!(found.unread[0].message.ends_with("generates too much: the rest is not read"), "{:?}", found.unread);
 }
 
 #[test]

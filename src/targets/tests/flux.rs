@@ -66,17 +66,17 @@ fn what_is_not_bound_says_why() {
         (
             SOURCE.replace("name: flux-system", "name: other"),
             format!("path: ./apps, {REF}"),
-            "external: no GitRepository `flux-system` in this repository says what it is",
+            "external: no GitRepository `flux-system` is defined in this repository",
         ),
         (
             SOURCE.replace("name: flux-system", "name: flux-sytsem"),
             format!("path: ./apps, {REF}"),
-            "external: no GitRepository `flux-system` in this repository says what it is",
+            "external: no GitRepository `flux-system` is defined in this repository",
         ),
         (
             SOURCE.replace("namespace: flux-system", "namespace: other"),
             format!("path: ./apps, {REF}"),
-            "external: no GitRepository `flux-system` in this repository says what it is",
+            "external: no GitRepository `flux-system` is defined in this repository",
         ),
         (SOURCE.replace("branch: main", "tag: v1"), format!("path: ./apps, {REF}"), "apps@Some(\"v1\")false nothing"),
         (
@@ -92,12 +92,12 @@ fn what_is_not_bound_says_why() {
         (
             SOURCE.to_owned(),
             format!("path: './apps/${{cluster}}', {REF}"),
-            "templated: `./apps/${cluster}` is filled in elsewhere",
+            "templated: `./apps/${cluster}` is substituted elsewhere",
         ),
         (
             SOURCE.to_owned(),
             "path: a, sourceRef: {kind: GitRepository, name: '${x}'}".to_owned(),
-            "templated: `${x}` is filled in elsewhere",
+            "templated: `${x}` is substituted elsewhere",
         ),
         (SOURCE.to_owned(), format!("path: ../../apps, {REF}"), "apps@Some(\"main\")true nothing"),
         (SOURCE.to_owned(), REF.to_owned(), "@Some(\"main\")true directory"),
@@ -109,12 +109,12 @@ fn what_is_not_bound_says_why() {
         (
             SOURCE.to_owned(),
             "path: a, sourceRef: {kind: Bucket, name: b}".to_owned(),
-            "external: no Bucket `b` in this repository says what it is",
+            "external: no Bucket `b` is defined in this repository",
         ),
         (
             SOURCE.to_owned(),
             "path: a, sourceRef: {kind: ExternalArtifact, name: b}".to_owned(),
-            "external: its source is the ExternalArtifact `b`, which is made in the cluster",
+            "external: its source is the ExternalArtifact `b`, which the cluster generates",
         ),
     ] {
         let text = apps(&spec);
@@ -126,7 +126,7 @@ fn what_is_not_bound_says_why() {
 
 #[test]
 fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
-    let elsewhere = "external: no GitRepository `flux-system` in this repository says what it is";
+    let elsewhere = "external: no GitRepository `flux-system` is defined in this repository";
     let other = SOURCE.replace("name: flux-system", "name: flux-system2");
     let other = other.replace("acme/fleet", "acme/other");
     for (apps_are, source, expected) in [
@@ -293,7 +293,8 @@ metadata: {name: apps, namespace: flux-system}
 spec: {inputs: [{tenant: one}], resources: [{kind: Kustomization, metadata: {name: << inputs.tenant >>}}]}
 ";
     let variable = apps(&format!("path: 'apps/${{cluster}}', {REF}"));
-    for (text, why) in [(set, "the cluster makes its objects"), (&variable, "`apps/${cluster}` is filled in elsewhere")]
+    for (text, why) in
+        [(set, "the cluster generates its objects"), (&variable, "`apps/${cluster}` is substituted elsewhere")]
     {
         let found = find_in(&[("set.yaml", text), ("s.yaml", SOURCE)]);
         let places: Vec<&Place> = found.targets.iter().map(|target| &target.place).collect();
@@ -306,19 +307,19 @@ fn bad_input_is_named_and_the_rest_is_found() {
     for (bad, expected) in [
         (
             apps(&format!("path: [a], {REF}")),
-            "a.yaml:6: Kustomization flux-system/apps: `spec.path` is a list where a text should be",
+            "a.yaml:6: Kustomization flux-system/apps: `spec.path`: expected a string, found a list",
         ),
         (
             apps("path: a, sourceRef: x"),
-            "a.yaml:6: Kustomization flux-system/apps: `spec.sourceRef` is a string where a mapping should be",
+            "a.yaml:6: Kustomization flux-system/apps: `spec.sourceRef`: expected a mapping, found a string",
         ),
         (
             apps("path: a, sourceRef: {name: 7}"),
-            "a.yaml:6: Kustomization flux-system/apps: `spec.sourceRef.name` is a number where a text should be",
+            "a.yaml:6: Kustomization flux-system/apps: `spec.sourceRef.name`: expected a string, found a number",
         ),
         (
             apps(&format!("path: a, {REF}, components: [{{}}]")),
-            "a.yaml:6: Kustomization flux-system/apps: `spec.components[]` is a mapping where a text should be",
+            "a.yaml:6: Kustomization flux-system/apps: `spec.components[]`: expected a string, found a mapping",
         ),
     ] {
         let text = format!("{bad}---\n{SOURCE}---\n{APPS}");
@@ -334,7 +335,7 @@ fn bad_input_is_named_and_the_rest_is_found() {
     let [only] = &unread(&[("a.yaml", &template)])[..] else { panic!() };
     assert!(only.starts_with("a.yaml:4: not YAML: "), "{only}");
     let chart = [("c/Chart.yaml", "name: c\n"), ("c/templates/a.yaml", &*template)];
-    assert_eq!(unread(&chart), ["c/templates/a.yaml:4: a template, which is filled in elsewhere"]);
+    assert_eq!(unread(&chart), ["c/templates/a.yaml:4: a template, which is rendered elsewhere"]);
     // Helm's templates are none of ours.
     assert_eq!(unread(&[("templates/a.yaml", "{{ if .x }}\na: [ # kustomize.toolkit.fluxcd.io/v1\n")]), [""; 0]);
 }
@@ -349,7 +350,7 @@ fn ten_thousand_documents_are_bounded() {
     let found = find_in(&[("a.yaml", &text), ("b.yaml", APPS)]);
     assert_eq!(found.targets.len(), 1000);
     assert_eq!(found.targets[999].object.file, "b.yaml");
-    assert_eq!(found.unread[0].message, "the file holds more than 1000 objects: the rest is not read");
+    assert_eq!(found.unread[0].message, "the file contains more than 1000 objects: the rest is not read");
     // Those that do not matter do not count.
     let mut text = "kind: ConfigMap\n---\n".repeat(10_000);
     text += APPS;

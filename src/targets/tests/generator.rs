@@ -58,7 +58,7 @@ fn made(generators: &[&str], artifact: &str, path: &str) -> String {
 
 #[test]
 fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
-    const ANEW: &str = "templated: arranges its files anew";
+    const ANEW: &str = "templated: rearranges its files";
     const MORE: &str = "templated: copies more than files and directories";
     const SEVERAL: &str = "templated: copies from several sources";
     for (copy, path, expected) in [
@@ -142,8 +142,16 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
             "external: it is in ssh://git@github.com/acme/other.git at main",
         ),
         ("{from: '@tag/nowhere/**', to: '@artifact/'}", "x", "nowhere/x@Some(\"v1\")false nothing"),
-        ("{from: '@HelmChart/**', to: '@artifact/'}", "apps", "templated: copies from what the cluster makes"),
-        ("{from: '@ExternalArtifact/**', to: '@artifact/'}", "apps", "templated: copies from what the cluster makes"),
+        (
+            "{from: '@HelmChart/**', to: '@artifact/'}",
+            "apps",
+            "templated: copies from a source that the cluster generates",
+        ),
+        (
+            "{from: '@ExternalArtifact/**', to: '@artifact/'}",
+            "apps",
+            "templated: copies from a source that the cluster generates",
+        ),
         // What is not there is an error, and so is a pattern that matches nothing.
         ("{from: '@repo/gone.yaml', to: '@artifact/'}", ".", "templated: finds nothing to copy at `gone.yaml`"),
         (
@@ -165,7 +173,7 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
             "x",
             "templated: copies from `apps/part`, which comes from another source",
         ),
-        ("{from: '@none/apps/**', to: '@artifact/'}", ".", "templated: names a source that it does not have"),
+        ("{from: '@none/apps/**', to: '@artifact/'}", ".", "templated: references an unknown source"),
         ("", ".", "templated: copies nothing"),
         // Before a pattern nothing is cleaned; nothing leads out of a source or an artifact.
         ("{from: '@repo/./apps/**', to: '@artifact/'}", "prod", MORE),
@@ -272,7 +280,7 @@ fn what_is_left_out_is_not_in_it() {
     assert_eq!(left_out(prod, "prod", "apps/base/web/kustomization.yaml").as_ref(), Some(&other));
     assert_eq!(left_out(prod, "prod", "apps/prod2.yaml").as_ref(), Some(&other));
     // The defaults hold for it, whatever the source says.
-    let defaults = "the defaults of Flux, which hold for all that an ArtifactGenerator makes";
+    let defaults = "the defaults of Flux, which apply to every ArtifactGenerator";
     for alias in ["repo", "strict"] {
         let all = format!("{{from: '@{alias}/', to: '@artifact/'}}");
         assert_eq!(left_out(&all, "base", "base/kustomization.yaml"), None);
@@ -355,12 +363,12 @@ fn what_flux_refuses_is_unknown() {
         (of(&format!("{bad}, {good}")), gone),
         (of(&format!("{good}, {odd}")), "apps/prod kustomization"),
         (of(&format!("{odd}, {good}")), "templated: copies more than files and directories"),
-        (of(&format!("{good}, {good}")), "templated: makes `apps` twice"),
-        (of(&format!("{good}, {}", bad.replace("bad", "Bad"))), "templated: makes `Bad`, which cannot be a name"),
+        (of(&format!("{good}, {good}")), "templated: generates `apps` twice"),
+        (of(&format!("{good}, {}", bad.replace("bad", "Bad"))), "templated: generates the invalid name `Bad`"),
         (of(&format!("{good}, {}", bad.replace("bad", "'${x}'"))), "apps/prod kustomization"),
-        (of(bad), "external: its source is the ExternalArtifact `apps`, which is made in the cluster"),
-        (of(&bad.replace("bad", "'${x}'")), "templated: `${x}` is filled in elsewhere"),
-        (of(good).replace("alias: twin", "alias: repo"), "templated: has two sources of one alias"),
+        (of(bad), "external: its source is the ExternalArtifact `apps`, which the cluster generates"),
+        (of(&bad.replace("bad", "'${x}'")), "templated: `${x}` is substituted elsewhere"),
+        (of(good).replace("alias: twin", "alias: repo"), "templated: has two sources with the same alias"),
         (
             of(good).replace(
                 "{name: made,",
@@ -375,7 +383,7 @@ fn what_flux_refuses_is_unknown() {
         ),
         (
             of(good).replace("namespace: flux-system}", "namespace: other}"),
-            "external: its source is the ExternalArtifact `apps`, which is made in the cluster",
+            "external: its source is the ExternalArtifact `apps`, which the cluster generates",
         ),
     ] {
         assert_eq!(made(&[&generator], "apps", "prod"), expected, "{generator}");
@@ -397,14 +405,14 @@ fn each_directory_of_a_path_pattern_makes_its_artifacts() {
         ("@repo/apps/{app}", &*apps, "x-prod", "./", "apps/prod kustomization"),
         ("@repo/apps/{app}", &apps, "x-base", "web", "apps/base/web kustomization"),
         // Files do not match; what no directory makes is not made.
-        ("@repo/apps/{app}", &apps, "x-notes.md", "./", "templated: finds no directory for it"),
-        ("@repo/apps/{app}", &apps, "x-gone", "./", "templated: finds no directory for it"),
-        ("@repo/gone/{app}", &apps, "x-prod", "./", "templated: finds no directory for it"),
-        ("@repo/apps/{app}/", &apps, "x-prod", "./", "templated: finds no directory for it"),
-        ("@repo/./apps/{app}", &apps, "x-prod", "./", "templated: finds no directory for it"),
-        ("@repo/apps/*/{app}", &apps, "x-prod", "./", "templated: finds no directory for it"),
-        ("@repo/images/{app}", &apps, "x-only", "./", "templated: finds no directory for it"),
-        ("@strict/apps/{app}", &apps, "x-prod", "./", "templated: finds no directory for it"),
+        ("@repo/apps/{app}", &apps, "x-notes.md", "./", "templated: matches no directory"),
+        ("@repo/apps/{app}", &apps, "x-gone", "./", "templated: matches no directory"),
+        ("@repo/gone/{app}", &apps, "x-prod", "./", "templated: matches no directory"),
+        ("@repo/apps/{app}/", &apps, "x-prod", "./", "templated: matches no directory"),
+        ("@repo/./apps/{app}", &apps, "x-prod", "./", "templated: matches no directory"),
+        ("@repo/apps/*/{app}", &apps, "x-prod", "./", "templated: matches no directory"),
+        ("@repo/images/{app}", &apps, "x-only", "./", "templated: matches no directory"),
+        ("@strict/apps/{app}", &apps, "x-prod", "./", "templated: matches no directory"),
         // The whole path; part of a segment.
         (
             "@repo/{app}",
@@ -447,11 +455,11 @@ fn each_directory_of_a_path_pattern_makes_its_artifacts() {
             "{name: '{app}', copy: [{from: '@repo/{app}/**', to: '@artifact/'}]}",
             "Auth",
             "./",
-            "templated: finds no directory for it",
+            "templated: matches no directory",
         ),
         // Errors.
-        ("@repo/apps/{app}", "{name: '{gone}', copy: []}", "x-prod", "./", "templated: finds no directory for it"),
-        ("@repo/apps/{app}", "{name: '{app', copy: []}", "x-prod", "./", "templated: finds no directory for it"),
+        ("@repo/apps/{app}", "{name: '{gone}', copy: []}", "x-prod", "./", "templated: matches no directory"),
+        ("@repo/apps/{app}", "{name: '{app', copy: []}", "x-prod", "./", "templated: matches no directory"),
         (
             "@repo/apps/{app}",
             "{name: 'x-{app}', copy: [{from: '@repo/{gone}/**', to: '@artifact/'}]}",
@@ -471,60 +479,60 @@ fn each_directory_of_a_path_pattern_makes_its_artifacts() {
             "{name: x, copy: [{from: '@repo/apps/{app}/**', to: '@artifact/'}]}",
             "x",
             "./",
-            "templated: makes `x` twice",
+            "templated: generates `x` twice",
         ),
-        ("@repo/apps/{app}", "{name: '_{app}', copy: []}", "x-prod", "./", "templated: finds no directory for it"),
+        ("@repo/apps/{app}", "{name: '_{app}', copy: []}", "x-prod", "./", "templated: matches no directory"),
         ("@repo/apps/{app}/{app}", &apps, "x-prod", "./", "templated: names `app` twice in its `pathPattern`"),
         (
             "@repo/apps/{}",
             &apps,
             "x-prod",
             "./",
-            "templated: has `{}` in its `pathPattern`, which is not followed here",
+            "templated: has `{}` in its `pathPattern`, which is not supported here",
         ),
         (
             "@repo/apps/{1app}",
             &apps,
             "x-prod",
             "./",
-            "templated: has `{1app}` in its `pathPattern`, which is not followed here",
+            "templated: has `{1app}` in its `pathPattern`, which is not supported here",
         ),
         (
             "@repo/apps/{_app}",
             &apps,
             "x-prod",
             "./",
-            "templated: has `{_app}` in its `pathPattern`, which is not followed here",
+            "templated: has `{_app}` in its `pathPattern`, which is not supported here",
         ),
         (
             "@repo/apps/{a-b}",
             &apps,
             "x-prod",
             "./",
-            "templated: has `{a-b}` in its `pathPattern`, which is not followed here",
+            "templated: has `{a-b}` in its `pathPattern`, which is not supported here",
         ),
         (
             "@repo/apps/{app",
             &apps,
             "x-prod",
             "./",
-            "templated: has `{app` in its `pathPattern`, which is not followed here",
+            "templated: has `{app` in its `pathPattern`, which is not supported here",
         ),
         (
             "@repo/apps/app}",
             &apps,
             "x-prod",
             "./",
-            "templated: has `app}` in its `pathPattern`, which is not followed here",
+            "templated: has `app}` in its `pathPattern`, which is not supported here",
         ),
         (
             "@repo/apps/{a}-{b}",
             &apps,
             "x-prod",
             "./",
-            "templated: has `{a}-{b}` in its `pathPattern`, which is not followed here",
+            "templated: has `{a}-{b}` in its `pathPattern`, which is not supported here",
         ),
-        ("@none/apps/{app}", &apps, "x-prod", "./", "templated: names a source that it does not have"),
+        ("@none/apps/{app}", &apps, "x-prod", "./", "templated: references an unknown source"),
         ("@other/apps/{app}", &apps, "x-prod", "./", "templated: looks for directories in another source"),
         ("@tag/apps/{app}", &apps, "x-prod", "./", "templated: looks for directories in another revision"),
         ("apps/{app}", &apps, "x-prod", "./", "templated: has a `pathPattern` that cannot be read here"),
@@ -552,12 +560,12 @@ fn directories_whose_names_cannot_be_labels_or_collide_make_nothing() {
         ("apps/other/x.yaml", None),
         (&*most, None),
         ("apps/a.b-c/x.yaml", None),
-        ("apps/.hidden/x.yaml", Some("finds `.hidden`, which cannot be a label")),
-        ("apps/a b/x.yaml", Some("finds `a b`, which cannot be a label")),
-        ("apps/a-/x.yaml", Some("finds `a-`, which cannot be a label")),
-        (&*long, Some("which cannot be a label")),
-        ("apps/a_b/x.yaml", Some("makes `x-{app}`, which cannot be a name")),
-        ("apps/WEB/x.yaml", Some("makes `x-web` twice")),
+        ("apps/.hidden/x.yaml", Some("matches `.hidden`, which is not a valid label value")),
+        ("apps/a b/x.yaml", Some("matches `a b`, which is not a valid label value")),
+        ("apps/a-/x.yaml", Some("matches `a-`, which is not a valid label value")),
+        (&*long, Some("which is not a valid label value")),
+        ("apps/a_b/x.yaml", Some("generates the invalid name `x-{app}`")),
+        ("apps/WEB/x.yaml", Some("generates `x-web` twice")),
     ] {
         let files = [
             ("a.yml", &*text),

@@ -329,7 +329,7 @@ fn what_a_path_pattern_makes_is_followed_to_its_directory() {
     // What has no directory any more is not called another repository.
     repo.git(&["rm", "-q", "-r", "apps/db"]);
     let targets = repo.run(&["targets"]);
-    targets.success().stdout_has("finds no directory for it").stdout_has("2 targets: 1 here, 0 external, 1 templated");
+    targets.success().stdout_has("matches no directory").stdout_has("2 targets: 1 here, 0 external, 1 templated");
     repo.run(&["check"]).stdout_has("1 target unknown");
 }
 
@@ -565,7 +565,7 @@ fn what_is_made_of_jsonnet_is_not_known() {
     repo.write("a.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec: {source: {repoURL: 'https://github.com/acme/fleet', path: d}}\n");
     repo.write("d/main.jsonnet", "{}\n");
     repo.commit("jsonnet");
-    let text = "a.yaml:1: Argo CD Application a\n  d: a directory without a kustomization\n  unknown: Argo CD makes its objects of Jsonnet: `main.jsonnet`\n";
+    let text = "a.yaml:1: Argo CD Application a\n  d: a directory without a kustomization\n  unknown: Argo CD generates its objects from Jsonnet: `main.jsonnet`\n";
     repo.run(&["targets"]).success().stdout_has(text);
     repo.run(&["targets", "--format=json"]).success().stdout_has("\"reaches\": null");
 }

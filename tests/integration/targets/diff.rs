@@ -314,7 +314,7 @@ fn a_target_is_compared_as_its_engine_builds_it() {
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output
         .success()
-        .stdout_has("\n  not built (new side): no GitRepository `flux-system` in this repository says what it is\n");
+        .stdout_has("\n  not built (new side): no GitRepository `flux-system` is defined in this repository\n");
 }
 
 /// Returns a target of Flux that deploys `path`, with more of its `spec`.
@@ -508,7 +508,7 @@ fn what_only_the_cluster_fills_in_is_not_known() {
     work.write("apps/dev/map.yaml", config_map("another"));
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output.success().stdout_has(
-        "Flux Kustomization web (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: `./apps/${env}/x` is filled in elsewhere\n",
+        "Flux Kustomization web (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: `./apps/${env}/x` is substituted elsewhere\n",
     );
     output.stderr_has("1 affected build could not be compared; unknown: 1 target since ");
     // What a set makes is counted, with the set.
@@ -526,7 +526,7 @@ spec:
 ";
     work.commit_files(&[("clusters/web.yaml", set)]);
     work.write("apps/dev/map.yaml", config_map("dev"));
-    let expected = "3 targets of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: only the cluster knows what `clusters` gives\n";
+    let expected = "3 targets of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: only the cluster knows the result of `clusters`\n";
     let output = work.run_unchanged(&["diff", "HEAD"]);
     assert_eq!(output.success().stdout, expected);
     output.stderr_has("3 affected builds could not be compared; unknown: 3 targets since ");
@@ -556,7 +556,9 @@ fn variables_that_the_target_says_are_filled_in() {
         ("apps/prod/kustomization.yaml", "resources: [map.yaml]\n"),
         ("apps/prod/map.yaml", &config_map("prod")),
     ]);
-    work.run(&["check"]).success().stdout_has("deploys: Flux Kustomization apps (clusters/apps.yaml:1) may change it");
+    work.run(&["check"])
+        .success()
+        .stdout_has("deploys: Flux Kustomization apps (clusters/apps.yaml:1) may change its path or source");
     work.run(&["check", "--build"]).success().lacks("unknown").stdout_has("nothing found");
     work.write("clusters/apps.yaml", flux("apps", "./volume", &variables(", SIZE: 1Gi")));
     let output = work.run_unchanged(&["diff", "HEAD"]);
