@@ -29,14 +29,14 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -
     let asked = asked.map(|asked| asked.strip_prefix("refs/heads/").unwrap_or(asked));
     match (asked, source) {
         (Some(asked), _) if source == Some(asked) => {
-            Err(Failure::new(format!("`{asked}` is the source, and cannot be the branch to commit to"))
+            Err(Failure::new(format!("cannot commit to the source branch `{asked}`"))
                 .hint(format!("commit to another one: {}", command("--branch", [format!("{PREFIX}{asked}")]))))
         }
         (Some(asked), _) => Ok(asked.to_owned()),
         (None, Some(source)) if is_here => Ok(format!("{PREFIX}{source}")),
         (None, _) => {
-            Err(Failure::new("the source commit is not named by a branch, so the branch to commit to has no name")
-                .hint("say where to commit: `--branch NAME`"))
+            Err(Failure::new("cannot derive the branch to commit to: the source commit is not named by a branch")
+                .hint("name the branch to commit to: `--branch NAME`"))
         }
     }
 }
@@ -63,13 +63,13 @@ pub(super) fn open(
     let is_in_the_way = |found: &&String| **found != full && (path::is_in(found, &full) || path::is_in(&full, found));
     if let Some(other) = refs.keys().find(is_in_the_way) {
         let other = other.trim_start_matches("refs/heads/");
-        return Err(Failure::new(format!("branch `{other}` is there, so git cannot have a branch `{name}`"))
+        return Err(Failure::new(format!("branch `{other}` exists, so git cannot create a branch `{name}`"))
             .hint(format!("rename it: {}", command("git branch -m", [other, "NEW_NAME"])))
             .hint("or commit to another branch: `--branch NAME`"));
     }
     let found = refs.get(&full);
     if let Some(target) = found.and_then(|found| found.other_name.as_ref()) {
-        return Err(Failure::new(format!("branch `{name}` is another name of `{target}`"))
+        return Err(Failure::new(format!("branch `{name}` is a symbolic ref to `{target}`"))
             .hint(command("git symbolic-ref --delete", [&full])));
     }
     // A branch that is not there yet may be the one that HEAD is on.
@@ -83,7 +83,7 @@ pub(super) fn open(
         let short = tracking.trim_start_matches("refs/remotes/");
         if !here.is_ancestor(local, remote)? {
             return Err(Failure::new(format!("branch `{name}` and `{short}` have diverged"))
-                .hint(format!("to give up the local commits: {}", command("git branch -f", [name, short]))));
+                .hint(format!("to discard the local commits: {}", command("git branch -f", [name, short]))));
         }
         if !is_fetched {
             return Err(Failure::new(format!("branch `{name}` is behind `{short}`"))
@@ -104,16 +104,16 @@ pub(super) fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<
     let listed = &worktrees[index];
     let directory = &listed.directory;
     let failure =
-        Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not follow"))
+        Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not be updated"))
             .hint("check out another branch there, or commit to another one: `--branch NAME`");
     // The main one comes first, and its files are the user's.
     Err(match index {
         _ if listed.is_gone => failure.hint(format!(
-            "that directory is gone; to let git forget it, with what was staged there: {}",
+            "that directory is gone; to remove its worktree, with staged changes: {}",
             command("git worktree remove -f -f", [directory])
         )),
         0 => failure,
-        _ => failure.hint(format!("or bring its files up to date as well: {}", command("--worktree", [directory]))),
+        _ => failure.hint(format!("or update its files as well: {}", command("--worktree", [directory]))),
     })
 }
 
@@ -138,7 +138,7 @@ mod tests {
             assert!(choose(None, Some("localized/main"), is_here).is_err());
             for asked in ["main", "refs/heads/main"] {
                 let failure = choose(Some(asked), Some("main"), is_here).unwrap_err();
-                assert!(failure.to_string().contains("`main` is the source"));
+                assert!(failure.to_string().contains("the source branch `main`"));
             }
         }
     }

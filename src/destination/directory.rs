@@ -44,11 +44,11 @@ impl NewDirectory {
         };
         let is_inside = |directory: &PathBuf| directory.canonicalize().is_ok_and(|inside| place.starts_with(inside));
         if repo.as_ref().is_some_and(|repo| is_inside(&repo.git_dir)) {
-            return Err(Failure::new(format!("`{shown}` lies in the git directory")).hint("choose another NEW_DIR"));
+            return Err(Failure::new(format!("`{shown}` is in the git directory")).hint("choose another NEW_DIR"));
         }
         if let Some(link) = top.and_then(|top| link_in(top, cwd, shown)) {
-            return Err(Failure::new(format!("`{shown}` leads through the link `{}`", link.display()))
-                .hint("name the directory that it leads to"));
+            return Err(Failure::new(format!("`{shown}` goes through the link `{}`", link.display()))
+                .hint("name the target of the link"));
         }
         let staging = match (repo, top) {
             (Some(repo), Some(top)) if place.starts_with(top) => {
@@ -113,13 +113,15 @@ fn link_in(top: &Path, cwd: &Path, shown: &str) -> Option<PathBuf> {
 fn place(from: &Path, shown: &str) -> Result<PathBuf> {
     let place = from.join(shown);
     let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
-        return Err(Failure::new(format!("`{shown}` is not a name for a new directory")).hint("choose another NEW_DIR"));
+        return Err(
+            Failure::new(format!("`{shown}` is not a valid name for a new directory")).hint("choose another NEW_DIR")
+        );
     };
     let above = Path::new(shown).parent().unwrap_or(parent);
     match parent.canonicalize() {
         Ok(parent) if parent.is_dir() => Ok(parent.join(name)),
-        _ => Err(Failure::new(format!("there is no directory to put `{shown}` into"))
-            .hint(format!("make it first: {}", command("mkdir -p --", [above.to_string_lossy()])))),
+        _ => Err(Failure::new(format!("cannot create `{shown}`: its parent directory does not exist"))
+            .hint(format!("create it first: {}", command("mkdir -p --", [above.to_string_lossy()])))),
     }
 }
 

@@ -102,7 +102,7 @@ fn told_move(Move { old, new }: &Move<'_>, history: Option<&History>) -> String 
     };
     if let Some(history) = history.filter(|_| old.1 != new.1) {
         text += &match history.commits {
-            _ if !history.is_forward => ": not a continuation of it".to_owned(),
+            _ if !history.is_forward => ": not a descendant".to_owned(),
             1 => ": 1 commit".to_owned(),
             count => format!(": {count} commits"),
         };
@@ -125,7 +125,7 @@ pub(crate) fn subjects(history: &History) -> Vec<String> {
 /// is not a record.
 fn tamed(subject: &str) -> String {
     if subject.to_ascii_lowercase().contains("kustomize-localize-") {
-        return "(a subject that could be taken for a record)".to_owned();
+        return "(subject omitted: it looks like a record)".to_owned();
     }
     let text = shown(&subject.replace(['#', '@'], "").replace("://", ":/ /"));
     match text.char_indices().nth(MOST_CHARACTERS) {
@@ -164,7 +164,7 @@ mod tests {
             ("Thanks @ann, a@b", "Thanks ann, ab"),
             ("C# and mail @ home", "C and mail  home"),
             ("Fixes https://example.com/a/issues/1", "Fixes https:/ /example.com/a/issues/1"),
-            ("x Kustomize-Localize-Tree: gitTree:0", "(a subject that could be taken for a record)"),
+            ("x Kustomize-Localize-Tree: gitTree:0", "(subject omitted: it looks like a record)"),
             ("", ""),
         ] {
             assert_eq!(tamed(subject), expected);

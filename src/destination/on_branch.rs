@@ -280,9 +280,9 @@ impl OnBranch {
             return Ok(());
         }
         let (name, recorded, source) = (&self.branch.name, short(recorded), short(source));
-        Err(Failure::new(format!("`{name}` holds {recorded} localized, which is newer than HEAD ({source})"))
+        Err(Failure::new(format!("`{name}` was localized from {recorded}, which is newer than HEAD ({source})"))
             .hint("bring HEAD up to date: git pull")
-            .hint("to go back on the branch, too: --rev HEAD"))
+            .hint("to localize HEAD anyway: --rev HEAD"))
     }
 
     /// Returns the path of NEW_DIR; empty for the repository where it stands.
@@ -468,7 +468,7 @@ fn edited(branch: &str, tip: &TipState) -> Failure {
         commits => format!(" by {}", commits.join(", ")),
     };
     Failure::new(format!("`{branch}` was edited by hand{by}: {}", listed(&tip.edited)))
-        .hint("what should be deployed belongs in the source; to discard these edits: --overwrite")
+        .hint("make the changes in the source; to discard these edits: --overwrite")
 }
 
 /// Returns NEW_DIR as a path from the top of the repository.

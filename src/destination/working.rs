@@ -39,7 +39,8 @@ fn refuse_edited(workspace: &Workspace, tree: &DiskTree, changes: &Changes) -> R
     match changes.keys().find(|place| is_edited(place)) {
         None => Ok(()),
         Some(place) => {
-            Err(Failure::new(format!("`{}` was edited meanwhile", shown(place))).hint("run the same command again"))
+            Err(Failure::new(format!("`{}` was edited during this run", shown(place)))
+                .hint("run the same command again"))
         }
     }
 }
@@ -129,7 +130,7 @@ fn refuse_links(top: &Path, place: &str) -> Result<()> {
             continue;
         }
         let what = if there.is_dir() { "a directory" } else { "not a directory" };
-        return Err(Failure::new(format!("`{path}` is {what}, so that `{place}` cannot be written"))
+        return Err(Failure::new(format!("`{path}` is {what}, so `{place}` cannot be written"))
             .hint("move it away, then run the same command again"));
     }
     Ok(())

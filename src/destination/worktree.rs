@@ -34,8 +34,8 @@ impl Linked {
             }
             _ => {
                 let name = branch.trim_start_matches("refs/heads/");
-                return Err(Failure::new(format!("`{shown}` is there, and no linked worktree of `{name}`"))
-                    .hint("choose a directory that is empty or not there"));
+                return Err(Failure::new(format!("`{shown}` exists, and is not a linked worktree of `{name}`"))
+                    .hint("choose an empty or a new directory"));
             }
         };
         Ok(Linked { directory, holds })
@@ -66,7 +66,7 @@ impl Linked {
     /// Lets the files of one commit follow those of another, as `git reset --keep` would, had the branch not moved.
     fn read(&self, here: &LocalRepo, args: &[&str]) -> Result<()> {
         here.in_worktree(&self.directory, &[&["read-tree", "-m", "-u"], args].concat()).map_err(|failure| {
-            failure.context(format_args!("the worktree `{}` cannot be brought up to date", self.directory.display()))
+            failure.context(format_args!("cannot update the worktree `{}`", self.directory.display()))
         })
     }
 }
@@ -89,6 +89,7 @@ fn held(here: &LocalRepo, directory: &Path, branch: &str) -> Result<String> {
     }
     let shown = directory.display().to_string();
     let git = command("git -C", [&shown]);
-    Err(Failure::new(format!("the worktree `{shown}` has changes of its own"))
-        .hint(format!("look at them, then discard them: {git} status; {git} reset --hard")))
+    Err(Failure::new(format!("the worktree `{shown}` has uncommitted changes"))
+        .hint(format!("look at them: {git} status"))
+        .hint(format!("to discard them: {git} reset --hard")))
 }

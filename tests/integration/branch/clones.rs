@@ -79,7 +79,7 @@ fn the_source_is_never_the_branch() {
     ] {
         work.run_unchanged(args)
             .fails(2)
-            .stderr_has("`main` is the source, and cannot be the branch to commit to")
+            .stderr_has("cannot commit to the source branch `main`")
             .stderr_has("--branch localized/main");
     }
     // Detached, and without a name to begin with.
@@ -96,7 +96,7 @@ fn a_bare_repository_has_the_branch_too() {
     let bare = sandbox.clone_with(work, "bare.git", &["--bare"]);
     bare.run(&IN_PLACE).success();
     bare.run(&IN_PLACE).success().stdout_has("nothing to do");
-    bare.run(&["branch", "--branch", "main"]).fails(2).stderr_has("`main` is the source");
+    bare.run(&["branch", "--branch", "main"]).fails(2).stderr_has("the source branch `main`");
     bare.run(&["verify", "localized/main", "--rebuild"]).success();
     bare.run(&["tree", "--rev", "localized/main"]).success().stdout_has("(from https://example.com/");
     let place = sandbox.path("deployed");

@@ -188,7 +188,10 @@ fn a_remote_may_have_any_name() {
         let is_localized = "`localized/main` is a localized branch, not a source";
         refused(
             &clone,
-            &[(&["--rev", &tracking], is_localized), (&["--rev", &main, "--branch", "main"], "`main` is the source")],
+            &[
+                (&["--rev", &tracking], is_localized),
+                (&["--rev", &main, "--branch", "main"], "the source branch `main`"),
+            ],
         );
         let verify = clone.run(&["verify", "localized/main"]);
         verify.fails(2).stderr_has(&tracking);
@@ -214,12 +217,12 @@ fn a_branch_above_or_below_is_in_the_way() {
         if pack {
             work.git(&["pack-refs", "--all"]);
         }
-        let above = "branch `localized` is there, so git cannot have a branch `localized/";
+        let above = "branch `localized` exists, so git cannot create a branch `localized/";
         refused(work, &[(&[], above), (&["--branch", "localized/a/b"], above)]);
     }
     work.git(&["branch", "-m", "localized", "NEW_NAME"]);
     project.overlay(&[]).success();
-    let below = "branch `localized/main` is there, so git cannot have a branch `localized`";
+    let below = "branch `localized/main` exists, so git cannot create a branch `localized`";
     refused(work, &[(&["--branch", "localized"], below)]);
 }
 
@@ -235,7 +238,7 @@ fn a_branch_that_is_checked_out_is_refused() {
     let own = ["--branch", "main", "--rev", "main^{commit}"];
     refused(work, &[(&[], &there), (&own, "branch `main` is checked out at")]);
     fs::remove_dir_all(linked.path()).unwrap();
-    let gone = format!("is checked out at `{place}`, whose files would not follow");
+    let gone = format!("is checked out at `{place}`, whose files would not be updated");
     refused(work, &[(&[], &gone)]);
     work.git(&["worktree", "prune"]);
     project.overlay(&[]).success();
@@ -284,7 +287,7 @@ fn a_branch_that_is_another_name_is_refused() {
     work.git(&["branch", "victim"]);
     let before = work.state();
     work.git(&["symbolic-ref", BRANCH, "refs/heads/victim"]);
-    let said = "branch `localized/main` is another name of `refs/heads/victim`";
+    let said = "branch `localized/main` is a symbolic ref to `refs/heads/victim`";
     refused(work, &[(&[], said)]);
     work.git(&["symbolic-ref", "--delete", BRANCH]);
     project.overlay(&[]).success();

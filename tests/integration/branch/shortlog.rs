@@ -63,7 +63,7 @@ fn a_branch_that_moved_forward_lists_its_commits() {
             &format!("{line}: 3 commits\n"),
             &commit(&two, "Serve on port 80 (12)"),
             &commit(&side, "Thank ann for the side"),
-            &commit(&three, "(a subject that could be taken for a record)"),
+            &commit(&three, "(subject omitted: it looks like a record)"),
         ],
     );
     assert!(!text.contains("Merge") && !text.contains(&id), "{text}");
@@ -89,11 +89,11 @@ fn a_branch_that_was_rewritten_or_went_back_is_reported() {
     updated(&project, &[]);
     upstream.git(&["reset", "-q", "--hard", "v1"]);
     let new = change(&project, "other", "Another two");
-    let rewritten = format!("{}: not a continuation of it\n", moved(&old, &new));
+    let rewritten = format!("{}: not a descendant\n", moved(&old, &new));
     updated(&project, &[&rewritten]);
     upstream.git(&["reset", "-q", "--hard", "v1"]);
     let first = upstream.id("v1");
-    let back = format!("{}: not a continuation of it\n", moved(&new, &first));
+    let back = format!("{}: not a descendant\n", moved(&new, &first));
     updated(&project, &[&back]);
     // Where the old commit is gone upstream, nothing is known of it.
     upstream.git(&["tag", "-d", "v1"]);
@@ -102,7 +102,7 @@ fn a_branch_that_was_rewritten_or_went_back_is_reported() {
     upstream.git(&["branch", "-q", "-M", "main"]);
     upstream.git(&["reflog", "expire", "--expire=now", "--all"]);
     upstream.git(&["gc", "-q", "--prune=now"]);
-    let gone = format!("{}: not a continuation of it\n", moved(&first, &new));
+    let gone = format!("{}: not a descendant\n", moved(&first, &new));
     updated(&project, &[&gone]);
 }
 

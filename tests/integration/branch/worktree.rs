@@ -89,7 +89,7 @@ fn it_is_made_and_follows() {
     work.run_unchanged(&IN_PLACE)
         .fails(2)
         .stderr_has("branch `localized/main` is checked out at ")
-        .stderr_has("or bring its files up to date as well: --worktree /");
+        .stderr_has("or update its files as well: --worktree /");
     deployed.follow(&[]).success();
     deployed.is_clean();
     // From a sub-directory, and for a copy, in a directory that is empty.
@@ -108,7 +108,7 @@ fn obstacles_are_found_before_anything_changes() {
     let (work, place) = (&deployed.project.work, &deployed.place);
     fs::create_dir(place).unwrap();
     fs::write(place.join("mine"), "").unwrap();
-    let there = "is there, and no linked worktree of `localized/main`";
+    let there = "exists, and is not a linked worktree of `localized/main`";
     deployed.refused(&[], &[there]);
     assert_eq!(fs::read_dir(place).unwrap().count(), 1);
     fs::remove_dir_all(place).unwrap();
@@ -127,15 +127,15 @@ fn obstacles_are_found_before_anything_changes() {
     // Changes of its own, staged or not.
     let repo = deployed.repo();
     repo.write(SERVICE, "changed");
-    deployed.refused(&[], &["has changes of its own"]);
+    deployed.refused(&[], &["has uncommitted changes"]);
     repo.git(&["add", "--all"]);
-    deployed.refused(&[], &["has changes of its own"]);
+    deployed.refused(&[], &["has uncommitted changes"]);
     repo.git(&["reset", "-q", "--hard"]);
     // An untracked file in the place of a new one.
     work.write("fresh.yaml", "a: b");
     work.commit("fresh");
     repo.write("fresh.yaml", "mine");
-    deployed.refused(&[], &["cannot be brought up to date"]);
+    deployed.refused(&[], &["cannot update the worktree"]);
     assert_eq!(repo.read("fresh.yaml"), "mine");
     assert_eq!(work.id("localized/main"), tip);
     repo.remove("fresh.yaml");
@@ -161,7 +161,7 @@ fn missing_and_existing_worktrees_are_distinguished() {
     for output in [deployed.follow(&[]), work.run(&IN_PLACE)] {
         output
             .fails(2)
-            .stderr_has("that directory is gone; to let git forget it")
+            .stderr_has("that directory is gone; to remove its worktree")
             .stderr_has(&format!("git {}", forget.join(" ")))
             .lacks("--worktree");
     }

@@ -107,10 +107,10 @@ fn neither_the_git_directory_nor_a_link_is_written_through() {
     work.commit("link");
     let before = work.state();
     for (into, said) in [
-        (".git/out", "`.git/out` lies in the git directory"),
-        (":/.git/refs/heads/out", "lies in the git directory"),
-        ("link/out", "`link/out` leads through the link"),
-        (":/link/out", "leads through the link"),
+        (".git/out", "`.git/out` is in the git directory"),
+        (":/.git/refs/heads/out", "is in the git directory"),
+        ("link/out", "`link/out` goes through the link"),
+        (":/link/out", "goes through the link"),
     ] {
         let output = work.run(&["other", into, "--no-commit"]);
         output.fails(2).stderr_has(said);
@@ -207,9 +207,9 @@ fn a_foreign_directory_is_refused() {
             (["other", "README.md"], "`README.md` is there already, and was not made by this tool"),
             (["other", "link"], "`link` is there already, and was not made by this tool"),
             (["example/base", "copy"], "`copy` holds another target, `other`"),
-            (["other", "no/such/place"], "there is no directory to put `no/such/place` into"),
-            (["other", ".."], "`..` is not a name for a new directory"),
-            (["other", "README.md/x"], "there is no directory to put `README.md/x` into"),
+            (["other", "no/such/place"], "cannot create `no/such/place`: its parent directory does not exist"),
+            (["other", ".."], "`..` is not a valid name for a new directory"),
+            (["other", "README.md/x"], "cannot create `README.md/x`: its parent directory does not exist"),
         ] {
             refused(&project, &[&args[..], overwrite].concat(), &[message, "hint: "]);
         }

@@ -80,7 +80,7 @@ fn the_message_lists_what_changed() {
     assert!(
         body().contains(&format!(
             "Moved:\n\n- https://example.com/acme/remote.git?ref=v2 from {second} to {first}: \
-             not a continuation of it\n"
+             not a descendant\n"
         )),
         "{}",
         body()

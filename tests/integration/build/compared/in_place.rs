@@ -35,7 +35,7 @@ fn files_edited_during_the_build_are_not_overwritten() {
     stand_in(&project.sandbox, &format!("{edit}exec REAL \"$@\""));
     work.run(&IN_PLACE)
         .fails(2)
-        .stderr_has("error: `example/base/kustomization.yaml` was edited meanwhile\n")
+        .stderr_has("error: `example/base/kustomization.yaml` was edited during this run\n")
         .stderr_has("hint: run the same command again\n");
     assert!(work.read("example/base/kustomization.yaml").ends_with("# mine\n"));
     assert!(!work.path().join("kustomize-localize.lock").exists());

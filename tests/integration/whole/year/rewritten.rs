@@ -208,12 +208,12 @@ fn an_older_source_is_localized_only_when_it_is_asked_for() {
             work.run_unchanged(&[args, more].concat())
                 .fails(2)
                 .stderr_has(&format!(
-                    "`localized/main` holds {} localized, which is newer than HEAD ({})",
+                    "`localized/main` was localized from {}, which is newer than HEAD ({})",
                     &newer[..12],
                     &older[..12]
                 ))
                 .stderr_has("hint: bring HEAD up to date: git pull")
-                .stderr_has("hint: to go back on the branch, too: --rev HEAD");
+                .stderr_has("hint: to localize HEAD anyway: --rev HEAD");
         }
         goes_on(work, &[args, &["--rev", "HEAD"]].concat(), "localized/main", &[tip, older]);
         let [first, now] = trees(work, ["localized/main~2", LOCALIZED]);
