@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(finding.path, "a/localized-files/h/x.yaml");
         assert_eq!(
             finding.message,
-            "`a/localized-files/h/x.yaml` was changed: its sha256 is a1fce4363854ff888cff4b8e7875d600c2682390412a8cf79b37d0b11148b0fa, not what the lock lists"
+            "`a/localized-files/h/x.yaml` was changed: its sha256 a1fce4363854ff888cff4b8e7875d600c2682390412a8cf79b37d0b11148b0fa differs from the lock"
         );
         assert_eq!(finding.help[0], "git kustomize-localize vendor --overwrite :/a");
         assert!(finding.fails());

@@ -57,5 +57,5 @@ pub(crate) fn is_localized(here: &LocalRepo, rev: &str) -> Result<bool> {
 }
 
 fn instead(failure: Failure) -> Failure {
-    failure.hint("run it on the branch that it was made from (git switch BRANCH), and localize that again")
+    failure.hint("run it on the source branch (git switch BRANCH), and localize that again")
 }

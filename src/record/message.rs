@@ -26,7 +26,7 @@ const SCISSORS: &str = " ------------------------ >8 ------------------------";
 /// Fails when there is no text, when it holds NUL or lines of a record, and when a value of `trailers` is malformed.
 pub(crate) fn render_message(text: &str, trailers: &Trailers) -> Result<String> {
     if text.contains('\0') {
-        return Err(Failure::new("the commit message holds NUL, which git cannot store"));
+        return Err(Failure::new("the commit message contains NUL, which git cannot store"));
     }
     let text = text.replace("\r\n", "\n");
     let lines: Vec<Cow<'_, str>> = text.trim_matches(is_space).split('\n').map(neutral).collect();
@@ -35,7 +35,7 @@ pub(crate) fn render_message(text: &str, trailers: &Trailers) -> Result<String> 
     }
     if lines.iter().any(|line| is_ours(line) && is_trailer(line)) {
         return Err(Failure::new(format!(
-            "the commit message holds `{PREFIX}…` lines, which only this program writes"
+            "the commit message contains `{PREFIX}…` lines, which only this program may write"
         )));
     }
     // The first paragraph is the subject, whatever it looks like.

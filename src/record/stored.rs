@@ -40,8 +40,8 @@ impl fmt::Display for Difference {
         match self {
             Difference::Missing => f.write_str("is missing, although the lock lists it"),
             Difference::NoFile => f.write_str("is not a file, although the lock lists it as one"),
-            Difference::Edited { sha256 } => write!(f, "was changed: its sha256 is {sha256}, not what the lock lists"),
-            Difference::Mode => f.write_str("has another mode than the lock lists"),
+            Difference::Edited { sha256 } => write!(f, "was changed: its sha256 {sha256} differs from the lock"),
+            Difference::Mode => f.write_str("has a different mode than in the lock"),
             Difference::Added => f.write_str("was added: the lock does not list it"),
             Difference::Unlisted { remote } => write!(f, "is from {remote}, which the lock does not list"),
         }

@@ -104,7 +104,7 @@ impl Trailers {
         let trailers = Trailers::of_lines(&last)?;
         if trailers.render()? != last.join("\n") + "\n" {
             return Err(Failure::new(format!(
-                "the `{PREFIX}…` lines of the commit message are not in the order, or not in the form, in which they are written"
+                "the `{PREFIX}…` lines of the commit message are out of order or malformed"
             ))
             .hint("a newer git-kustomize-localize may have written them: upgrade this one"));
         }
@@ -119,8 +119,8 @@ impl Trailers {
         };
         let one = |name: &'static str| {
             values(name).next().ok_or_else(|| {
-                Failure::new(format!("the commit message holds `{PREFIX}…` lines, but no complete record"))
-                    .hint("compare with the lock, which is the other copy of the record")
+                Failure::new(format!("the record in the commit message is incomplete: `{PREFIX}{name}` is missing"))
+                    .hint("compare with the lock, the other copy of the record")
             })
         };
         let of = |name: &'static str| move |failure: Failure| failure.context(format_args!("{PREFIX}{name}"));
@@ -196,7 +196,7 @@ impl TargetTrailer {
 
 fn remote(value: &str) -> Result<(String, Digest)> {
     // What names it is not shown: it may hold a secret.
-    let (label, digest) = value.split_once(' ').ok_or_else(|| Failure::new("not a url and a digest"))?;
+    let (label, digest) = value.split_once(' ').ok_or_else(|| Failure::new("expected a url and a digest"))?;
     Ok((decode(label)?, digest.parse()?))
 }
 
@@ -204,7 +204,7 @@ fn check_digest(digest: &Digest, is_right_kind: bool) -> Result<()> {
     if is_right_kind && digest.is_valid() {
         Ok(())
     } else {
-        Err(Failure::new(format!("`{}` is not the digest that belongs there", shown(&digest.to_string()))))
+        Err(Failure::new(format!("`{}` is not the expected kind of digest", shown(&digest.to_string()))))
     }
 }
 
@@ -218,7 +218,7 @@ pub(super) fn decode(text: &str) -> Result<String> {
     percent_decode_str(text)
         .decode_utf8()
         .map(|text| text.into_owned())
-        .map_err(|_| Failure::new("not UTF-8 when it is decoded"))
+        .map_err(|_| Failure::new("not UTF-8 after decoding"))
 }
 
 #[cfg(test)]

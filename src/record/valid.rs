@@ -1,6 +1,6 @@
 //! What a record may hold. One set of rules for reading and for writing.
 //!
-//! Each check returns the reason as the rest of a sentence: "the path `a/../b` *holds `..`*".
+//! Each check returns the reason as the rest of a sentence: "the path `a/../b` *contains `..`*".
 
 use gix::validate::path::component;
 
@@ -14,26 +14,26 @@ type Refused = std::result::Result<(), &'static str>;
 /// components, nothing that could name another place on any system, nothing inside `.git`.
 pub(super) fn path(text: &str) -> Refused {
     if text.len() > PATH.most {
-        return Err("is longer than a path can be");
+        return Err("is too long for a path");
     }
     if text.starts_with('/') {
         return Err("is absolute");
     }
     if has_drive(text) {
-        return Err("begins like a drive of Windows");
+        return Err("begins like a Windows drive");
     }
     text_without_controls(text)?;
     if text.contains('\\') {
-        return Err("holds a backslash");
+        return Err("contains a backslash");
     }
     // As git refuses what some file system takes for `.git` (`core.protectNTFS`, `core.protectHFS`).
     let options = component::Options { protect_windows: false, ..component::Options::default() };
     for name in text.split('/') {
         match name {
-            "" => return Err("holds an empty component"),
-            "." => return Err("holds `.`"),
-            ".." => return Err("holds `..`"),
-            name if component(name.into(), None, options).is_err() => return Err("holds `.git`"),
+            "" => return Err("contains an empty component"),
+            "." => return Err("contains `.`"),
+            ".." => return Err("contains `..`"),
+            name if component(name.into(), None, options).is_err() => return Err("contains `.git`"),
             _ => {}
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn url(text: &str) -> Refused {
     if text.starts_with('-') {
         return Err("begins with `-`");
     }
-    if has_secret(text) { Err("holds a user name or a password") } else { Ok(()) }
+    if has_secret(text) { Err("contains a user name or a password") } else { Ok(()) }
 }
 
 /// Accepts a ref as git accepts it (`git check-ref-format`), so that it is neither an option nor
@@ -64,7 +64,7 @@ pub(super) fn reference(text: &str) -> Refused {
         return Err("begins with `-` or `+`");
     }
     if text.contains([' ', '~', '^', ':', '?', '*', '[', '\\']) || text.contains("..") || text.contains("@{") {
-        return Err("is not a name that git gives to a ref");
+        return Err("is not a valid ref name");
     }
     Ok(())
 }
@@ -89,7 +89,7 @@ pub(super) fn chart_version(text: &str) -> Refused {
     if text.starts_with('-') {
         return Err("begins with `-`");
     }
-    if text.contains(['/', '\\']) { Err("holds a slash") } else { Ok(()) }
+    if text.contains(['/', '\\']) { Err("contains a slash") } else { Ok(()) }
 }
 
 /// Accepts any text of one line.
@@ -97,7 +97,7 @@ pub(super) fn text_without_controls(text: &str) -> Refused {
     if text.is_empty() {
         Err("is empty")
     } else if text.contains(char::is_control) {
-        Err("holds a control character")
+        Err("contains a control character")
     } else {
         Ok(())
     }

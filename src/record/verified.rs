@@ -83,7 +83,7 @@ impl Verified {
     pub(super) fn check(&self) -> Result<()> {
         let Verified { by, same, not_built } = self;
         if *same == 0 && not_built.is_empty() {
-            return Err(Failure::new("the verification is about nothing"));
+            return Err(Failure::new("the verification is empty"));
         }
         let texts = std::iter::once(&by.program).chain(&by.arguments);
         for text in texts.chain(not_built) {

@@ -79,7 +79,7 @@ fn refuse_blanks(text: &str, part: &str) -> Result<(), String> {
 }
 
 fn refuse_controls(text: &str, part: &str) -> Result<(), String> {
-    refuse(&format!("its {part}"), text.chars().any(char::is_control), "holds a control character")
+    refuse(&format!("its {part}"), text.chars().any(char::is_control), "contains a control character")
 }
 
 /// Refuses what `git check-ref-format` refuses, and what `git fetch` would not take literally.
@@ -189,7 +189,7 @@ mod tests {
             ("https://u%00:p@host/o/r", "user"),
             ("https://host/o%0d/r", "repository path"),
         ] {
-            assert_eq!(check(text), Err(format!("its {part} holds a control character")), "{text}");
+            assert_eq!(check(text), Err(format!("its {part} contains a control character")), "{text}");
         }
     }
 

@@ -73,10 +73,8 @@ pub(crate) fn examine(
     match (in_place, recorded.trailers.target.into.is_none()) {
         (true, false) => return Err(holds_copies(branch, recorded.trailers.target)),
         (false, true) => {
-            return Err(Failure::new(format!(
-                "branch `{branch}` holds the repository, localized where it stands, and no copies"
-            ))
-            .hint("commit copies to another branch: `--branch NAME`"));
+            return Err(Failure::new(format!("branch `{branch}` contains the localized repository, not copies"))
+                .hint("commit copies to another branch: `--branch NAME`"));
         }
         (true, true) | (false, false) => {}
     }
@@ -117,9 +115,9 @@ pub(crate) fn examine(
 }
 
 fn holds_copies(branch: &str, made: TargetTrailer) -> Failure {
-    Failure::new(format!("branch `{branch}` holds copies, for example `{}`", made.into.unwrap_or(made.target)))
+    Failure::new(format!("branch `{branch}` contains copies, for example `{}`", made.into.unwrap_or(made.target)))
         .hint("commit the repository to another branch: `--branch NAME`")
-        .hint(format!("or begin this one again, if the copies are not in use: {}", command("git branch -D", [branch])))
+        .hint(format!("or delete this one, if its copies are not in use: {}", command("git branch -D", [branch])))
 }
 
 /// Returns what was edited beside and in the NEW_DIRs since the newest localized commit, `made`, or in it; and the
@@ -195,14 +193,14 @@ fn not_ours(here: &LocalRepo, branch: &str) -> Result<Failure> {
     if let Some(failure) = cut_off(here, branch)? {
         return Ok(failure);
     }
-    Ok(Failure::new(format!("branch `{branch}` was not made by this tool: no commit of it holds a record"))
+    Ok(Failure::new(format!("branch `{branch}` was not made by this tool: none of its commits has a record"))
         .hint("commit to another branch: `--branch NAME`"))
 }
 
 /// Explains why no commit of a branch holds a record, if that is because of what was fetched of it.
 pub(crate) fn cut_off(here: &LocalRepo, branch: &str) -> Result<Option<Failure>> {
     let failure = || {
-        Failure::new(format!("no commit of `{branch}` that is in this shallow clone holds a record"))
+        Failure::new(format!("no commit of `{branch}` in this shallow clone has a record"))
             .hint("fetch more of it: git fetch --deepen=100")
             .hint("or all of it: git fetch --unshallow")
     };
@@ -280,7 +278,9 @@ pub(crate) fn claim(tree: &dyn Tree, new_dir: &str, target: &str, in_whose: &str
             None => continue,
             Some(Entry::Directory) => match lock_of(tree, place)?.and_then(|lock| lock.target.clone()) {
                 None => continue,
-                Some(owner) => return refused(format!("`{shown}` lies in `{above}`, which holds `{owner}`{in_whose}")),
+                Some(owner) => {
+                    return refused(format!("`{shown}` is in `{above}`, which contains `{owner}`{in_whose}"));
+                }
             },
             Some(Entry::Link) => "a link",
             Some(Entry::Submodule) => "a submodule",
@@ -294,7 +294,7 @@ pub(crate) fn claim(tree: &dyn Tree, new_dir: &str, target: &str, in_whose: &str
     let lock = lock_of(tree, new_dir)?;
     match lock.as_ref().and_then(|lock| lock.target.as_deref()) {
         Some(owner) if owner == target => Ok(lock),
-        Some(owner) => refused(format!("`{shown}`{in_whose} holds another target, `{owner}`")),
-        None => refused(format!("`{shown}` is there already{in_whose}, and was not made by this tool")),
+        Some(owner) => refused(format!("`{shown}`{in_whose} contains another target, `{owner}`")),
+        None => refused(format!("`{shown}` already exists{in_whose}, and was not made by this tool")),
     }
 }

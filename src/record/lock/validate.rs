@@ -44,7 +44,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
         let upstream = entry.upstream();
         let both = || {
             if held.contains(&upstream) {
-                return Err(format!("`{}` is in `remotes` and in `left`", shown(&upstream.to_string())));
+                return Err(format!("`{}` is in both `remotes` and `left`", shown(&upstream.to_string())));
             }
             Ok(())
         };
@@ -59,7 +59,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
     // Everything is a file, so nothing may be the directory of something else.
     for (index, StoredFile { path, .. }) in lock.files.iter().enumerate() {
         if let Some(above) = path::and_above(path::parent(path)).find(|above| seen.contains(above)) {
-            let message = format!("`{}` is a file and the directory of `{}`", shown(above), shown(path));
+            let message = format!("`{}` is both a file and the directory of `{}`", shown(above), shown(path));
             return Err(at("files", index)(message));
         }
     }
@@ -73,12 +73,12 @@ fn remote(keys: &RemoteKeys) -> Checked {
     match (&keys.commit, &keys.chart, &keys.sha256, keys.size) {
         (Some(commit), None, None, None) if !of_chart && keys.names.is_empty() => {
             if !is_object_id(commit) {
-                return Err(format!("the commit `{}` is not 40 or 64 lower-case hex digits", shown(commit)));
+                return Err(format!("the commit `{}` must have 40 or 64 lower-case hex digits", shown(commit)));
             }
         }
         (None, None, Some(sha256), Some(_)) if !of_git && !of_chart => digest(sha256)?,
         (None, Some(_), Some(sha256), Some(_)) if !of_git => digest(sha256)?,
-        _ => return Err("a remote has a commit, or a sha256 and a size (of a file or a chart)".to_owned()),
+        _ => return Err("a remote must have a commit, or a sha256 and a size (of a file or a chart)".to_owned()),
     }
     upstream(&keys.source())?;
     keys.resolved.iter().try_for_each(|version| of("version", version, valid::chart_version))?;
@@ -111,12 +111,12 @@ fn upstream(upstream: &Upstream) -> Checked {
 fn left(left: &LeftKeys) -> Checked {
     match (&left.url, &left.chart, &left.version, &left.image) {
         (Some(_), None, None, None) | (Some(_), Some(_), _, None) | (None, None, None, Some(_)) => {}
-        _ => return Err("what is left has a url, a url and a chart, or an image".to_owned()),
+        _ => return Err("an entry of `left` must have a url, a url and a chart, or an image".to_owned()),
     }
     let what = left.upstream();
     // As it would be written: with its own fields.
     if left.chart.is_none() && left.image.is_none() && !matches!(what, Upstream::Git { .. } | Upstream::File { .. }) {
-        return Err("what is left has a chart or an image in its url".to_owned());
+        return Err("an entry of `left` has a chart or an image in its url".to_owned());
     }
     upstream(&what)?;
     of("reason", &left.reason, valid::text_without_controls)
@@ -137,7 +137,7 @@ fn file(file: &StoredFile) -> Checked {
 fn digest(sha256: &str) -> Checked {
     if !is_sha256(sha256) {
         let sha256 = shown(sha256);
-        return Err(format!("the sha256 `{sha256}` is not 64 lower-case hex digits"));
+        return Err(format!("the sha256 `{sha256}` must have 64 lower-case hex digits"));
     }
     Ok(())
 }

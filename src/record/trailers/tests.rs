@@ -301,7 +301,7 @@ fn messages_without_a_record_have_none() {
 #[test]
 fn broken_records_are_reported() {
     let failure = Trailers::parse("S\n\nKustomize-Localize-Tool: x").unwrap_err();
-    assert!(failure.message.contains("no complete record"), "{failure}");
+    assert!(failure.message.contains("the record in the commit message is incomplete"), "{failure}");
     let hex = "8b3f".repeat(10);
     for (old, new) in [
         (hex.as_str(), "8b3f"),

@@ -60,7 +60,7 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
         .run_unchanged(&verify)
         .fails(2)
         .stdout_has("not everything could be checked")
-        .stderr_has("that is in this shallow clone holds a record")
+        .stderr_has("in this shallow clone has a record")
         .stderr_has("git fetch --deepen=100");
     fetch(&clone, &["--deepen=100"]);
     clone.run_unchanged(&verify).fails(1).stdout_has("other/config.yaml: is not what the message of ");

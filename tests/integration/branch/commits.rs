@@ -365,8 +365,8 @@ fn a_new_directory_needs_a_name_that_git_can_hold() {
         ("a/.GIT/b", "NEW_DIR `a/.GIT/b` cannot be used"),
         ("git~1", "NEW_DIR `git~1` cannot be used"),
         ("README.md/x", "so `README.md/x` cannot be below it"),
-        ("README.md", "`README.md` is there already in the source"),
-        ("example", "`example` is there already in the source commit"),
+        ("README.md", "`README.md` already exists in the source"),
+        ("example", "`example` already exists in the source commit"),
     ] {
         work.run(&["other", new_dir]).fails(2).stderr_has(message);
     }

@@ -381,13 +381,13 @@ fn copies_and_the_repository_do_not_share_a_branch() {
     project.overlay(&[]).success();
     work.run_unchanged(&IN_PLACE)
         .fails(2)
-        .stderr_has("branch `localized/main` holds copies, for example `localized-overlay`")
+        .stderr_has("branch `localized/main` contains copies, for example `localized-overlay`")
         .stderr_has("git branch -D localized/main\n");
     let other = ["--branch", "hermetic/main"];
     work.run(&[&IN_PLACE, &other[..]].concat()).success();
     work.run_unchanged(&[&OVERLAY, &other[..]].concat())
         .fails(2)
-        .stderr_has("branch `hermetic/main` holds the repository, localized where it stands");
+        .stderr_has("branch `hermetic/main` contains the localized repository");
 }
 
 #[test]

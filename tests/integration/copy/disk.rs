@@ -203,10 +203,10 @@ fn a_foreign_directory_is_refused() {
     run(&project, &["other", "copy"]).success();
     for overwrite in [&[][..], &["--overwrite"]] {
         for (args, message) in [
-            (["other", "theirs"], "`theirs` is there already, and was not made by this tool"),
-            (["other", "README.md"], "`README.md` is there already, and was not made by this tool"),
-            (["other", "link"], "`link` is there already, and was not made by this tool"),
-            (["example/base", "copy"], "`copy` holds another target, `other`"),
+            (["other", "theirs"], "`theirs` already exists, and was not made by this tool"),
+            (["other", "README.md"], "`README.md` already exists, and was not made by this tool"),
+            (["other", "link"], "`link` already exists, and was not made by this tool"),
+            (["example/base", "copy"], "`copy` contains another target, `other`"),
             (["other", "no/such/place"], "cannot create `no/such/place`: its parent directory does not exist"),
             (["other", ".."], "`..` is not a valid name for a new directory"),
             (["other", "README.md/x"], "cannot create `README.md/x`: its parent directory does not exist"),

@@ -116,7 +116,7 @@ fn the_users_text_stands_above_the_trailers() {
         project.overlay(&["-m", text]).fails(2).stderr_has("the commit message is empty");
     }
     let record = ["-m", "Subject", "-m", "Kustomize-Localize-Tree: gitTree:0000000000000000000000000000000000000000"];
-    project.overlay(&record).fails(2).stderr_has("which only this program writes");
+    project.overlay(&record).fails(2).stderr_has("which only this program may write");
     before.assert_same(&work.state());
 }
 

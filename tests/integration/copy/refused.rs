@@ -474,8 +474,8 @@ fn names_that_cannot_be_stored() {
         ("kustomization.yaml", "crds: [.git/config]\n"),
     ]);
     for (target, said) in [
-        ("a", "the path `a:b.yaml` begins like a drive of Windows"),
-        ("b", "the path `a\\b.yaml` holds a backslash"),
+        ("a", "the path `a:b.yaml` begins like a Windows drive"),
+        ("b", "the path `a\\b.yaml` contains a backslash"),
         ("c", "contains a file `kustomize-localize.lock`"),
         (".", "crds[0]: `.git/config` "),
     ] {

@@ -310,8 +310,8 @@ fn a_new_directory_that_is_taken_or_reached_is_refused() {
     work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
     for (new, said) in [
         ("link/copy", "`link` is a link in the source commit"),
-        ("link", "`link` is there already in the source commit"),
-        ("other/sub", "`other/sub` is there already in the source"),
+        ("link", "`link` already exists in the source commit"),
+        ("other/sub", "`other/sub` already exists in the source"),
     ] {
         refused(work, &["other", new], &[said]);
     }

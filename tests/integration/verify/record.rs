@@ -100,7 +100,7 @@ fn every_change_of_the_lock_is_named() {
         // The commit before is as it was.
         verify(work, &["HEAD^"]).success();
         if work.path().join(LOCK).exists() {
-            output.stdout_has("service.yaml: was changed: its sha256 is ");
+            output.stdout_has("service.yaml: was changed: its sha256 ");
         }
     }
 }

@@ -277,9 +277,9 @@ fn every_edit_of_a_lock_is_named(is_in_place: bool, more: &[&str]) {
             1 => output.stdout_has(if what.starts_with("files path") {
                 "was added: the lock does not list it"
             } else if what.starts_with("files mode") {
-                ": has another mode than the lock lists"
+                ": has a different mode than in the lock"
             } else if what.starts_with("files sha256") {
-                ": was changed: its sha256 is "
+                ": was changed: its sha256 "
             } else {
                 &name
             }),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::*;
 
-const PASSWORD: &str = "holds a user name or a password";
+const PASSWORD: &str = "contains a user name or a password";
 
 /// A file entry with one more line.
 fn with_file(line: &str) -> String {
@@ -42,7 +42,7 @@ fn unknown_syntax_is_refused() {
             ("---\nversion: 1", 1, "a second document"),
             ("options:\n  helm: true", 1, "unknown field `options`"),
             ("scope: ..", 1, "`..`"),
-            ("target: ../a", 1, "target holds `..`"),
+            ("target: ../a", 1, "target contains `..`"),
             ("target: /a", 1, "target is absolute"),
             ("target: ~", 1, "no value"),
             ("target:", 1, "no value"),
@@ -51,7 +51,7 @@ fn unknown_syntax_is_refused() {
             ("left: [{url: h, chart: x, reason: x}, {url: h, chart: x, reason: x}]", 1, "appears twice"),
             ("left: [{url: h}]", 1, "missing field `reason`"),
             ("left: [{url: h, reason: \"\"}]", 1, "is empty"),
-            ("left: [{image: x, chart: y, reason: x}]", 1, "what is left has a url"),
+            ("left: [{image: x, chart: y, reason: x}]", 1, "an entry of `left` must have a url"),
             ("left:\n  - {image: x, reason: a}\n  - {image: x, reason: b}", 3, "appears twice"),
             ("remotes:", 1, "no value"),
             ("remotes: {", 1, "not YAML"),
@@ -66,24 +66,24 @@ fn unknown_syntax_is_refused() {
     let chart = format!("url: h, {digest}, chart");
     for (entry, message) in [
         ("chart: x".to_owned(), "missing field `url`"),
-        ("url: h".to_owned(), "a remote has a commit"),
+        ("url: h".to_owned(), "a remote must have a commit"),
         (format!("commit: {HEX40}"), "missing field `url`"),
-        (format!("url: h, commit: {HEX40}, {digest}"), "a remote has a commit"),
-        (format!("url: h, commit: {HEX40}, size: 1"), "a remote has a commit"),
-        (format!("url: h, ref: a, {digest}"), "a remote has a commit"),
-        (format!("url: h, paths: {{a: {{}}}}, {digest}"), "a remote has a commit"),
-        (format!("url: h, commit: {HEX40}, names: [a]"), "a remote has a commit"),
+        (format!("url: h, commit: {HEX40}, {digest}"), "a remote must have a commit"),
+        (format!("url: h, commit: {HEX40}, size: 1"), "a remote must have a commit"),
+        (format!("url: h, ref: a, {digest}"), "a remote must have a commit"),
+        (format!("url: h, paths: {{a: {{}}}}, {digest}"), "a remote must have a commit"),
+        (format!("url: h, commit: {HEX40}, names: [a]"), "a remote must have a commit"),
         (format!("url: h, names: ['https://u:p@h'], {digest}"), PASSWORD),
-        (format!("{chart}: x, ref: v1"), "a remote has a commit"),
-        (format!("url: h, chart: x, commit: {HEX40}"), "a remote has a commit"),
-        (format!("{chart}: ../x"), "the chart `../x` holds `..`"),
-        (format!("{chart}: a/x"), "holds a slash"),
+        (format!("{chart}: x, ref: v1"), "a remote must have a commit"),
+        (format!("url: h, chart: x, commit: {HEX40}"), "a remote must have a commit"),
+        (format!("{chart}: ../x"), "the chart `../x` contains `..`"),
+        (format!("{chart}: a/x"), "contains a slash"),
         (format!("{chart}: -x"), "begins with `-`"),
         (format!("{chart}: x, version: --devel"), "the version `--devel` begins with `-`"),
-        (format!("{chart}: x, resolved: ../1"), "holds a slash"),
+        (format!("{chart}: x, resolved: ../1"), "contains a slash"),
         (format!("url: \"https://u:p@h\", {digest}"), PASSWORD),
-        ("url: h, commit: abc".to_owned(), "not 40 or 64"),
-        (format!("url: h, commit: {}", HEX40.to_uppercase()), "not 40 or 64"),
+        ("url: h, commit: abc".to_owned(), "must have 40 or 64"),
+        (format!("url: h, commit: {}", HEX40.to_uppercase()), "must have 40 or 64"),
     ] {
         cases.push((format!("version: 1\nremotes:\n  - {{{entry}}}\n"), 3, message));
     }
@@ -91,7 +91,7 @@ fn unknown_syntax_is_refused() {
         [
             ("ref:", 5, "no value"),
             ("ref: --upload-pack=x", 3, "begins with `-`"),
-            ("ref: a:b", 3, "not a name that git gives"),
+            ("ref: a:b", 3, "is not a valid ref name"),
             ("ref: \"a\\nb\"", 3, "control character"),
             ("submodules: 1", 5, "expected a boolean"),
             ("paths: {..: {}}", 3, "`..`"),
@@ -123,15 +123,15 @@ fn unknown_syntax_is_refused() {
     for (old, new, line, message) in [
         ("100644", "120000", 4, "unknown variant"),
         ("100644", "0644", 4, "unknown variant"),
-        (HEX64, HEX40, 3, "not 64 lower-case"),
+        (HEX64, HEX40, 3, "must have 64 lower-case"),
         ("path: a", "source: a", 3, "missing field `path`"),
         ("path: a", "path: /etc/passwd", 3, "is absolute"),
-        ("path: a", "path: .", 3, "holds `.`"),
-        ("path: a", "path: a/../../b", 3, "holds `..`"),
-        ("path: a", "path: .Git/hooks/x", 3, "holds `.git`"),
+        ("path: a", "path: .", 3, "contains `.`"),
+        ("path: a", "path: a/../../b", 3, "contains `..`"),
+        ("path: a", "path: .Git/hooks/x", 3, "contains `.git`"),
         ("path: a", "path: 'a\\b'", 3, "backslash"),
         ("path: a", "path: \"a\\tb\"", 3, "control character"),
-        ("path: a", "path: C:/b", 3, "like a drive"),
+        ("path: a", "path: C:/b", 3, "like a Windows drive"),
         ("path: a", "path: &x a", 3, "an anchor"),
         ("path: a", "path: *x", 3, "unknown anchor"),
         ("path: a", "path: !!str a", 3, "a tag"),
@@ -184,7 +184,7 @@ fn one_thing_has_one_entry() {
     };
     assert!(files(&["a", "a"]).is_err());
     let failure = files(&["a/b", "a", "a-b"]).unwrap_err();
-    let message = "`a` is a file and the directory of `a/b`";
+    let message = "`a` is both a file and the directory of `a/b`";
     assert!(failure.message.contains(message), "{failure}");
     files(&["a/b", "a-b", "ab/c"]).unwrap();
 }

@@ -68,8 +68,8 @@ fn a_directory_of_another_target_is_refused() {
     let work = &project.work;
     project.overlay(&[]).success();
     let before = work.state();
-    let holds = "`localized-overlay` in `localized/main` holds another target, `example/overlay`";
-    let inside = "lies in `localized-overlay`, which holds `example/overlay` in `localized/main`";
+    let holds = "`localized-overlay` in `localized/main` contains another target, `example/overlay`";
+    let inside = "is in `localized-overlay`, which contains `example/overlay` in `localized/main`";
     for (args, said) in [
         (&["localized-overlay"][..], holds),
         (&["localized-overlay", "--overwrite"], holds),
@@ -82,12 +82,12 @@ fn a_directory_of_another_target_is_refused() {
     work.run(&["other", "a/b"]).success();
     work.run_unchanged(&["example/overlay", "a", "--scope", "example"])
         .fails(2)
-        .stderr_has("`a` is there already in `localized/main`, and was not made by this tool");
+        .stderr_has("`a` already exists in `localized/main`, and was not made by this tool");
     // Nor is hidden what the source has in place of another directory.
     work.write("a/b/mine.txt", "by hand, on main\n");
     work.commit("in the way");
     let output = work.run_unchanged(&OVERLAY);
-    output.fails(2).stderr_has("`a/b` is there already in the source commit, and was not made by this tool");
+    output.fails(2).stderr_has("`a/b` already exists in the source commit, and was not made by this tool");
 }
 
 #[test]

@@ -197,6 +197,6 @@ fn a_foreign_branch_is_refused() {
     work.git(&["checkout", "--quiet", "main"]);
     for args in [&OVERLAY[..], &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--overwrite"], &["branch"]] {
         let output = work.run_unchanged(&[args, &["--branch", "feature"]].concat());
-        output.fails(2).stderr_has("branch `feature` was not made by this tool: no commit of it holds a record");
+        output.fails(2).stderr_has("branch `feature` was not made by this tool: none of its commits has a record");
     }
 }

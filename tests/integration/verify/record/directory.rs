@@ -56,7 +56,7 @@ fn a_directory_is_verified_wherever_it_lies() {
         .sandbox
         .run(above, &["verify", "over"])
         .fails(1)
-        .stdout_has(&format!("{PLACE}: was changed: its sha256 is "))
+        .stdout_has(&format!("{PLACE}: was changed: its sha256 "))
         .stdout_has(&format!("{PLACE}.orig: was added"))
         .stdout_has(": 4 differences\n");
 }

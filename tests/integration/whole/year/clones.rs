@@ -139,7 +139,7 @@ fn follows_in_shallow_clones(args: &'static [&'static str], depth: Option<u32>) 
     let output = clone.run(args);
     output.fails(2).stderr_has("error: ");
     if depth.is_some() {
-        output.stderr_has("no commit of `localized/main` that is in this shallow clone holds a record");
+        output.stderr_has("no commit of `localized/main` in this shallow clone has a record");
         let hint = "hint: fetch more of it: ";
         let hint = output.stderr.split_once(hint).expect(hint).1;
         let command: Vec<&str> = hint.lines().next().unwrap().split(' ').collect();

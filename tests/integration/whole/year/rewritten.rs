@@ -75,7 +75,7 @@ fn a_squash_holds_no_record_but_the_lock() {
         work.run_unchanged(&["verify", "production"]).success().stdout_has(": as recorded\n");
         work.run_unchanged(&[args, &["--branch", "production"]].concat())
             .fails(2)
-            .stderr_has("`production` was not made by this tool: no commit of it holds a record");
+            .stderr_has("`production` was not made by this tool: none of its commits has a record");
     }
 }
 
