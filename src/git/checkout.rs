@@ -99,8 +99,8 @@ impl Checkout {
 }
 
 fn cannot_tell(path: &str) -> Failure {
-    Failure::new(format!("git cannot tell how `{path}` is checked out with the attributes that are set for it"))
-        .hint("rename it, or take the attributes away in `.gitattributes`")
+    Failure::new(format!("cannot determine how git checks out `{path}` with its attributes"))
+        .hint("rename it, or remove its attributes in `.gitattributes`")
 }
 
 /// Returns a path that leads nowhere but below the top: a tree may hold any name.
@@ -110,7 +110,7 @@ fn safe(path: &str) -> Result<&str> {
     if path.split('/').all(is_safe) {
         Ok(path)
     } else {
-        Err(Failure::new(format!("`{}` is not a path that git checks out", shown(path))))
+        Err(Failure::new(format!("git cannot check out the path `{}`", shown(path))))
     }
 }
 

@@ -284,7 +284,9 @@ impl LocalRepo {
     pub fn config_bool(&self, key: &str, default: bool) -> Result<bool> {
         let Some(value) = self.config(key)? else { return Ok(default) };
         let value = gix::config::Boolean::try_from(BStr::new(&value));
-        value.map(|value| value.0).map_err(|error| Failure::new(format!("git cannot use its setting `{key}`: {error}")))
+        value
+            .map(|value| value.0)
+            .map_err(|error| Failure::new(format!("bad boolean value for `{key}` in the git configuration: {error}")))
     }
 
     /// Returns the URLs of the remotes, as configured: those to fetch from and those to push to.
@@ -330,7 +332,7 @@ impl LocalRepo {
     pub fn hooks(&self) -> Result<PathBuf> {
         // git then names the current directory.
         if self.config("core.hookspath")?.as_deref() == Some("") {
-            return Err(Failure::new("`core.hooksPath` is set to nothing, so that git finds no hooks")
+            return Err(Failure::new("`core.hooksPath` is empty, so git finds no hooks")
                 .hint("unset it: git config --unset-all core.hooksPath"));
         }
         absolute(self.text(&["rev-parse", "--git-path", "hooks"])?.trim_end())
@@ -352,7 +354,7 @@ impl LocalRepo {
         match output.status.success() {
             true => Ok(text(output.stdout)?.trim_end().to_owned()),
             false if output.says(&["tell me who you are", "ident name", "no email was given", "no name was given"]) => {
-                Err(Failure::new("git knows no name and mail address for the commit")
+                Err(Failure::new("missing user name or email for the commit")
                     .hint("git config user.name NAME")
                     .hint("git config user.email MAIL"))
             }

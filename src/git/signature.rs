@@ -48,14 +48,14 @@ impl Signers {
         let text = String::from_utf8_lossy(&bytes);
         let is_keyring = text.contains(KEYRING) || bytes.first().is_some_and(|first| first & 0x80 != 0);
         let keys = match () {
-            () if text.contains("PRIVATE KEY") => return Err(failed("it holds a private key".to_owned())),
+            () if text.contains("PRIVATE KEY") => return Err(failed("it contains a private key".to_owned())),
             () if text.contains(KEYRING) => dearmored(&text).and_then(|bytes| primary_keys(&bytes)),
             () if is_keyring => primary_keys(&bytes),
             () => Some(of_allowed_signers(&text).map_err(failed)?),
         };
         let keys = keys.ok_or_else(|| failed("it is not a keyring of public keys of version 4".to_owned()))?;
         if keys.is_empty() {
-            return Err(failed("it holds no key".to_owned()));
+            return Err(failed("it contains no key".to_owned()));
         }
         Ok(Signers { file: file.to_owned(), is_keyring, keys, bytes })
     }
@@ -150,7 +150,7 @@ fn of_allowed_signers(text: &str) -> Result<BTreeSet<String>, String> {
             name.starts_with(two[0].as_bytes()).then_some(blob)
         };
         let found = words.windows(2).skip(1).find_map(|two| Some((blob(two)?, two[0])));
-        let (blob, kind) = found.ok_or_else(|| format!("line {} names no key", index + 1))?;
+        let (blob, kind) = found.ok_or_else(|| format!("line {} has no key", index + 1))?;
         let is_authority = words.iter().any(|word| word.split(',').any(|one| one == "cert-authority"));
         if is_authority || kind.contains("-cert-") {
             return Err(format!("line {} names a certificate authority: name keys instead", index + 1));

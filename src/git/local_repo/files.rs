@@ -174,7 +174,7 @@ impl LocalRepo {
             match line.strip_prefix("? ") {
                 Some(path) => untracked.push(path.to_owned()),
                 None => {
-                    let unreadable = || Failure::new("cannot read what git lists of the index");
+                    let unreadable = || Failure::new("cannot read the output of git ls-files");
                     entries.push(staged(&line).ok_or_else(unreadable)?);
                 }
             }

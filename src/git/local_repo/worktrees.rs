@@ -37,7 +37,7 @@ impl LocalRepo {
     /// Waits until no other run changes a worktree of this repository. None does before the return value is dropped.
     pub fn alone(&self) -> Result<interrupt::Alone> {
         interrupt::lock(&self.common, PATIENCE).ok_or_else(|| {
-            Failure::new("another run is at work in a worktree of this repository")
+            Failure::new("another run is in progress in a worktree of this repository")
                 .hint("run the same command again when it is done")
         })
     }

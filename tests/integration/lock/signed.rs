@@ -131,12 +131,12 @@ fn what_is_no_list_of_signers_is_an_error() {
     let work = &world.work;
     let alice = key(&world, "alice", "");
     for (text, why) in [
-        ("", "it holds no key"),
-        ("# alice\n", "it holds no key"),
-        ("alice@acme.example ssh-ed25519 AAAA\n", "line 1 names no key"),
-        (&alice.replace("ssh-ed25519", "ssh-rsa"), "line 1 names no key"),
+        ("", "it contains no key"),
+        ("# alice\n", "it contains no key"),
+        ("alice@acme.example ssh-ed25519 AAAA\n", "line 1 has no key"),
+        (&alice.replace("ssh-ed25519", "ssh-rsa"), "line 1 has no key"),
         (&key(&world, "alice", "cert-authority "), "line 1 names a certificate authority"),
-        (&fs::read_to_string(world.sandbox.path("alice")).unwrap(), "it holds a private key"),
+        (&fs::read_to_string(world.sandbox.path("alice")).unwrap(), "it contains a private key"),
         ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END", "it is not a keyring of public keys"),
     ] {
         work.write(SIGNERS, text);

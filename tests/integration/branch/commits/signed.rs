@@ -38,7 +38,7 @@ fn without_an_identity_nothing_is_committed() {
     let output = project.work.run_unchanged(&OVERLAY);
     output
         .fails(2)
-        .stderr_has("git knows no name and mail address for the commit")
+        .stderr_has("missing user name or email for the commit")
         .stderr_has("hint: git config user.name NAME")
         .stderr_has("hint: git config user.email MAIL");
     project.work.git(&["config", "user.name", "NAME"]);

@@ -182,7 +182,7 @@ fn hooks_of_other_repositories_are_left_alone() {
 
     work.git(&["config", "core.hooksPath", ""]);
     let unset = "git config --unset-all core.hooksPath";
-    let said = "`core.hooksPath` is set to nothing";
+    let said = "`core.hooksPath` is empty";
     fails(&work, &["install"], &[said, unset]);
 }
 
