@@ -120,7 +120,7 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
         "image" => vec![Subject::Image { image: text.strip_prefix("oci://").unwrap_or(text).to_owned() }],
         "chart" => {
             let (url, chart) =
-                written.split_once('#').ok_or_else(|| format!("names no chart: write URL#NAME@VERSION; {WIDE}"))?;
+                written.split_once('#').ok_or_else(|| format!("has no chart: write URL#NAME@VERSION; {WIDE}"))?;
             let (chart, version) = chart.split_once('@').unwrap_or((chart, ""));
             let [url, chart, version] = [url, chart, version].map(str::to_owned);
             if url.contains('?') || chart.is_empty() { Vec::new() } else { vec![Subject::Helm { url, chart, version }] }
@@ -142,7 +142,7 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
     let exact: Vec<Exact> = exact.collect();
     if exact.is_empty() {
         let why = compile(text).err().filter(|_| !text.contains(['#', '?', ' ']));
-        return Err(why.unwrap_or_else(|| "is not a reference that all clients read alike".to_owned()));
+        return Err(why.unwrap_or_else(|| "is ambiguous: clients read it differently".to_owned()));
     }
     Ok(exact)
 }
@@ -159,7 +159,7 @@ fn parts(text: &str, below: &str) -> Result<Parts, String> {
     let bare = |name: &str| name.strip_suffix(".git").filter(|bare| !bare.is_empty()).unwrap_or(name).to_owned();
     let names: Vec<String> = names.map(bare).collect();
     match names.iter().find(|name| !is_plain(name)) {
-        Some(name) => Err(format!("holds `{name}`, which no URL that is accepted holds")),
+        Some(name) => Err(format!("contains `{name}`, which is not allowed in a URL")),
         None => Ok((scheme, host, names)),
     }
 }
@@ -246,8 +246,9 @@ fn is_plain(name: &str) -> bool {
 pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || "?#".contains(c);
     if text.is_empty() || text.contains(is_odd) {
-        return Err("is empty, or contains a space or a query (a glob has none: for one reference, leave `refs` out)"
-            .to_owned());
+        return Err(
+            "is empty, or contains a space or a query (a glob has none: for one reference, remove `refs`)".to_owned()
+        );
     }
     let (scheme, host, mut path) = parts(text, "")?;
     let is_below = |domain: &str| domain.starts_with('.') && is_host(domain);

@@ -140,27 +140,27 @@ fn comments(text: &str) -> Vec<Comment> {
 fn read(comment: &str) -> Option<Result<Said, String>> {
     let rest = comment.trim().strip_prefix(NAME)?.trim_start();
     if rest.starts_with("allow[") {
-        return Some(Err(format!("`:` is missing after `{NAME}`")));
+        return Some(Err(format!("missing `:` after `{NAME}`")));
     }
     Some(said(rest.strip_prefix(':')?.trim()))
 }
 
 fn said(text: &str) -> Result<Said, String> {
     let parts = text.strip_prefix("allow[").and_then(|rest| rest.split_once(']'));
-    let (ids, reason) = parts.ok_or_else(|| format!("`{}` is not `allow[RULE] reason`", shown(text)))?;
+    let (ids, reason) = parts.ok_or_else(|| format!("expected `allow[RULE] reason`, found `{}`", shown(text)))?;
     let rule = |id: &str| match Rule::from_id(id) {
         Some(rule) if rule.can_be_allowed() => Ok(rule),
         Some(_) => Err(format!("`{id}` cannot be allowed")),
         None => {
             let meant = nearest(id, Rule::ALL.iter().map(|rule| rule.id()));
             let meant = meant.map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default();
-            Err(format!("there is no rule `{}`{meant}", shown(id)))
+            Err(format!("unknown rule `{}`{meant}", shown(id)))
         }
     };
     let rules = ids.split(',').map(|id| rule(id.trim())).collect::<Result<_, _>>()?;
     let reason = reason.trim_start_matches([' ', '\t', ':', '-']).trim_end();
     if !reason.contains(char::is_alphanumeric) {
-        return Err("no reason is given".to_owned());
+        return Err("missing reason".to_owned());
     }
     Ok(Said { rules, reason: redact::text(reason) })
 }

@@ -37,14 +37,12 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     // Alternatives stay within one name, too.
     for name in text.split('/') {
         if name != "**" && name.contains("**") {
-            return Err(format!(
-                "holds `{name}`: `**` stands for directories only when it stands alone between slashes"
-            ));
+            return Err(format!("contains `{name}`: `**` matches directories only alone between slashes"));
         }
         let is_range = |three: &[u8]| three[1] == b'-' && three[0] < b'/' && three[2] > b'/';
         if name.contains("[!") || name.contains("[^") || name.contains('[') && name.as_bytes().windows(3).any(is_range)
         {
-            return Err(format!("holds `{name}`: `[…]` would match `/`, too: write out its characters"));
+            return Err(format!("contains `{name}`: `[…]` would match `/`, too: write out its characters"));
         }
         glob(name)?;
     }
@@ -54,7 +52,7 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
 /// Reads a glob of paths from the top of the repository.
 pub(super) fn from_top(text: &str) -> Result<GlobMatcher, String> {
     match text.split('/').find(|name| ["", ".", ".."].contains(name)) {
-        Some(name) if text != "." => Err(format!("holds the name `{name}`: write the path from the top")),
+        Some(name) if text != "." => Err(format!("contains the name `{name}`: write the path from the top")),
         _ => compile(text),
     }
 }

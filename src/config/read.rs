@@ -89,7 +89,7 @@ impl TryFrom<AllowKeys> for Allow {
         let (Some((key, text)), None) = (named.next(), named.next()) else {
             let reason = shown(&keys.reason);
             return Err(format!(
-                "the entry because of `{reason}` must name exactly one of `url`, `path`, `chart`, `image`, `program`"
+                "the entry with the reason `{reason}` must have exactly one of `url`, `path`, `chart`, `image`, `program`"
             ));
         };
         // It may be a URL with a password.
@@ -98,7 +98,7 @@ impl TryFrom<AllowKeys> for Allow {
         let rules = match keys.rules {
             None => Rule::ALL.iter().copied().filter(|rule| rule.is_allowed_by_default()).collect(),
             Some(rules) if rules.is_empty() => {
-                return Err("`rules` names no rule\nleave it out for those that `allow` is about without it".to_owned());
+                return Err("`rules` is empty\nremove it to allow the default rules".to_owned());
             }
             Some(rules) => rules,
         };

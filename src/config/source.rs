@@ -84,11 +84,11 @@ impl Config {
         let why = match &pinned.signed {
             Some(signed) if signers.know(signed) => return None,
             Some(signed) => format!("is signed by {signed}, whose key is not in `{}`", signers.file),
-            None => format!("is not signed by a key of `{}`, as far as the lock says", signers.file),
+            None => format!("is not signed by a key of `{}`, according to the lock", signers.file),
         };
         let hint = match subject {
             Subject::Git { url, .. } => {
-                format!("to verify it as it is now: {}", command("git kustomize-localize update", [url]))
+                format!("to verify its current version: {}", command("git kustomize-localize update", [url]))
             }
             _ => Config::list_before(subject),
         };
@@ -97,7 +97,7 @@ impl Config {
 
     /// Says how an upstream that no signature or date can come with gets around what is asked of it.
     pub(crate) fn list_before(subject: &Subject) -> String {
-        format!("{}, before the entry that asks for more than it can have", Config::list_it(subject))
+        format!("{}, before the entry that it cannot satisfy", Config::list_it(subject))
     }
 
     /// Says how an upstream gets into `sources`.

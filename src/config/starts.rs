@@ -17,7 +17,7 @@ impl Config {
         let starts: Vec<&String> = kustomizations.iter().filter(|place| self.starts(path::parent(place))).collect();
         if starts.is_empty() && paths.is_empty() && !all.is_empty() {
             // To look at nothing is not to find nothing.
-            return Err(Failure::new(format!("`{}` leaves out every kustomization", self.file))
+            return Err(Failure::new(format!("`{}` excludes every kustomization", self.file))
                 .hint("change `include` and `exclude` there"));
         }
         // To check nothing of what was requested is not a clean result.
@@ -28,7 +28,7 @@ impl Config {
                     .hint("name another PATH, or change `include` and `exclude` there"));
             }
             return Err(Failure::new(format!("no kustomization in `{shown}`"))
-                .hint("name a directory that holds a kustomization, or none, for all of them"));
+                .hint("name a directory that contains a kustomization, or none, for all of them"));
         }
         let starts = starts.into_iter().filter(|place| paths.is_empty() || paths.iter().any(|path| is_at(place, path)));
         let starts: BTreeSet<&str> = starts.map(|place| path::parent(place)).collect();
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn nothing_to_start_at_is_an_error() {
         for (config, paths, says) in [
-            ("include: [x]\n", &[][..], "`.kustomize-localize` leaves out every kustomization"),
-            ("exclude: ['**']\n", &[][..], "`.kustomize-localize` leaves out every kustomization"),
+            ("include: [x]\n", &[][..], "`.kustomize-localize` excludes every kustomization"),
+            ("exclude: ['**']\n", &[][..], "`.kustomize-localize` excludes every kustomization"),
             ("exclude: [base]\n", &["base"][..], "every kustomization in `base` is excluded by"),
             ("", &["apps", "docs"][..], "no kustomization in `docs`"),
             ("", &["nowhere"][..], "no kustomization in `nowhere`"),

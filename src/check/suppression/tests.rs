@@ -105,20 +105,20 @@ fn only_comments_are_comments() {
 #[test]
 fn malformed_comments_are_explained() {
     for (text, why) in [
-        ("allow[engine]", "no reason is given"),
-        ("allow[engine] -", "no reason is given"),
-        ("allow[] x", "there is no rule ``"),
-        ("allow[engine,] x", "there is no rule ``"),
-        ("allow[enigne] x", "there is no rule `enigne` (did you mean `engine`?)"),
-        ("allow[everything] x", "there is no rule `everything`"),
+        ("allow[engine]", "missing reason"),
+        ("allow[engine] -", "missing reason"),
+        ("allow[] x", "unknown rule ``"),
+        ("allow[engine,] x", "unknown rule ``"),
+        ("allow[enigne] x", "unknown rule `enigne` (did you mean `engine`?)"),
+        ("allow[everything] x", "unknown rule `everything`"),
         ("allow[Engine] x", "did you mean `engine`?"),
         ("allow[stale-allow] x", "`stale-allow` cannot be allowed"),
-        ("allow engine x", "is not `allow[RULE] reason`"),
-        ("allow[engine x", "is not `allow[RULE] reason`"),
-        ("allow(engine) x", "is not `allow[RULE] reason`"),
-        ("ignore[engine] x", "`ignore[engine] x` is not `allow[RULE] reason`"),
-        ("", "is not `allow[RULE] reason`"),
-        ("[engine] x", "is not `allow[RULE] reason`"),
+        ("allow engine x", "expected `allow[RULE] reason`, found `"),
+        ("allow[engine x", "expected `allow[RULE] reason`, found `"),
+        ("allow(engine) x", "expected `allow[RULE] reason`, found `"),
+        ("ignore[engine] x", "expected `allow[RULE] reason`, found `ignore[engine] x`"),
+        ("", "expected `allow[RULE] reason`, found `"),
+        ("[engine] x", "expected `allow[RULE] reason`, found `"),
     ] {
         let text = format!("resources:\n- gone.yaml # kustomize-localize: {text}\n");
         let mut findings = scene(&text).check().findings;
@@ -134,7 +134,7 @@ fn malformed_comments_are_explained() {
         assert_eq!(place, Some((2, 13)));
     }
     let missing = read_all("a: b # kustomize-localize allow[engine] x\n");
-    assert_eq!(missing[0].2, "`:` is missing after `kustomize-localize`");
+    assert_eq!(missing[0].2, "missing `:` after `kustomize-localize`");
 }
 
 #[test]

@@ -29,13 +29,13 @@ fn globs_match_directories_from_the_top() {
         }
     }
     for (glob, why) in [
-        ("", "holds the name ``"),
-        ("/apps", "holds the name ``"),
-        ("apps/", "holds the name ``"),
-        ("./apps", "holds the name `.`"),
-        ("../apps", "holds the name `..`"),
-        ("apps//web", "holds the name ``"),
-        ("apps/**x", "stands alone"),
+        ("", "contains the name ``"),
+        ("/apps", "contains the name ``"),
+        ("apps/", "contains the name ``"),
+        ("./apps", "contains the name `.`"),
+        ("../apps", "contains the name `..`"),
+        ("apps//web", "contains the name ``"),
+        ("apps/**x", "alone between slashes"),
         ("apps/[!a]x", "would match `/`"),
         ("apps[^a]x", "would match `/`"),
         ("apps[+-9]x", "would match `/`"),

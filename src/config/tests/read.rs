@@ -95,15 +95,15 @@ fn an_entry_of_allow_says_which_and_why() {
         ("url: a.example\n  reason: ''", "2:3: allow[0]: a string is empty"),
         ("url: a.example\n  reason: '  '", "a string is empty"),
         ("url: a.example\n  reason:", "3:9: no value"),
-        ("reason: r", "2:1: allow: the entry because of `r` must name exactly one of `url`, `path`"),
-        ("{url: a.example, path: a, reason: r}", "must name exactly one of"),
+        ("reason: r", "2:1: allow: the entry with the reason `r` must have exactly one of `url`, `path`"),
+        ("{url: a.example, path: a, reason: r}", "must have exactly one of"),
         ("a.example", "2:3: allow[0]: invalid type: string \"a.example\", expected struct AllowKeys"),
         ("{url: a.example, reason: r, ref: tag}", "unknown field `ref`, expected one of `url`"),
         (
             "{url: a.example, reason: r, refs: sha}",
             "unknown variant `sha`, expected one of `any`, `branch`, `tag`, `commit`",
         ),
-        ("{url: a.example, reason: r, rules: []}", "`rules` names no rule"),
+        ("{url: a.example, reason: r, rules: []}", "`rules` is empty"),
         ("{url: a.example, reason: r, rules: [stale-allow]}", "`stale-allow` cannot be allowed"),
         ("{url: a.example, reason: r, rules: [remote]}", "unknown variant `remote`"),
     ] {

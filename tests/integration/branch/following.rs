@@ -370,7 +370,7 @@ fn it_starts_where_check_and_lock_start() {
     work.commit("nothing");
     for command in ["branch", "check", "lock", "vendor"] {
         let command: Vec<&str> = command.split(' ').collect();
-        work.run(&command).fails(2).stderr_has("`.kustomize-localize` leaves out every kustomization");
+        work.run(&command).fails(2).stderr_has("`.kustomize-localize` excludes every kustomization");
     }
 }
 

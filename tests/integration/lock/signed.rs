@@ -229,7 +229,7 @@ fn what_is_behind_is_held_to_it_and_what_has_no_signature_cannot_pass() {
     work.run_unchanged(&["check"])
         .fails(1)
         .stdout_has("error[unsigned-source]")
-        .stdout_has("before the entry that asks");
+        .stdout_has("before the entry that it cannot satisfy");
 }
 
 /// Makes an OpenPGP key of this name in its own home; returns its keyring.
