@@ -94,7 +94,7 @@ mod tests {
             ("resources: [\"https://github.com/o/r\\e[31m?ref=v1\"]", "the reference contains control characters"),
             (
                 "resources: ['https://github.com/o/r?ref=a..b']",
-                "`https://github.com/o/r?ref=a..b` is refused: git takes no such ref: it holds `..` or ends with `.`",
+                "`https://github.com/o/r?ref=a..b` is refused: git rejects its ref: it contains `..` or ends with `.`",
             ),
         ] {
             let findings = find(text);
@@ -184,7 +184,7 @@ mod tests {
                 "patches: [{path: 'git@github.com:o/r'}]",
                 "`git@github.com:o/r` names a git repository, but this field takes a file",
             ),
-            ("resources: ['ssh://host']", "`ssh://host` is not the URL of a git repository: it names no repository"),
+            ("resources: ['ssh://host']", "`ssh://host` is not the URL of a git repository: it has no repository"),
         ] {
             let findings = Scene::of(text).check().findings;
             assert_eq!(findings.len(), 1, "{text}: {findings:?}");

@@ -80,15 +80,15 @@ impl RepoSpec {
         };
         let (host, rest) = split_host(location)?;
         let default = if host == FILE { Some((rest, "")) } else { two_segments(rest) };
-        let (repo_path, path) = marker_split(rest).or(default).ok_or("it names no repository")?;
+        let (repo_path, path) = marker_split(rest).or(default).ok_or("it has no repository")?;
         if repo_path.is_empty() {
-            return Err("it names no repository");
+            return Err("it has no repository");
         }
         let path = path.strip_prefix('/').unwrap_or(path);
         // A further `/` makes the path absolute for kustomize here, and it looks no further. When it
         // opens the directory it does notice; we do in `refuse_unsafe`.
         if !path.starts_with('/') && clean(path).first() == Some(&"..") {
-            return Err("its directory leaves the repository");
+            return Err("its directory is outside of the repository");
         }
         Ok(RepoSpec {
             host,
@@ -120,7 +120,7 @@ impl RepoSpec {
         self.host == FILE
     }
 
-    /// Returns whether its path, or that of its repository, climbs out with `..`.
+    /// Returns whether its path, or that of its repository, leaves the repository with `..`.
     pub(crate) fn escapes(&self) -> bool {
         self.repo_path.split('/').any(|segment| segment == "..") || clean(&self.path).first() == Some(&"..")
     }
@@ -157,7 +157,7 @@ pub(super) fn split_host(text: &str) -> Result<(String, &str), &'static str> {
         None => (text, ""),
     };
     if host.is_empty() {
-        return Err("it names no host");
+        return Err("it has no host");
     }
     let host = if !github {
         format!("{scheme}{user}{host}")

@@ -19,7 +19,7 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
     refuse_controls(text, "reference")?;
     // A record holds neither: its entry would be for what another URL names.
     refuse_blanks(text, "reference")?;
-    refuse("it", text.contains('#'), "holds `#`, which ends a URL")?;
+    refuse("it", text.contains('#'), "contains `#`, which ends a URL")?;
     let Some(spec) = spec else {
         // helm pulls charts from `oci://`, which is https.
         let oci = strip_prefix_ignore_case(text, "oci:").map(|rest| format!("https:{rest}"));
@@ -33,8 +33,8 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
     // kustomize asks for the text as it is before git gets `https://github.com/`.
     let unforced = strip_prefix_ignore_case(text, "git::").unwrap_or(text);
     let is_other = HttpUrl::parse(unforced).is_some() && strip_prefix_ignore_case(unforced, GITHUB).is_none();
-    let why = "is asked first, and stands for `https://github.com/` then: write that";
-    refuse("what it names of github.com", spec.authority() == "github.com" && is_other, why)?;
+    let why = "is requested as written first, and then as `https://github.com/`: write that";
+    refuse("it", spec.authority() == "github.com" && is_other, why)?;
     if !spec.is_file() {
         let authority = spec.authority();
         let (userinfo, host) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -45,7 +45,7 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
     refuse_dash(spec.clone_spec().exposed(), "repository path")?;
     refuse_controls(&spec.path, "directory")?;
     refuse_dash(&spec.path, "directory")?;
-    refuse("its path", spec.escapes(), "climbs out with `..`")?;
+    refuse("its path", spec.escapes(), "leaves the repository with `..`")?;
     spec.reference.as_deref().map_or(Ok(()), refuse_ref)
 }
 
@@ -75,7 +75,7 @@ fn refuse_dash(text: &str, part: &str) -> Result<(), String> {
 }
 
 fn refuse_blanks(text: &str, part: &str) -> Result<(), String> {
-    refuse(&format!("its {part}"), text.trim() != text, "begins or ends with a blank")
+    refuse(&format!("its {part}"), text.trim() != text, "begins or ends with whitespace")
 }
 
 fn refuse_controls(text: &str, part: &str) -> Result<(), String> {
@@ -93,13 +93,13 @@ fn refuse_ref(text: &str) -> Result<(), String> {
     for (is_refused, why) in [
         (text.contains(' '), "it contains a space"),
         (text.contains('\u{fffd}'), "it is not UTF-8"),
-        (text.contains("..") || text.ends_with('.'), "it holds `..` or ends with `.`"),
-        (text.contains("@{") || text == "@", "it holds `@{` or is `@`"),
-        (text.contains(['~', '^', ':', '?', '*', '[', '\\']), "it holds one of `~ ^ : ? * [ \\`"),
+        (text.contains("..") || text.ends_with('.'), "it contains `..` or ends with `.`"),
+        (text.contains("@{") || text == "@", "it contains `@{` or is `@`"),
+        (text.contains(['~', '^', ':', '?', '*', '[', '\\']), "it contains one of `~ ^ : ? * [ \\`"),
         (text.starts_with('+'), "it begins with `+`, which forces an update"),
         (text.split('/').any(is_odd), "a part of it is empty, begins with `.` or ends with `.lock`"),
     ] {
-        refuse("git takes no such ref:", is_refused, why)?;
+        refuse("git rejects its ref:", is_refused, why)?;
     }
     Ok(())
 }
@@ -196,19 +196,19 @@ mod tests {
     #[test]
     fn escapes_and_blanks() {
         for (text, expected) in [
-            ("github.com/o/r////../x", "its path climbs out with `..`"),
-            ("https://host/o/../r.git", "its path climbs out with `..`"),
-            ("file://../repo//p", "its path climbs out with `..`"),
+            ("github.com/o/r////../x", "its path leaves the repository with `..`"),
+            ("https://host/o/../r.git", "its path leaves the repository with `..`"),
+            ("file://../repo//p", "its path leaves the repository with `..`"),
             ("https://ho st/o/r", "its host is malformed"),
-            ("https://h/o/r ", "its reference begins or ends with a blank"),
-            ("https://h/o/r\u{a0}", "its reference begins or ends with a blank"),
-            ("git@h:o/r?ref=v1\u{3000}", "its reference begins or ends with a blank"),
-            ("https://h/o/r\u{a0}?ref=v1", "its repository path begins or ends with a blank"),
-            ("https://h/o/r\u{3000}//d", "its repository path begins or ends with a blank"),
-            ("ssh://git@h/o/r#x?ref=v1", "it holds `#`, which ends a URL"),
-            ("https://h/x.yaml#x", "it holds `#`, which ends a URL"),
-            ("github.com/o/r?ref=a b", "git takes no such ref: it contains a space"),
-            ("github.com/o/r?ref=a+b", "git takes no such ref: it contains a space"),
+            ("https://h/o/r ", "its reference begins or ends with whitespace"),
+            ("https://h/o/r\u{a0}", "its reference begins or ends with whitespace"),
+            ("git@h:o/r?ref=v1\u{3000}", "its reference begins or ends with whitespace"),
+            ("https://h/o/r\u{a0}?ref=v1", "its repository path begins or ends with whitespace"),
+            ("https://h/o/r\u{3000}//d", "its repository path begins or ends with whitespace"),
+            ("ssh://git@h/o/r#x?ref=v1", "it contains `#`, which ends a URL"),
+            ("https://h/x.yaml#x", "it contains `#`, which ends a URL"),
+            ("github.com/o/r?ref=a b", "git rejects its ref: it contains a space"),
+            ("github.com/o/r?ref=a+b", "git rejects its ref: it contains a space"),
         ] {
             assert_eq!(check(text), Err(expected.to_owned()), "{text}");
         }
@@ -271,7 +271,7 @@ mod tests {
         ] {
             let text = format!("github.com/o/r?ref={reference}");
             let result = check(&text);
-            assert!(result.is_err_and(|why| why.starts_with("git takes no such ref")), "{text}");
+            assert!(result.is_err_and(|why| why.starts_with("git rejects its ref")), "{text}");
         }
     }
 

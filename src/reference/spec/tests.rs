@@ -163,23 +163,23 @@ fn not_git() {
         ("1user@host/o/r", "it has no scheme that kustomize reads as a git repository"),
         ("my_user@host/o/r", "it has no scheme that kustomize reads as a git repository"),
         ("https:/host/o/r", "it has no scheme that kustomize reads as a git repository"),
-        ("https://", "it names no host"),
-        ("git@", "it names no host"),
-        ("ssh://git@?ref=x", "it names no host"),
-        ("ssh://git.example.com", "it names no repository"),
-        ("https://host?ref=group/version", "it names no repository"),
-        ("https://github.com/thisisa404.yaml", "it names no repository"),
-        ("https://github.com:org/repo", "it names no repository"),
-        ("file:////tmp//path", "it names no repository"),
-        ("file://", "it names no repository"),
-        ("git@scp://github.com/org/repo.git//path", "it names no repository"),
-        ("app@v1/base", "it names no repository"),
-        ("git@:x", "it names no repository"),
-        ("https://host///o/r", "it names no repository"),
-        ("https://github.com/org/repo.git//path/../../exits/repo", "its directory leaves the repository"),
-        ("https://github.com/org/repo.git/../x", "its directory leaves the repository"),
-        ("https://github.com/org/repo//..", "its directory leaves the repository"),
-        ("https://github.com/org/repo///../x", "its directory leaves the repository"),
+        ("https://", "it has no host"),
+        ("git@", "it has no host"),
+        ("ssh://git@?ref=x", "it has no host"),
+        ("ssh://git.example.com", "it has no repository"),
+        ("https://host?ref=group/version", "it has no repository"),
+        ("https://github.com/thisisa404.yaml", "it has no repository"),
+        ("https://github.com:org/repo", "it has no repository"),
+        ("file:////tmp//path", "it has no repository"),
+        ("file://", "it has no repository"),
+        ("git@scp://github.com/org/repo.git//path", "it has no repository"),
+        ("app@v1/base", "it has no repository"),
+        ("git@:x", "it has no repository"),
+        ("https://host///o/r", "it has no repository"),
+        ("https://github.com/org/repo.git//path/../../exits/repo", "its directory is outside of the repository"),
+        ("https://github.com/org/repo.git/../x", "its directory is outside of the repository"),
+        ("https://github.com/org/repo//..", "its directory is outside of the repository"),
+        ("https://github.com/org/repo///../x", "its directory is outside of the repository"),
     ] {
         assert_eq!(RepoSpec::parse(text), Err(reason), "{text}");
     }
@@ -188,7 +188,7 @@ fn not_git() {
 #[test]
 fn reasons_are_phrases() {
     let error = RepoSpec::parse("https://host").unwrap_err();
-    assert_eq!(error, "it names no repository");
+    assert_eq!(error, "it has no repository");
 }
 
 #[test]

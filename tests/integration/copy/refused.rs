@@ -236,7 +236,7 @@ fn add_references(all: &mut Refused<'_>) {
             (&base(""), "is a Kustomization, which"),
             ("https://files.example.com/map.yaml", no_repository),
             ("file:////tmp//x", no_repository),
-            ("https://github.com/acme/base.git//a/../../b", "leaves"),
+            ("https://github.com/acme/base.git//a/../../b", "its directory is outside"),
             ("oci://ghcr.io/acme/x:v1", git),
         ],
     );
