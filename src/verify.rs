@@ -51,9 +51,9 @@ pub(crate) fn verify(here: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     history.whole(&mut verifier, &locks, is_ours)?;
     let is_enough = ask.is_some() && verifier.is_locked;
     if records.is_empty() && verifier.differences.is_empty() && verifier.failures.is_empty() && !is_enough {
-        let message = format!("`{rev}` holds no record: no `{LOCK_NAME}` in it lists localized files");
+        let message = format!("`{rev}` has no record: no `{LOCK_NAME}` in it lists localized files");
         let hint = match ask {
-            Some(_) => "lock what it references: git kustomize-localize lock",
+            Some(_) => "lock its references: git kustomize-localize lock",
             None => {
                 "name the branch with the localized files, for example: git kustomize-localize verify localized/main"
             }
@@ -82,7 +82,7 @@ pub(crate) fn verify_directory(
     }
     let records: Vec<Record> = locks.iter().map(|(directory, lock)| Record::of(directory, lock, None)).collect();
     if records.is_empty() && !(is_there && ask.is_some()) {
-        let message = format!("`{}` holds no `{LOCK_NAME}` that lists localized files", shown(directory));
+        let message = format!("`{}` has no `{LOCK_NAME}` that lists localized files", shown(directory));
         return Err(Failure::new(message).hint("name a directory that `--no-commit` wrote, or a commit").into());
     }
     verifier.findings(&locks, &Checking::WorkingTree, &tree, None)?;
@@ -95,7 +95,7 @@ fn unknown(here: &LocalRepo, rev: &str) -> Failure {
     let pattern = git::is_branch_name(rev).then(|| format!("refs/remotes/*/{rev}"));
     let refs = pattern.and_then(|pattern| here.refs(&[pattern]).ok()).unwrap_or_default();
     match refs.keys().next() {
-        Some(name) => failure.hint(format!("name it as it is here: {}", name.trim_start_matches("refs/remotes/"))),
+        Some(name) => failure.hint(format!("use its local name: {}", name.trim_start_matches("refs/remotes/"))),
         None => failure.hint("fetch it first, or name another one"),
     }
 }

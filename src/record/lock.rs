@@ -201,7 +201,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Notes that no commit message holds its record, unless it equals `held`: the commit that writes it is not ours.
+    /// Notes that no commit message has its record, unless it equals `held`: the commit that writes it is not ours.
     pub fn written_after(&mut self, held: &Lock) {
         self.trailers = held.trailers;
         self.trailers = *self == *held && held.trailers;

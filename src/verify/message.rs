@@ -79,7 +79,7 @@ impl<'a> History<'a> {
         match tip::cut_off(self.here, self.rev)? {
             Some(failure) => verifier.failures.extend(is_first.then_some(failure)),
             None => {
-                let message = "no commit message holds its record";
+                let message = "no commit message has its record";
                 verifier.add(Kind::Trailers, name, message.to_owned());
             }
         }
@@ -100,7 +100,7 @@ impl<'a> History<'a> {
             && (*target != trailers.target.target || lock.scope != trailers.target.scope)
         {
             let message = format!(
-                "names the target `{target}`, the message of {by} `{}`, or another scope",
+                "has the target `{target}`, the message of {by} has `{}`, or another scope",
                 trailers.target.target
             );
             verifier.add(Kind::Trailers, &name, message);
@@ -135,7 +135,7 @@ impl<'a> History<'a> {
                 "" => "the repository ",
                 _ => "",
             };
-            let message = format!("{what}is the tree {found}, in the message of {by} it is {}", trailers.tree.hex());
+            let message = format!("{what}has the tree {found}, the message of {by} has {}", trailers.tree.hex());
             verifier.add(Kind::Tree, directory, message);
         }
         Ok(())
@@ -166,7 +166,7 @@ impl<'a> History<'a> {
         if self.here.is_shallow()? {
             verifier.failures.push(
                 Failure::new(format!(
-                    "this shallow clone does not show whether {by} contains the source commit {source} that its message names"
+                    "this shallow clone cannot tell whether {by} contains the source commit {source} of its message"
                 ))
                 .hint("fetch more of it: git fetch --deepen=100")
                 .hint("or all of it: git fetch --unshallow"),
@@ -190,7 +190,7 @@ impl<'a> History<'a> {
             let is_told = path::and_above(&place).any(|above| told.contains(above))
                 || next.next().is_some_and(|next| next.starts_with(&below));
             if !is_told {
-                verifier.add(Kind::Tree, &place, format!("is not what the message of {by} tells of"));
+                verifier.add(Kind::Tree, &place, format!("does not match the message of {by}"));
             }
         }
     }
@@ -217,7 +217,7 @@ impl<'a> History<'a> {
         let name = path::join(directory, LOCK_NAME);
         let has_lock = locks.iter().any(|(other, _)| other == directory);
         if is_there && !has_lock {
-            let message = "is gone, or lists nothing any more".to_owned();
+            let message = "is gone, or no longer lists files".to_owned();
             verifier.add(Kind::Lock, &name, message);
         }
         self.beside_copies(verifier, &newest)
@@ -237,7 +237,7 @@ impl<'a> History<'a> {
             Some(places) => self.changed(verifier, places, by),
             None if self.here.is_shallow()? => verifier.failures.push(
                 Failure::new(format!(
-                    "what lies beside the copies cannot be compared: this shallow clone lacks the source commit of {by}"
+                    "cannot compare the files beside the copies: this shallow clone lacks the source commit of {by}"
                 ))
                 .hint("fetch more of it: git fetch --deepen=100"),
             ),
@@ -250,7 +250,7 @@ impl<'a> History<'a> {
 
 /// Adds that a message does not hold the record that it held.
 fn unreadable(verifier: &mut Verifier, commit: &str, failure: &Failure) {
-    let message = format!("the message of {} holds no record that can be read: {}", short(commit), failure.message);
+    let message = format!("cannot read the record in the message of {}: {}", short(commit), failure.message);
     verifier.add(Kind::Trailers, "", message);
 }
 

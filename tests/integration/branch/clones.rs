@@ -63,7 +63,7 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
         .stderr_has("in this shallow clone has a record")
         .stderr_has("git fetch --deepen=100");
     fetch(&clone, &["--deepen=100"]);
-    clone.run_unchanged(&verify).fails(1).stdout_has("other/config.yaml: is not what the message of ");
+    clone.run_unchanged(&verify).fails(1).stdout_has("other/config.yaml: does not match the message of ");
 }
 
 #[test]

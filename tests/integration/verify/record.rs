@@ -60,7 +60,7 @@ fn a_fresh_result_verifies() {
     verify(work, &[]).success().lacks("in the message of");
     // Where nothing says that it is another branch, a record is expected.
     work.git(&["switch", "--quiet", "--detach"]);
-    verify(work, &[]).fails(1).stdout_has(&format!("{LOCK}: no commit message holds its record\n"));
+    verify(work, &[]).fails(1).stdout_has(&format!("{LOCK}: no commit message has its record\n"));
 }
 
 /// What a lock becomes; nothing if it goes.
@@ -80,7 +80,7 @@ fn every_change_of_the_lock_is_named() {
         ),
         (
             |lock| Some(lock.replace("target: example/overlay", "target: example/base")),
-            "kustomize-localize.lock: names the target `example/base`",
+            "kustomize-localize.lock: has the target `example/base`",
         ),
         (|_| None, "kustomize-localize.lock: is gone"),
     ];
@@ -118,7 +118,7 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     tamper(work);
     let output = verify(work, &[]);
     for path in [PLACE, LOCK] {
-        output.fails(1).stdout_has(&format!("{path}: is not what the message of "));
+        output.fails(1).stdout_has(&format!("{path}: does not match the message of "));
     }
     output.stdout_has(": 2 differences\n");
     assert!(!output.stdout.contains("was changed"), "{output:?}");
@@ -155,7 +155,7 @@ fn remaining_remote_references_are_named() {
 fn a_commit_without_a_record_is_an_error() {
     let project = Project::new();
     let work = &project.work;
-    let none = "`HEAD` holds no record";
+    let none = "`HEAD` has no record";
     verify(work, &[]).fails(2).stderr_has(none).stderr_has("localized/main");
     // A lock of URLs is none.
     work.run(&["lock"]).success();

@@ -333,7 +333,7 @@ fn a_copy_that_is_gone_as_a_whole_is_named() {
     work.commit("by hand");
     work.run_unchanged(&["verify", "localized/main"])
         .fails(1)
-        .stdout_has(&format!("localized-other: is not what the message of {} tells of\n", &made[..12]))
+        .stdout_has(&format!("localized-other: does not match the message of {}\n", &made[..12]))
         .stdout_has(": 1 difference\n");
 }
 
@@ -348,7 +348,7 @@ fn a_branch_of_ours_holds_nothing_else() {
     work.write("more/new.yaml", "a: b\n");
     work.git(&["rm", "--quiet", "README.md"]);
     work.commit("by hand");
-    let expected = format!("is not what the message of {} tells of\n", &made[..12]);
+    let expected = format!("does not match the message of {}\n", &made[..12]);
     for rev in ["HEAD", "localized/main", "refs/heads/localized/main"] {
         let output = work.run_unchanged(&["verify", rev]);
         for path in ["README.md", "more", "other/config.yaml"] {
@@ -360,10 +360,7 @@ fn a_branch_of_ours_holds_nothing_else() {
     let clone = project.sandbox.clone_of(work, "clone");
     clone.git(&["switch", "--quiet", "--detach"]);
     clone.git(&["branch", "--quiet", "-D", "localized/main"]);
-    clone
-        .run_unchanged(&["verify", "localized/main"])
-        .fails(2)
-        .stderr_has("name it as it is here: origin/localized/main");
+    clone.run_unchanged(&["verify", "localized/main"]).fails(2).stderr_has("use its local name: origin/localized/main");
     clone
         .run_unchanged(&["verify", "origin/localized/main"])
         .fails(1)
@@ -385,7 +382,7 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
     work.git(&["switch", "--quiet", "--detach", "localized/main"]);
     work.write("README.md", "Edited.\n");
     work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-    work.run(&["verify"]).fails(1).stdout_has("README.md: is not what the message of ");
+    work.run(&["verify"]).fails(1).stdout_has("README.md: does not match the message of ");
 }
 
 #[test]
@@ -400,7 +397,7 @@ fn a_commit_of_ours_that_was_rewritten_is_named() {
             .repo
             .run(&["verify"])
             .fails(1)
-            .stdout_has(&format!("{name}: is not what the message of "))
+            .stdout_has(&format!("{name}: does not match the message of "))
             .stdout_has(": 1 difference\n");
         // If the commit in the message was never fetched, only that there was something else can be reported.
         let path = branch.repo.path().with_extension("shallow");
@@ -408,7 +405,7 @@ fn a_commit_of_ours_that_was_rewritten_is_named() {
         let to = path.to_str().unwrap();
         branch.repo.git(&["clone", "--quiet", "--depth=1", &from, to]);
         let clone = Repo::new(&branch._world.sandbox, path);
-        let expected = if is_in_place { "the repository is the tree " } else { "out: is the tree " };
+        let expected = if is_in_place { "the repository has the tree " } else { "out: has the tree " };
         // Files beside a copy cannot be judged at all.
         let status = if is_in_place { 1 } else { 2 };
         clone.run(&["verify"]).fails(status).stdout_has(expected);

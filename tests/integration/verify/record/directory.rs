@@ -85,7 +85,7 @@ fn a_commit_and_a_directory_are_distinguished() {
     let work = &project.work;
     // A revision wins, unless both could be meant.
     fs::create_dir_all(work.path().join("main")).unwrap();
-    verify(work, &["main"]).fails(2).stderr_has("`main` holds no record");
+    verify(work, &["main"]).fails(2).stderr_has("`main` has no record");
     work.git(&["branch", COPY]);
     let id = work.id(COPY);
     verify(work, &[COPY])
@@ -94,12 +94,12 @@ fn a_commit_and_a_directory_are_distinguished() {
         .stderr_has("hint: name the directory: ./localized-overlay\n")
         .stderr_has(&format!("hint: name the commit: {id}\n"));
     verify(work, &["./localized-overlay"]).success();
-    verify(work, &[&id]).fails(2).stderr_has("holds no record");
+    verify(work, &[&id]).fails(2).stderr_has("has no record");
     verify(work, &["./localized-overlay", "--rebuild"]).fails(2).stderr_has("`--rebuild` needs a commit");
     for name in ["example", "./example"] {
         verify(work, &[name])
             .fails(2)
-            .stderr_has("holds no `kustomize-localize.lock`")
+            .stderr_has("has no `kustomize-localize.lock`")
             .stderr_has("hint: name a directory that `--no-commit` wrote, or a commit\n");
     }
 }

@@ -178,7 +178,7 @@ fn a_commit_on_top_is_a_difference_however_it_is_named() {
         branch.commit();
         let commit = repo.id("HEAD");
         by_each_name(repo, &commit, &[], |output| {
-            output.fails(1).stdout_has("base/cm.yaml: is not what the message of ").stdout_has(": 1 difference\n");
+            output.fails(1).stdout_has("base/cm.yaml: does not match the message of ").stdout_has(": 1 difference\n");
         });
         let place = branch.listed().remove(0);
         repo.write(&place, "edited: true\n");
@@ -188,7 +188,7 @@ fn a_commit_on_top_is_a_difference_however_it_is_named() {
         repo.git(&["reset", "--quiet", "--hard", &branch.tip]);
         repo.write("base/cm.yaml", config("edited"));
         repo.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-        repo.run(&["verify"]).fails(1).stdout_has("base/cm.yaml: is not what ");
+        repo.run(&["verify"]).fails(1).stdout_has("base/cm.yaml: does not match ");
     }
 }
 
@@ -208,7 +208,7 @@ fn a_merge_into_main_is_followed_to_the_record() {
         repo.git(&["merge", "--quiet", "--no-ff", "--message", "Merge", &branch.tip]);
         repo.write("README.md", "More again.\n");
         branch.commit();
-        repo.run(&["verify"]).fails(1).stdout_has("README.md: is not what ");
+        repo.run(&["verify"]).fails(1).stdout_has("README.md: does not match ");
     }
 }
 

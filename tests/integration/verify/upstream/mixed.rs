@@ -82,7 +82,7 @@ fn a_lock_at_the_top_is_enough_to_ask_upstream() {
         .stderr_has("`HEAD` cannot be localized again: it has no localized files")
         .stderr_has("localized/main");
     // Without it, that is still no record.
-    work.run_unchanged(&["verify"]).fails(2).stderr_has("`HEAD` holds no record");
+    work.run_unchanged(&["verify"]).fails(2).stderr_has("`HEAD` has no record");
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn there_must_be_a_lock() {
     let work = &project.work;
     ask(work, &[])
         .fails(2)
-        .stderr_has("`HEAD` holds no record: no `kustomize-localize.lock` in it lists")
-        .stderr_has("hint: lock what it references: git kustomize-localize lock");
+        .stderr_has("`HEAD` has no record: no `kustomize-localize.lock` in it lists")
+        .stderr_has("hint: lock its references: git kustomize-localize lock");
     let output = ask(work, &["--format", "json"]);
     assert_eq!(parsed(output.fails(2))["outcome"], "failed");
     // One that lists nothing is enough: the last remote may be gone.

@@ -129,7 +129,9 @@ fn a_rebase_is_gone_on_from() {
         let record = ["log", "-1", "--format=%(trailers:key=Kustomize-Localize-Source,valueonly)", LOCALIZED];
         assert_ne!(work.git(&record), format!("gitCommit:{main}"));
         // It is not what its record says, which names the main before.
-        work.run_unchanged(&["verify", "localized/main"]).fails(1).stdout_has("README.md: is not what the message of ");
+        work.run_unchanged(&["verify", "localized/main"])
+            .fails(1)
+            .stdout_has("README.md: does not match the message of ");
         // Nothing of it would be lost; the record is brought up to date.
         let before = work.id(&format!("{LOCALIZED}^{{tree}}"));
         goes_on(work, args, "localized/main", &[rebased, main.clone()]);
