@@ -163,7 +163,7 @@ fn change(old: Option<&Object>, new: Option<&Object>) -> ObjectChange {
     let was = old.map(|old| old.id.clone()).filter(|was| *was != id);
     let [before, after] = [old, new].map(|one| one.map_or(String::new(), Object::shown));
     let diff = match diff(&before, &after) {
-        none if none.is_empty() => "what differs cannot be shown: it may be in a Secret\n".to_owned(),
+        none if none.is_empty() => "the difference is hidden: it may be in a Secret\n".to_owned(),
         diff => diff,
     };
     ObjectChange { id, was, change: what, diff, values: [old, new].map(|one| one?.value.clone()) }
@@ -200,7 +200,7 @@ fn diff(before: &str, after: &str) -> String {
     let shown = |line: &str| {
         let text = concealed(line);
         let is_same = line.starts_with('+') && text.contains('…') && removed.iter().any(|one| *one == text[1..]);
-        text + if is_same { "  (differs in what is hidden)\n" } else { "\n" }
+        text + if is_same { "  (differs in the hidden part)\n" } else { "\n" }
     };
     text.lines().map(shown).collect()
 }
@@ -280,7 +280,7 @@ impl Object {
     /// Returns it as it is shown: what may hold a Secret without any value of that.
     fn shown(&self) -> String {
         match &self.value {
-            None => "(not YAML that can be read: it may hold a Secret)\n".to_owned(),
+            None => "(invalid YAML: it may contain a Secret)\n".to_owned(),
             Some(value) if holds_secret(value) => {
                 let mut value = value.clone();
                 hide(&mut value);

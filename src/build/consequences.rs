@@ -340,15 +340,15 @@ impl<'a> Seen<'a> {
         let deletes = self.by.and_then(|by| if goes { by.takes_along } else { by.prunes });
         let stays = goes && self.by.is_some_and(|by| by.leaves_crds) && policy::is_crd(old);
         let what = match deletes {
-            _ if policy::stays(old, goes) => return Some("orphaned, as it says itself".to_owned()),
+            _ if policy::stays(old, goes) => return Some("orphaned: it opts out of pruning".to_owned()),
             Some(false) if !goes => return Some("orphaned: the target does not prune".to_owned()),
             _ if stays || deletes == Some(false) => return Some("orphaned: the target leaves it".to_owned()),
-            _ if policy::is_asked_for(old, goes) => "deleted once somebody confirms it",
+            _ if policy::is_asked_for(old, goes) => "deleted after confirmation",
             Some(_) if goes => "deleted with the target",
             Some(_) if self.comes_in.is_some() => "the target prunes, so it is deleted",
             Some(_) => "deleted: the target prunes",
             None if goes => "deleted or orphaned with the target",
-            None => "deleted if the target prunes, which is not known",
+            None => "deleted if the target prunes (unknown)",
         };
         Some(match self.comes_in {
             None => what.to_owned(),
@@ -361,7 +361,7 @@ impl<'a> Seen<'a> {
         let (old, new) = self.old.zip(self.new)?;
         let fields = immutable::changed(old, new)?;
         let is_forced = policy::is_replaced(new) || self.by.is_some_and(|by| by.forces);
-        let what = if is_forced { "deleted and made anew" } else { "the API server refuses it" };
+        let what = if is_forced { "deleted and recreated" } else { "the API server refuses it" };
         Some(format!("{fields}: {what}"))
     }
 
@@ -385,10 +385,10 @@ impl<'a> Seen<'a> {
     fn gone(&self) -> Option<String> {
         let old = self.old.filter(|_| self.new.is_none() && self.comes_in.is_none())?;
         let what = match (Policy::of(old)?.takes_along?, text(old, "kind")) {
-            (true, "ApplicationSet") => "its applications are deleted with it, and what they deploy",
-            (false, "ApplicationSet") => "its applications are deleted with it; what they deploy stays",
-            (true, _) => "what it deploys is deleted with it",
-            (false, _) => "what it deploys stays, and nothing updates it",
+            (true, "ApplicationSet") => "its applications and their objects are deleted with it",
+            (false, "ApplicationSet") => "its applications are deleted with it; their objects stay",
+            (true, _) => "its objects are deleted with it",
+            (false, _) => "its objects stay, and nothing updates them",
         };
         Some(what.to_owned())
     }

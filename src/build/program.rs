@@ -90,9 +90,9 @@ impl Program {
         if let Some(wanted) = &config.kustomize
             && !self.kustomize.as_deref().is_some_and(|version| is_version(version, wanted))
         {
-            let version = self.kustomize.as_deref().unwrap_or("of no known version");
+            let version = self.kustomize.as_deref().unwrap_or("of an unknown version");
             let (path, file) = (self.path.display(), &config.file);
-            return Err(Failure::new(format!("`{path}` is kustomize {version}, and `{file}` wants {wanted}")).hint(
+            return Err(Failure::new(format!("`{path}` is kustomize {version}, but `{file}` requires {wanted}")).hint(
                 format!("install kustomize {wanted}, and name it: --kustomize FILE, or the variable KUSTOMIZE"),
             ));
         }
@@ -122,7 +122,7 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
     if let Some((path, by)) = named {
         let refused = |reason: String| {
             Failure::new(format!("`{}` ({by}) {reason}", path.display()))
-                .hint(format!("name the executable of kustomize with {by}"))
+                .hint(format!("set {by} to the executable of kustomize"))
         };
         let absolute = std::path::absolute(&path).map_err(|error| refused(error.to_string()))?;
         return examine(&absolute, Kind::Kustomize).map(Ok).map_err(refused);
@@ -198,8 +198,8 @@ fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
             Ok(Program { path, kind, version, kustomize, network, timeout: None })
         }
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
-            Some(line) if !output.status.success() => format!("does not say its version: {line}"),
-            _ => format!("does not say its version as {} does", kind.name()),
+            Some(line) if !output.status.success() => format!("did not print its version: {line}"),
+            _ => format!("did not print its version as {} does", kind.name()),
         }),
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn is_direct(url: &str) -> bool {
 }
 
 fn not_started(error: impl std::fmt::Display) -> Failure {
-    Failure::new(format!("what was fetched cannot be served to the build: {error}"))
+    Failure::new(format!("cannot serve fetched files to the build: {error}"))
 }
 
 impl Served {
@@ -229,7 +229,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 // An error can only be reported to the client.
                 std::thread::Builder::new().spawn(move || worker.connection(stream).ok()).ok();
             }
-            Ok(_) => shared.note("more connections than are answered".to_owned()),
+            Ok(_) => shared.note("too many connections to answer".to_owned()),
             // Out of descriptors, or gone before it was accepted: the next one may do better.
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }

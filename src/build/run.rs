@@ -102,7 +102,7 @@ impl Building<'_> {
         let Answers { manifest, files } = self.answers;
         see(&mut command, matches!(files, Files::Upstream));
         stand_in::put(&mut command, manifest, &bin)
-            .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
+            .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
         command.args(self.arguments).arg("--").arg(self.target).current_dir(&home);
         command.env("HOME", &home).env("TMPDIR", &temporary);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
@@ -112,7 +112,7 @@ impl Building<'_> {
             read_only: Some(self.input).filter(|_| is_isolated),
         };
         let network = process::isolate(&mut command, isolation)
-            .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;
+            .map_err(|error| Failure::new(format!("cannot create a directory to build in: {error}")))?;
         let proxy = match files {
             Files::Upstream => None,
             Files::Served { served, .. } => Some(Proxy::start(served, network)?),
@@ -167,7 +167,7 @@ impl Program {
         let left = left.ok_or_else(|| {
             let all = (one * BUILDS).as_secs();
             Failure::new(format!("all builds did not finish within {all} s"))
-                .hint("look at a part of it, or raise `build-timeout` in `.kustomize-localize`")
+                .hint("build only a part of it, or raise `build-timeout` in `.kustomize-localize`")
         })?;
         Ok(left.min(one))
     }

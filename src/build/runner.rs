@@ -236,7 +236,7 @@ impl Runner<'_> {
         checked.size = original.stdout.len() as u64;
         if let (Some(localized), true) = (&localized, checked.verdict.differs()) {
             let kept = self.keep(root, [("original", &original), ("localized", localized)]);
-            let kept = kept.map_err(|error| Failure::new(format!("the outputs could not be kept: {error}")))?;
+            let kept = kept.map_err(|error| Failure::new(format!("cannot keep the outputs: {error}")))?;
             checked.outputs = Some(kept.display().to_string());
         }
         Ok(checked)
@@ -302,7 +302,7 @@ pub(super) fn unrunnable(graph: &Graph, arguments: &[String], program: &Program)
     }
     // kubectl has no such flag.
     if !has("--enable-exec") || program.kind != Kind::Kustomize {
-        let silently = "kustomize skips exec functions silently; to run them (this runs their code): \
+        let silently = "kustomize silently skips exec functions; to run them (this runs their code): \
                         --build-arg=--enable-exec, with kustomize";
         let roots: Vec<RootId> = programs.map(|(noted, _)| noted.root).collect();
         return (!roots.is_empty()).then(|| (roots, silently.to_owned()));
@@ -310,8 +310,7 @@ pub(super) fn unrunnable(graph: &Graph, arguments: &[String], program: &Program)
     let chosen: Vec<_> = programs.filter(|(noted, path)| !path.contains('/') && graph.is_fetched(noted.file)).collect();
     let (first, path) = chosen.first()?;
     let label = graph.label(first.file);
-    let reason =
-        format!("{label} runs the program `{path}` of this machine, which cannot be trusted with input from others");
+    let reason = format!("{label} runs the local program `{path}`, which cannot be trusted with remote input");
     Some((chosen.iter().map(|(noted, _)| noted.root).collect(), reason))
 }
 
@@ -322,6 +321,6 @@ pub(super) fn refuse_arguments(arguments: &[String]) -> Result<()> {
         matches!(name, "--output" | "--help" | "--") || argument.starts_with("-o") || argument.starts_with("-h")
     };
     arguments.iter().find(is_refused).map_or(Ok(()), |argument| {
-        Err(Failure::new(format!("`--build-arg {argument}` would leave nothing to compare")).hint("leave it out"))
+        Err(Failure::new(format!("`--build-arg {argument}` would leave nothing to compare")).hint("remove it"))
     })
 }

@@ -77,8 +77,8 @@ impl Manifest {
     /// Writes it into a directory, with the script for git beside it, and returns where it is.
     pub(super) fn write(&self, directory: &Path) -> Result<PathBuf> {
         let place = directory.join("fetched.json");
-        let text = serde_json::to_vec(self)
-            .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))?;
+        let text =
+            serde_json::to_vec(self).map_err(|error| Failure::new(format!("cannot write the manifest: {error}")))?;
         fs::create_dir_all(directory).and_then(|()| fs::write(&place, text)).map_err(|error| unusable(&error))?;
         // Before any build begins: a program cannot be run while some process still holds it for writing.
         #[cfg(unix)]

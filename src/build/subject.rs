@@ -87,7 +87,7 @@ impl Subject {
         }
         let plain = plain(&*seen, target, there)?.ok_or_else(|| match &there.found {
             Found::Nothing(why) => Failure::new(why),
-            _ => Failure::new(format!("`{}` is not for kustomize", path::shown(&there.path))),
+            _ => Failure::new(format!("kustomize does not build `{}`", path::shown(&there.path))),
         })?;
         let (directory, variables) = (there.path.clone(), Variables::default());
         Ok(Subject { tree: seen, directory, arguments: Vec::new(), by: By::Nothing(plain), variables })

@@ -9,7 +9,7 @@ use super::scan::RELEASE;
 pub(crate) struct Policy {
     /// Whether what is no longer built is deleted; none where that is not known.
     pub prunes: Option<bool>,
-    /// Whether what it deploys is deleted with it; none where it deploys nothing itself.
+    /// Whether its objects are deleted with it; none where it deploys nothing itself.
     pub takes_along: Option<bool>,
     /// Whether a CustomResourceDefinition is not deleted with it.
     pub leaves_crds: bool,

@@ -279,7 +279,8 @@ fn secrets_in_urls_are_not_shown_and_everything_else_is() {
     // What is hidden leaves a mark, and may be all that differs.
     let found =
         difference(&[&text("https://me:hunter1@db.example.com/x")], &[&text("https://me:hunter2@db.example.com/x")]);
-    let lines = "\n-  key: https://…db.example.com/x\n+  key: https://…db.example.com/x  (differs in what is hidden)\n";
+    let lines =
+        "\n-  key: https://…db.example.com/x\n+  key: https://…db.example.com/x  (differs in the hidden part)\n";
     assert!(found.diff.contains(lines), "{}", found.diff);
     let found = difference(&[&text("x")], &[&text("sed 's@.*/@@'")]);
     assert!(found.diff.contains('…') && !found.diff.contains(".*/@@"), "{}", found.diff);

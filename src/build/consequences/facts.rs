@@ -86,8 +86,8 @@ pub(super) fn waits(object: &Value) -> Vec<String> {
 
 pub(super) fn prunes(object: &Value) -> Vec<String> {
     let what = match Policy::of(object).and_then(|policy| policy.prunes) {
-        Some(true) => "on: what is removed is deleted",
-        Some(false) => "off: what is removed stays",
+        Some(true) => "on: removed objects are deleted",
+        Some(false) => "off: removed objects stay",
         None => return Vec::new(),
     };
     vec![what.to_owned()]

@@ -45,9 +45,9 @@ const BUNDLE: &str = "fleet.cattle.io/v1alpha1 fleet.yaml";
 const JOB: &str = "batch/v1 Job";
 const ROLE: &str = "rbac.authorization.k8s.io/v1 ClusterRole";
 const BINDING: &str = "rbac.authorization.k8s.io/v1 ClusterRoleBinding";
-const UNKNOWN: &str = "deleted if the target prunes, which is not known";
-const STAYS: &str = "orphaned, as it says itself";
-const CONFIRMED: &str = "deleted once somebody confirms it";
+const UNKNOWN: &str = "deleted if the target prunes (unknown)";
+const STAYS: &str = "orphaned: it opts out of pruning";
+const CONFIRMED: &str = "deleted after confirmation";
 const REFUSED: &str = "the API server refuses it";
 
 /// The kind of an object, what it was and what it is below its name (`-`: it is not there), and the consequences.
@@ -151,7 +151,7 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
             JOB,
             "spec: {template: {spec: {restartPolicy: Never}}}",
             "  annotations: {kustomize.toolkit.fluxcd.io/force: enabled}\nspec: {template: {spec: {restartPolicy: OnFailure}}}",
-            one("immutable-field: spec.template: deleted and made anew"),
+            one("immutable-field: spec.template: deleted and recreated"),
         ),
         (
             BINDING,
@@ -219,23 +219,23 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
             "argoproj.io/v1alpha1 ApplicationSet",
             "spec: {}",
             "-",
-            one("removed-target: its applications are deleted with it, and what they deploy"),
+            one("removed-target: its applications and their objects are deleted with it"),
         ),
         (
             "argoproj.io/v1alpha1 ApplicationSet",
             "spec: {syncPolicy: {preserveResourcesOnDeletion: true}}",
             "-",
-            one("removed-target: its applications are deleted with it; what they deploy stays"),
+            one("removed-target: its applications are deleted with it; their objects stay"),
         ),
         ("fleet.cattle.io/v1alpha1 GitRepo", "spec: {}", "-", deleted()),
         ("fleet.cattle.io/v1alpha1 GitRepo", "spec: {keepResources: true}", "-", stays()),
         ("source.toolkit.fluxcd.io/v1 OCIRepository", "spec: {}", "-", none()),
-        (FLUX, "spec: {prune: true}", "spec: {}", one("prune-switched: off: what is removed stays")),
+        (FLUX, "spec: {prune: true}", "spec: {}", one("prune-switched: off: removed objects stay")),
         (
             ARGO,
             "spec: {syncPolicy: {automated: {}}}",
             "spec: {syncPolicy: {automated: {prune: true}}}",
-            one("prune-switched: on: what is removed is deleted"),
+            one("prune-switched: on: removed objects are deleted"),
         ),
         (FLUX, "spec: {}", "spec: {targetNamespace: b}", one("destination-moved: targetNamespace `b`")),
         (
@@ -341,11 +341,11 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
 }
 
 fn deleted() -> Vec<String> {
-    vec!["removed-target: what it deploys is deleted with it".to_owned()]
+    vec!["removed-target: its objects are deleted with it".to_owned()]
 }
 
 fn stays() -> Vec<String> {
-    vec!["removed-target: what it deploys stays, and nothing updates it".to_owned()]
+    vec!["removed-target: its objects stay, and nothing updates them".to_owned()]
 }
 
 const POD: &str = "spec: {template: {spec: {containers: [{name: c, image: 'r.io/x:v1.2'}]}}}";
@@ -397,10 +397,10 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
     ] {
         assert_eq!(removed(&claim, [Some(old), Some(new)]), format!("removed-pvc: {expected}"));
     }
-    assert_eq!(removed(&kept, [Some(&prunes), Some(&prunes)]), "removed-pvc: orphaned, as it says itself");
+    assert_eq!(removed(&kept, [Some(&prunes), Some(&prunes)]), "removed-pvc: orphaned: it opts out of pruning");
     // What it says now counts.
     let both = of(&claim, "", [Some(&keeps), Some(&prunes)]);
-    let expected = ["prune-switched: on: what is removed is deleted", "removed-pvc: deleted: the target prunes"];
+    let expected = ["prune-switched: on: removed objects are deleted", "removed-pvc: deleted: the target prunes"];
     assert_eq!(both, expected);
     for (target, goes, expected) in [
         (&prunes, deleted(), "removed-pvc: deleted with the target"),
@@ -437,7 +437,7 @@ fn what_is_removed_is_deleted_or_orphaned_as_the_target_says() {
     let forces = target("a", "path: ., force: true");
     let (old, new) = (text(SET, "spec: {serviceName: a}"), text(SET, "spec: {serviceName: b}"));
     let found = of(&old, &new, [Some(&forces), Some(&forces)]);
-    assert_eq!(found, ["immutable-field: spec.serviceName: deleted and made anew"]);
+    assert_eq!(found, ["immutable-field: spec.serviceName: deleted and recreated"]);
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     };
     let gone = Build { name: "infra", target: [Some(&infra), None], ..Build::default() };
     let expected = [
-        "infra a target is removed (what it deploys is deleted with it)",
+        "infra a target is removed (its objects are deleted with it)",
         "infra something is removed that others depend on (needed by ns/apps)",
     ];
     assert_eq!(found(&mut [gone]), expected);
@@ -500,7 +500,7 @@ fn what_is_needed_or_comes_elsewhere_is_said() {
     // Of directories that no target deploys, it is not known whether that is the same cluster.
     let leaves = Build { name: "old", target: [None, None], objects: objects(&set, ""), ..Build::default() };
     let comes = Build { name: "new", target: [None, None], objects: objects("", &set), ..Build::default() };
-    let expected = ["old a StatefulSet is removed (deleted if the target prunes, which is not known; new has it now)"];
+    let expected = ["old a StatefulSet is removed (deleted if the target prunes (unknown); new has it now)"];
     assert_eq!(found(&mut [leaves, comes]), expected);
 }
 
@@ -557,7 +557,7 @@ fn what_a_set_makes_and_what_fleet_has_says_it_too() {
     };
     let [prunes, keeps] = ["automated: {prune: true}", "automated: {}"].map(|policy| set("a", policy));
     let found = of("", "", [Some(&prunes), Some(&keeps)]);
-    assert_eq!(found, ["prune-switched: off: what is removed stays"]);
+    assert_eq!(found, ["prune-switched: off: removed objects stay"]);
     assert_eq!(of("", "", [Some(&keeps), Some(&set("a", ""))]), ["suspended: manual sync"]);
     let moved = of("", "", [Some(&keeps), Some(&set("b", "automated: {}"))]);
     assert_eq!(moved, ["destination-moved: namespace `b`"]);

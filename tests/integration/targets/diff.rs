@@ -349,7 +349,7 @@ fn what_deploys_it_is_compared_too() {
     let output = work.run_unchanged(&["diff", "HEAD", "--stat"]);
     let stat = &output.success().stdout;
     for expected in [
-        "Flux Kustomization web (clusters/all.yaml:1): clusters/all.yaml\n  changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n    consequence[suspended]: a change is no longer deployed by itself (`suspend: true`)\n    consequence[prune-switched]: pruning is switched (off: what is removed stays)\n",
+        "Flux Kustomization web (clusters/all.yaml:1): clusters/all.yaml\n  changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n    consequence[suspended]: a change is no longer deployed by itself (`suspend: true`)\n    consequence[prune-switched]: pruning is switched (off: removed objects stay)\n",
         "  changed argoproj.io/v1alpha1 Application dev\n    consequence[destination-moved]: it is deployed to another place (namespace `stage`)\n",
         "Fleet (bundle/fleet.yaml:1): ",
     ] {
@@ -398,7 +398,7 @@ fn a_claim_that_goes_is_deleted_or_orphaned_and_is_named_first() {
     for (target, expected) in [
         (Some("  prune: true\n"), "deleted: the target prunes"),
         (Some("  prune: false\n"), "orphaned: the target does not prune"),
-        (None, "deleted if the target prunes, which is not known"),
+        (None, "deleted if the target prunes (unknown)"),
     ] {
         work.write("clusters/web.yaml", target.map_or(String::new(), |more| flux("web", "./prod", more)));
         work.commit("Begin");
@@ -537,7 +537,7 @@ spec:
     work.run_unchanged(&["diff", "HEAD"]).success().lacks("ApplicationSet").lacks("unknown");
     // It goes with what it deploys, whatever that is.
     work.git(&["rm", "--quiet", "clusters/web.yaml"]);
-    let text = "  consequence[removed-target]: a target is removed (what it deploys is deleted with it)\n";
+    let text = "  consequence[removed-target]: a target is removed (its objects are deleted with it)\n";
     let output = work.run_unchanged(&["diff", "HEAD"]);
     output.success().stdout_has("Argo CD Application dev (clusters/web.yaml:1): removed\n").stdout_has(text);
 }
@@ -635,7 +635,7 @@ fn what_is_renamed_is_one_line() {
     let output = work.run_unchanged(&["diff", "HEAD"]);
     let web = "Flux Kustomization web";
     let expected = format!(
-        "{web}2 (clusters/web.yaml:1): was {web} (clusters/web.yaml:1), all objects are equal\n  consequence[removed-target]: {web} (clusters/web.yaml:1): a target is removed (what it deploys is deleted with it)\n  consequence[removed-statefulset]: apps/v1 StatefulSet prod/db: a StatefulSet is removed (deleted with the target, unless {web}2 (clusters/web.yaml:1) takes it over)\nstage: was dev, all objects are equal\n"
+        "{web}2 (clusters/web.yaml:1): was {web} (clusters/web.yaml:1), all objects are equal\n  consequence[removed-target]: {web} (clusters/web.yaml:1): a target is removed (its objects are deleted with it)\n  consequence[removed-statefulset]: apps/v1 StatefulSet prod/db: a StatefulSet is removed (deleted with the target, unless {web}2 (clusters/web.yaml:1) takes it over)\nstage: was dev, all objects are equal\n"
     );
     assert_eq!(output.success().stdout, expected);
     output.lacks("nothing differs");

@@ -63,7 +63,7 @@ fn functions_that_are_left_out_are_no_success() {
     project
         .overlay(&["--build-arg=--enable-alpha-plugins"])
         .success()
-        .stdout_has("kustomize skips exec functions silently")
+        .stdout_has("kustomize silently skips exec functions")
         .stdout_has("--build-arg=--enable-exec");
     let trailer = recorded(&project.work);
     assert!(trailer.starts_with("identical 0/1 "), "{trailer}");

@@ -14,8 +14,8 @@ fn a_program_that_is_named_must_be_one_that_builds() {
     fs::write(sandbox.path("bin/text"), "no program").unwrap();
     let before = project.work.state();
     for (name, reason) in [
-        ("other", "does not say its version as kustomize does"),
-        ("broken", "does not say its version: it is broken"),
+        ("other", "did not print its version as kustomize does"),
+        ("broken", "did not print its version: it is broken"),
         ("text", "is not an executable file"),
         ("nowhere", "is not an executable file"),
     ] {
@@ -24,7 +24,7 @@ fn a_program_that_is_named_must_be_one_that_builds() {
             .overlay(&["--kustomize", &program])
             .fails(2)
             .stderr_has(&format!("error: `{program}` (--kustomize) {reason}"))
-            .stderr_has("hint: name the executable of kustomize with --kustomize");
+            .stderr_has("hint: set --kustomize to the executable of kustomize");
         sandbox.set("KUSTOMIZE", &program);
         project.overlay(&[]).fails(2).stderr_has(&format!("error: `{program}` (KUSTOMIZE) {reason}"));
         sandbox.unset("KUSTOMIZE");
@@ -43,7 +43,7 @@ fn a_named_program_takes_precedence_over_path() {
         .overlay(&["--no-commit", "one"])
         .success()
         .stdout_has("  not verified: `")
-        .stdout_has("/bin/kustomize` does not say its version");
+        .stdout_has("/bin/kustomize` did not print its version");
     sandbox.set("KUSTOMIZE", "/dev/null");
     let kustomize = Kustomize::find().unwrap();
     let named = kustomize.program().display().to_string();
@@ -166,8 +166,8 @@ fn only_the_version_that_the_configuration_names_builds() {
     project.work.decide("kustomize: '5.8'\n");
     project.work.lock();
     let before = project.work.state();
-    for (name, version) in [("v5.80", "v5.80.0"), ("none", "of no known version")] {
-        let said = format!("is kustomize {version}, and `.kustomize-localize` wants 5.8");
+    for (name, version) in [("v5.80", "v5.80.0"), ("none", "of an unknown version")] {
+        let said = format!("is kustomize {version}, but `.kustomize-localize` requires 5.8");
         let args = ["--kustomize", &program(name)];
         project.overlay(&args).fails(2).stderr_has(&said).stderr_has("install kustomize 5.8, and name it: --kustomize");
         for command in [&["build", "example/overlay"][..], &["check", "--build"]] {
