@@ -190,9 +190,9 @@ impl Workspace {
         let target = self.lock.as_ref().and_then(|lock| lock.target.as_deref());
         if let Some(target) = target {
             return Err(Failure::new(format!(
-                "`{LOCK_NAME}` at the top is that of a copy of `{target}`, whose references are localized already"
+                "`{LOCK_NAME}` at the top belongs to a copy of `{target}`, which is already localized"
             ))
-            .hint("run it in the repository that was localized"));
+            .hint("run it in the source repository"));
         }
         match self.tree.entry(LOCK_NAME)? {
             None | Some(Entry::File { .. }) => Ok(()),
@@ -368,9 +368,7 @@ pub(crate) fn merge_base(here: &LocalRepo, base: &str, of: Option<&str>) -> Resu
 pub(crate) fn from_top(repo: &LocalRepo, tree: &dyn Tree, text: &str) -> Result<String> {
     // A variable that is not set would otherwise narrow the check, or widen it.
     if text.is_empty() {
-        return Err(
-            Failure::new("a PATH is empty").hint("name a directory of this repository, or leave PATH out to check all")
-        );
+        return Err(Failure::new("empty PATH").hint("name a directory of this repository, or omit PATH to check all"));
     }
     tree::argument_path(tree, Some(""), &repo.prefix, text).ok_or_else(|| {
         Failure::new(format!("`{text}` is outside of the repository")).hint("name a directory of this repository")

@@ -18,7 +18,7 @@ const fn limit(most: usize, what: &'static str, hint: &'static str) -> Limit {
 /// Of a path, and of a reference: Linux opens no longer one. So a tree is not deep, either.
 pub(crate) const PATH: Limit = limit(4096, "bytes in one path", "shorten it");
 /// Directories count, too.
-pub(crate) const PATHS: Limit = limit(1_000_000, "paths", "remove what is no source");
+pub(crate) const PATHS: Limit = limit(1_000_000, "paths", "remove generated files");
 pub(crate) const PATH_BYTES: Limit = limit(100_000_000, "bytes of paths", PATHS.hint);
 
 /// Of a file that is read as YAML.
@@ -32,10 +32,10 @@ pub(crate) const RUN: Limit = limit(250_000, "references", PART);
 pub(crate) const FINDINGS: Limit = limit(100_000, "remote references and problems", PART);
 /// Of what is said about them.
 pub(crate) const FINDING_BYTES: Limit = limit(50_000_000, "bytes of findings", PART);
-const PART: &str = "look at a part of it: name a PATH";
+const PART: &str = "check only a part: name a PATH";
 
 /// Of the build of one root, each as often as it is named.
-pub(crate) const LOADS: Limit = limit(100_000, "kustomizations to load in a build", "name fewer of them twice");
+pub(crate) const LOADS: Limit = limit(100_000, "kustomizations to load in a build", "reference fewer of them twice");
 
 /// Of a directory that a build needs as a whole.
 pub(crate) const CARRIED_FILES: Limit = limit(20_000, "files", "name a directory with only the files that are needed");
@@ -51,7 +51,7 @@ pub(crate) const CHART_VERSIONS: Limit = limit(50_000, "versions", "");
 /// Of a file that matters to an engine.
 pub(crate) const OBJECTS: Limit = limit(1000, "objects", FILE.hint);
 /// Of what is left out of the artifacts of Flux, in a tree.
-pub(crate) const PATTERNS: Limit = limit(10_000, "patterns", "write one for many");
+pub(crate) const PATTERNS: Limit = limit(10_000, "patterns", "merge some of them");
 /// Of a configuration, and of a lock.
 pub(crate) const CONFIGURATION: Limit = limit(256 << 10, "bytes", FILE.hint);
 pub(crate) const LOCK: Limit = limit(32 << 20, "bytes", "");

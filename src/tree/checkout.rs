@@ -50,12 +50,10 @@ impl Conversion {
             && let Some(filter) = &attributes.filter
         {
             return Err(Failure::new(format!(
-                "`{path}` goes through the filter `{}` on checkout: what is built from it cannot be known without running that",
+                "`{path}` goes through the filter `{}` on checkout: its content is unknown without running the filter",
                 shown(filter)
             ))
-            .hint(format!(
-                "commit it as it is built, with a line in `{FILE_NAME}`: /{path} -filter"
-            )));
+            .hint(format!("commit it as a checkout writes it, with a line in `{FILE_NAME}`: /{path} -filter")));
         }
         // Of `$Id: x$` with a tab or CR in it a checkout makes something else than git says.
         if memchr::memmem::find(&bytes, b"$Id:").is_some() && attributes.has_ident {

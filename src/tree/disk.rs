@@ -50,7 +50,7 @@ impl DiskTree {
     pub(crate) fn of_working_tree(here: Rc<LocalRepo>) -> Result<Self> {
         let top = here.top.as_ref().and_then(|top| top.canonicalize().ok());
         let top = top.ok_or_else(|| {
-            Failure::new("this repository has no working tree").hint("look at a commit instead: --rev REV")
+            Failure::new("this repository has no working tree").hint("read a commit instead: --rev REV")
         })?;
         let (staged, untracked) = here.working_files()?;
         let of_mode = |mode: &str| -> BTreeSet<String> {

@@ -61,7 +61,7 @@ impl GitTree {
             let item = item(entry).ok_or_else(|| {
                 let index = here.index.display();
                 Failure::new(format!("the index `{index}` is damaged"))
-                    .hint(format!("make it again from HEAD: {} && git reset", command("rm", [index.to_string()])))
+                    .hint(format!("recreate it from HEAD: {} && git reset", command("rm", [index.to_string()])))
             })?;
             // Of a path that is not merged ours counts, or else the first.
             if last != entry.path || entry.stage == 2 {
@@ -201,7 +201,7 @@ impl Tree for GitTree {
             return conversion.read(&**stored, path);
         }
         if self.unmerged.as_ref().is_some_and(|unmerged| unmerged.contains(path)) {
-            return Err(Failure::new(format!("`{path}` is not merged yet")).hint(match path {
+            return Err(Failure::new(format!("`{path}` is unmerged")).hint(match path {
                 LOCK_NAME => LOCK_COMMAND.to_owned(),
                 path => format!("resolve the conflict, then: {}", command("git add --", [pathspec(path)])),
             }));

@@ -70,7 +70,7 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
             }
             Resolved::Directory { .. } => continue,
             Resolved::Submodule { .. } => "it is in a submodule".to_owned(),
-            Resolved::Missing { .. } | Resolved::Loop { .. } => "the link leads nowhere".to_owned(),
+            Resolved::Missing { .. } | Resolved::Loop { .. } => "the link is broken".to_owned(),
             Resolved::Leaves { target, .. } => format!("the link to `{target}` leads out of its repository"),
         };
         found.left.push((place, why));

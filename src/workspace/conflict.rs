@@ -17,7 +17,7 @@ pub(super) fn merged(here: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>
     };
     let stages = stages(here, tree)?;
     if let [base, Some(ours), Some(theirs)] = &stages {
-        let (ours, theirs) = (side(ours)?, side(theirs)?);
+        let (ours, theirs) = (side(ours, "our")?, side(theirs, "their")?);
         let is_resolved = on_disk
             .as_ref()
             .and_then(|bytes| Lock::parse(bytes, LOCK_NAME).ok())
@@ -25,7 +25,7 @@ pub(super) fn merged(here: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>
         if is_resolved {
             return Ok(None);
         }
-        let base = base.as_ref().and_then(|bytes| side(bytes).ok());
+        let base = base.as_ref().and_then(|bytes| side(bytes, "the base").ok());
         let mut merged = Lock::merge(base.as_ref(), &ours, &theirs);
         // What one side has removed git has removed, too.
         let mut files = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn merged(here: &LocalRepo, tree: &DiskTree) -> Result<Option<Merged>
 /// Returns the failure for a remote that both sides changed, with what to do.
 pub(super) fn unclear(both: &Both) -> Failure {
     Failure::new(format!(
-        "{}: changed on both sides: {} is ours, and stays; {} is theirs",
+        "{}: both sides changed it: kept ours ({}), not theirs ({})",
         both.upstream,
         short(both.ours.hex()),
         short(both.theirs.hex())
@@ -52,9 +52,10 @@ pub(super) fn unclear(both: &Both) -> Failure {
     .hint(format!("resolve it again: {}", command("git kustomize-localize update", [both.upstream.to_string()])))
 }
 
-fn side(bytes: &[u8]) -> Result<Lock> {
+fn side(bytes: &[u8], whose: &str) -> Result<Lock> {
     let hint = format!("take the other: git checkout --ours -- :/{LOCK_NAME}, or --theirs; then: {LOCK_COMMAND}");
-    Lock::parse(bytes, LOCK_NAME).map_err(|failure| failure.context("a side of the conflict cannot be read").hint(hint))
+    let unreadable = || format!("cannot read {whose} side of the lock's conflict");
+    Lock::parse(bytes, LOCK_NAME).map_err(|failure| failure.context(unreadable()).hint(hint))
 }
 
 /// Returns what the index holds of the lock: base, ours, theirs.

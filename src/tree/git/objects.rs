@@ -49,7 +49,7 @@ pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> 
         return Ok(bytes);
     }
     let directory = repository.git_dir().display();
-    Err(Failure::new(format!("{kind} {id} in `{directory}` is not what its id says: the cache was changed"))
+    Err(Failure::new(format!("{kind} {id} in `{directory}` does not match its id: the cache was changed"))
         .hint(format!("remove it, and run the command again: {}", command("rm -rf", [directory.to_string()]))))
 }
 
@@ -76,7 +76,7 @@ impl Objects {
                 || name.eq_ignore_ascii_case(b".git")
             {
                 let (path, name) = (shown(path), shown(&name.to_string()));
-                let message = format!("tree {id} of `{path}` names an entry `{name}`, which git checks out nowhere");
+                let message = format!("tree {id} of `{path}` has an entry `{name}`, which git cannot check out");
                 return Err(Failure::new(message));
             }
             let kind = match entry.mode.kind() {
@@ -123,12 +123,12 @@ impl Objects {
         let path = path::shown(path);
         match here.object(kind, &id.to_string())? {
             Some(bytes) => Ok(bytes),
-            None if here.is_partial()? => Err(Failure::new(format!(
-                "`{path}` is not here: this is a partial clone, and nothing may be fetched now"
-            ))
-            .hint(format!("fetch it: git cat-file -e {id}"))),
+            None if here.is_partial()? => {
+                Err(Failure::new(format!("`{path}` is missing: this is a partial clone, and nothing is fetched now"))
+                    .hint(format!("fetch it: git cat-file -e {id}")))
+            }
             None => Err(Failure::new(format!("`{path}` is damaged: there is no object {id}"))
-                .hint("see what is missing: git fsck")),
+                .hint("list missing objects: git fsck")),
         }
     }
 }

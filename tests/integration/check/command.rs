@@ -70,7 +70,7 @@ fn paths_are_relative_or_absolute_or_from_the_top() {
         (":/..", "`:/..` is outside of the repository"),
         ("../../..", "`../../..` is outside of the repository"),
         ("/", "`/` is outside of the repository"),
-        ("", "a PATH is empty"),
+        ("", "empty PATH"),
     ] {
         run(&[".", path]).fails(2).stderr_has(says);
     }

@@ -154,7 +154,7 @@ fn an_unmerged_kustomization_cannot_be_looked_at() {
     check(&repo, &["--staged"])
         .fails(2)
         .stdout_has("overlays/prod/kustomization.yaml:2:3")
-        .stderr_has("`base/kustomization.yaml` is not merged yet")
+        .stderr_has("`base/kustomization.yaml` is unmerged")
         .stderr_has("git add -- :/base/kustomization.yaml");
     repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
     repo.git(&["add", "base"]);
@@ -193,7 +193,7 @@ fn a_partial_clone_fetches_nothing() {
         clone
             .run(args)
             .fails(2)
-            .stderr_has("`base/kustomization.yaml` is not here: this is a partial clone")
+            .stderr_has("`base/kustomization.yaml` is missing: this is a partial clone")
             .stderr_has(&format!("git cat-file -e {id}"));
     }
     assert_eq!(clone.git(&["count-objects", "-v"]), before);
@@ -210,7 +210,7 @@ fn a_partial_clone_fetches_nothing() {
     output
         .fails(2)
         .stdout_has("3 kustomizations with 3 references")
-        .stderr_has("`base/config.yaml` is not here: this is a partial clone");
+        .stderr_has("`base/config.yaml` is missing: this is a partial clone");
     let id = clone.id("HEAD:base/config.yaml");
     output.stderr_has(&format!("git cat-file -e {id}"));
     clone.git(&["cat-file", "-e", &id]);

@@ -464,7 +464,7 @@ fn a_lock_that_is_none_is_not_written_over() {
     world.work.write(LOCK, "version: 1\nremotes: 5\n");
     world.refused(&["lock"]).stderr_has("kustomize-localize.lock:2").stderr_has("restore it from git");
     world.work.write(LOCK, "version: 1\ntarget: overlays/dev\n");
-    world.refused(&["lock"]).stderr_has("is that of a copy of `overlays/dev`");
+    world.refused(&["lock"]).stderr_has("belongs to a copy of `overlays/dev`");
     world.work.remove(LOCK);
     world.work.symlink(LOCK, "elsewhere");
     world.refused(&["lock"]).stderr_has("`kustomize-localize.lock` is not a regular file");

@@ -136,7 +136,7 @@ fn conflicting_entries_are_left_to_update() {
         .run(&["lock"])
         .fails(1)
         .stdout_has("wrote kustomize-localize.lock")
-        .stderr_has(&format!("{ours} is ours, and stays; {theirs} is theirs\n"))
+        .stderr_has(&format!("both sides changed it: kept ours ({ours}), not theirs ({theirs})\n"))
         .stderr_has(&update);
     world.file(&url("a"), config_map("four"));
     world.work.run(&["update", &url("a")]).success();

@@ -182,7 +182,7 @@ fn what_is_kept_of_a_file_and_of_a_run_is_bounded() {
         (wrong, "`.` has more than 100000 remote references and problems"),
     ] {
         repo.commit("many");
-        run(&sandbox, &repo, &["check", "--quiet"]).fails(2).stderr_has(limit).stderr_has("hint: look at a part of it");
+        run(&sandbox, &repo, &["check", "--quiet"]).fails(2).stderr_has(limit).stderr_has("hint: check only a part");
     }
 }
 
@@ -254,7 +254,7 @@ fn an_entry_that_git_checks_out_nowhere_is_refused() {
             for args in args {
                 run(&sandbox, &repo, args)
                     .fails(2)
-                    .stderr_has("which git checks out nowhere")
+                    .stderr_has("which git cannot check out")
                     .stderr_has(&format!("an entry `{name}`"));
             }
         }

@@ -190,7 +190,7 @@ fn a_tampered_cache_is_refused() {
     ] {
         repo.run_unchanged(arguments)
             .fails(2)
-            .stderr_has("is not what its id says: the cache was changed")
+            .stderr_has("does not match its id: the cache was changed")
             .stderr_has("hint: remove it, and run the command again: rm -rf ");
     }
     fs::remove_dir_all(&entry).unwrap();
