@@ -191,7 +191,7 @@ fn gits_configuration_signs() {
     forge(work, PLACE, LOCK, "localized-overlay");
     verify(work, &[]).success();
     let page = include_str!("../../../src/commands/verify.md");
-    assert!(page.contains("What it cannot tell without a network"));
+    assert!(page.contains("Without a network, it cannot tell"));
 }
 
 /// Changes a file of the tip, its lock, and the message: everything that a check without a network looks at.
