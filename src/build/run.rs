@@ -112,7 +112,7 @@ impl Building<'_> {
             read_only: Some(self.input).filter(|_| is_isolated),
         };
         let network = process::isolate(&mut command, isolation)
-            .map_err(|error| Failure::new(format!("cannot create a directory to build in: {error}")))?;
+            .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
         let proxy = match files {
             Files::Upstream => None,
             Files::Served { served, .. } => Some(Proxy::start(served, network)?),

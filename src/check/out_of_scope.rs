@@ -46,7 +46,7 @@ fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Find
     );
     let help = vec![
         format!("move the file below `{}`", path::shown(&scope)),
-        format!("or allow it, with a reason: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope),
+        format!("or allow it: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::OutOfScope),
     ];
     Some(context.at_reference(Rule::OutOfScope, edge, message, help))
 }

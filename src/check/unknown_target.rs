@@ -7,7 +7,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let unknown = context.deployed.unknown();
     let findings = unknown.map(|(target, why)| {
         let message = format!("cannot tell what {} deploys: {why}", target.by());
-        let help = "write it out, or allow it, with a reason: # kustomize-localize: allow[unknown-target] REASON";
+        let help = "write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON";
         context.at_place(Rule::UnknownTarget, &target.object.file, target.spot, message, vec![help.to_owned()])
     });
     findings.collect()

@@ -36,7 +36,7 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -
         (None, Some(source)) if is_here => Ok(format!("{PREFIX}{source}")),
         (None, _) => {
             Err(Failure::new("cannot derive the branch to commit to: the source commit is not named by a branch")
-                .hint("name the branch to commit to: `--branch NAME`"))
+                .hint("name the branch: `--branch NAME`"))
         }
     }
 }

@@ -120,7 +120,7 @@ fn place(from: &Path, shown: &str) -> Result<PathBuf> {
     let above = Path::new(shown).parent().unwrap_or(parent);
     match parent.canonicalize() {
         Ok(parent) if parent.is_dir() => Ok(parent.join(name)),
-        _ => Err(Failure::new(format!("cannot create `{shown}`: its parent directory does not exist"))
+        _ => Err(Failure::new(format!("no parent directory for `{shown}`"))
             .hint(format!("create it first: {}", command("mkdir -p --", [above.to_string_lossy()])))),
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn plan(
         files: localized.files.values().map(|(_, entry)| entry.clone()).collect(),
     };
     if localized.files.contains_key(LOCK_NAME) {
-        return Err(Failure::new(format!("the target contains a file `{LOCK_NAME}`, where the copy needs its own"))
+        return Err(Failure::new(format!("the target contains its own file `{LOCK_NAME}`"))
             .hint("choose a scope above the target: `--scope DIR`")
             .into());
     }

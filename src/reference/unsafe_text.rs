@@ -45,7 +45,7 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
     refuse_dash(spec.clone_spec().exposed(), "repository path")?;
     refuse_controls(&spec.path, "directory")?;
     refuse_dash(&spec.path, "directory")?;
-    refuse("its path", spec.escapes(), "leaves the repository with `..`")?;
+    refuse("its path", spec.escapes(), "leads out with `..`")?;
     spec.reference.as_deref().map_or(Ok(()), refuse_ref)
 }
 
@@ -196,9 +196,9 @@ mod tests {
     #[test]
     fn escapes_and_blanks() {
         for (text, expected) in [
-            ("github.com/o/r////../x", "its path leaves the repository with `..`"),
-            ("https://host/o/../r.git", "its path leaves the repository with `..`"),
-            ("file://../repo//p", "its path leaves the repository with `..`"),
+            ("github.com/o/r////../x", "its path leads out with `..`"),
+            ("https://host/o/../r.git", "its path leads out with `..`"),
+            ("file://../repo//p", "its path leads out with `..`"),
             ("https://ho st/o/r", "its host is malformed"),
             ("https://h/o/r ", "its reference begins or ends with whitespace"),
             ("https://h/o/r\u{a0}", "its reference begins or ends with whitespace"),

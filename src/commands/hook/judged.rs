@@ -81,9 +81,9 @@ fn is_none(id: &str) -> bool {
 fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Update<'a>>) -> Result<Vec<Update<'a>>> {
     let is_whole = |[old, new, _]: &Update| is_object_id(old) && is_object_id(new);
     let updates = lines.lines().filter(|line| !line.is_empty()).map(|line| read(line).filter(is_whole));
-    updates.collect::<Option<_>>().ok_or_else(|| {
-        Failure::new("unexpected line on standard input").hint(format!("git passes lines of the form: {form}"))
-    })
+    updates
+        .collect::<Option<_>>()
+        .ok_or_else(|| Failure::new("unexpected line on standard input").hint(format!("expected: {form}")))
 }
 
 /// Returns what the updates bring, each once. What is not a commit has no kustomization.

@@ -143,7 +143,7 @@ fn above(target: &str, text: &str, workspace: &Workspace) -> Result<String> {
 }
 
 /// What to do about a directory that is none.
-const NAME_IT: &str = "name the directory that contains the kustomization, relative to the current one";
+const NAME_IT: &str = "name the directory of the kustomization, relative to this one";
 
 /// Finds a directory that was named: `what` is its part.
 fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {

@@ -105,7 +105,7 @@ fn source(sources: &Sources<'_>, generator: &Document, alias: &str) -> Result<(B
     let found = list(generator, "sources").iter().find(|one| text(one, "alias").as_deref() == Some(alias));
     let found = found.ok_or("references an unknown source")?;
     match text(found, "kind").as_deref() {
-        Some("ExternalArtifact" | "HelmChart") => Err("copies from a source that the cluster generates".to_owned()),
+        Some("ExternalArtifact" | "HelmChart") => Err("copies from a generated source".to_owned()),
         _ => Ok(sources.bind(generator, found)),
     }
 }

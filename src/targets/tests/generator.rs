@@ -142,16 +142,8 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
             "external: it is in ssh://git@github.com/acme/other.git at main",
         ),
         ("{from: '@tag/nowhere/**', to: '@artifact/'}", "x", "nowhere/x@Some(\"v1\")false nothing"),
-        (
-            "{from: '@HelmChart/**', to: '@artifact/'}",
-            "apps",
-            "templated: copies from a source that the cluster generates",
-        ),
-        (
-            "{from: '@ExternalArtifact/**', to: '@artifact/'}",
-            "apps",
-            "templated: copies from a source that the cluster generates",
-        ),
+        ("{from: '@HelmChart/**', to: '@artifact/'}", "apps", "templated: copies from a generated source"),
+        ("{from: '@ExternalArtifact/**', to: '@artifact/'}", "apps", "templated: copies from a generated source"),
         // What is not there is an error, and so is a pattern that matches nothing.
         ("{from: '@repo/gone.yaml', to: '@artifact/'}", ".", "templated: finds nothing to copy at `gone.yaml`"),
         (

@@ -207,9 +207,9 @@ fn a_foreign_directory_is_refused() {
             (["other", "README.md"], "`README.md` already exists, and was not made by this tool"),
             (["other", "link"], "`link` already exists, and was not made by this tool"),
             (["example/base", "copy"], "`copy` contains another target, `other`"),
-            (["other", "no/such/place"], "cannot create `no/such/place`: its parent directory does not exist"),
+            (["other", "no/such/place"], "no parent directory for `no/such/place`"),
             (["other", ".."], "`..` is not a valid name for a new directory"),
-            (["other", "README.md/x"], "cannot create `README.md/x`: its parent directory does not exist"),
+            (["other", "README.md/x"], "no parent directory for `README.md/x`"),
         ] {
             refused(&project, &[&args[..], overwrite].concat(), &[message, "hint: "]);
         }

@@ -476,7 +476,7 @@ fn names_that_cannot_be_stored() {
     for (target, said) in [
         ("a", "the path `a:b.yaml` begins like a Windows drive"),
         ("b", "the path `a\\b.yaml` contains a backslash"),
-        ("c", "contains a file `kustomize-localize.lock`"),
+        ("c", "contains its own file `kustomize-localize.lock`"),
         (".", "crds[0]: `.git/config` "),
     ] {
         world.refused(&[target, "out"]).stderr_has(said);

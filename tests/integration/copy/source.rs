@@ -207,7 +207,7 @@ fn a_missing_target_is_reported() {
     work.write("new/kustomization.yaml", "resources: []\n");
     fs::create_dir(work.path().join("empty")).unwrap();
     let commit = "commit it first, or use `--no-commit`";
-    let look = "name the directory that contains the kustomization, relative to the current one";
+    let look = "name the directory of the kustomization, relative to this one";
     let (directory, word) = ("error: the target `", "` is neither a command nor a directory");
     for (target, says, hint) in [
         ("new", directory, commit),
