@@ -1,5 +1,7 @@
 //! In place, in clones of all sorts: shallow, bare.
 
+use expect_test::expect;
+
 use super::BRANCH;
 use crate::support::{Project, Repo};
 
@@ -56,12 +58,13 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
     fetch(&clone, &["--depth=1"]);
     // It cannot tell what the commit on top has changed.
     let verify = ["verify", "origin/localized/main"];
-    clone
-        .run_unchanged(&verify)
-        .fails(2)
-        .stdout_has("not everything could be checked")
-        .stderr_has("in this shallow clone has a record")
-        .stderr_has("git fetch --deepen=100");
+    clone.run_unchanged(&verify).fails(2).says(expect![[r#"
+        .: 3 files, 1 remote; recorded in the lock alone
+        NOT verified origin/localized/main (<0>): not everything could be looked at
+        error: no commit of `origin/localized/main` that is in this shallow clone holds a record
+          hint: fetch more of it: git fetch --deepen=100
+          hint: or all of it: git fetch --unshallow
+    "#]]);
     fetch(&clone, &["--deepen=100"]);
     clone.run_unchanged(&verify).fails(1).stdout_has("other/config.yaml: does not match the message of ");
 }

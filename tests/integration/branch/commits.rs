@@ -9,6 +9,8 @@ mod tip;
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use expect_test::expect;
+
 use super::BRANCH;
 use crate::support::{OVERLAY, Project, Repo, Sandbox};
 
@@ -35,10 +37,12 @@ fn the_branch_is_named_after_the_source_and_nothing_else_changes() {
     work.write("README.md", "And again.\n");
     let before = work.state();
     let output = project.overlay(&[]);
-    output
-        .success()
-        .stdout_has("localized example/overlay into localized-overlay on branch localized/main")
-        .stdout_has("\n  added https://");
+    output.success().says(expect![[r#"
+        localized example/overlay into localized-overlay on branch localized/main (<0>): 7 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to look at it: git show --stat <0>
+    "#]]);
     assert_eq!(output.stderr, "");
     before.assert_same(&work.state().without_ref(BRANCH));
 
@@ -299,10 +303,10 @@ fn without_a_commit_or_a_repository_there_is_nothing_to_commit_to() {
     let sandbox = Sandbox::new();
     let work = sandbox.repo("work");
     work.write("kustomization.yaml", "resources: []\n");
-    work.run_unchanged(&[".", "copy"])
-        .fails(2)
-        .stderr_has("this repository has no commit yet")
-        .stderr_has("commit your files first: git add . && git commit");
+    work.run_unchanged(&[".", "copy"]).fails(2).says(expect![[r#"
+        error: this repository has no commit yet
+          hint: commit your files first: git add . && git commit
+    "#]]);
     let place = sandbox.path("tmp");
     fs::write(place.join("kustomization.yaml"), "resources: []\n").unwrap();
     for args in [&[".", "copy"][..], &["https://example.com/a/b.git?ref=v1"]] {
@@ -349,7 +353,10 @@ fn paths_are_those_of_the_directory_it_runs_in() {
 fn options_alone_name_no_target() {
     let project = Project::new();
     let output = project.work.run_unchanged(&["--scope", "."]);
-    output.fails(2).stderr_has("error: missing TARGET").stderr_has("git kustomize-localize -h");
+    output.fails(2).says(expect![[r#"
+        error: no TARGET is given
+          hint: see all commands and options: git kustomize-localize -h
+    "#]]);
 }
 
 #[test]

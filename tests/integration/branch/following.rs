@@ -1,6 +1,7 @@
 //! In place, on a branch: the repository as a source commit holds it, localized where it stands, and what becomes of
 //! that as the source changes. `whole::year` follows one for a year.
 
+use expect_test::expect;
 use serde_json::Value;
 
 use super::BRANCH;
@@ -152,10 +153,10 @@ fn the_lock_of_main_decides() {
     let conflict = "<<<<<<< ours\nversion: 1\n=======\n>>>>>>> theirs\n";
     work.write("kustomize-localize.lock", conflict);
     work.commit("conflict");
-    work.run_unchanged(&IN_PLACE)
-        .fails(2)
-        .stderr_has("kustomize-localize.lock:1: contains a merge conflict")
-        .stderr_has("git kustomize-localize lock");
+    work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
+        error: kustomize-localize.lock:1: holds a merge conflict
+          hint: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+    "#]]);
 }
 
 #[test]
@@ -379,10 +380,11 @@ fn copies_and_the_repository_do_not_share_a_branch() {
     let project = Project::new();
     let work = &project.work;
     project.overlay(&[]).success();
-    work.run_unchanged(&IN_PLACE)
-        .fails(2)
-        .stderr_has("branch `localized/main` contains copies, for example `localized-overlay`")
-        .stderr_has("git branch -D localized/main\n");
+    work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
+        error: branch `localized/main` holds copies, for example `localized-overlay`
+          hint: commit the repository to another branch: `--branch NAME`
+          hint: or begin this one again, if the copies are not in use: git branch -D localized/main
+    "#]]);
     let other = ["--branch", "hermetic/main"];
     work.run(&[&IN_PLACE, &other[..]].concat()).success();
     work.run_unchanged(&[&OVERLAY, &other[..]].concat())
@@ -477,9 +479,11 @@ fn it_says_what_the_commit_changes() {
     let json = report(&["--overwrite", "--dry-run"]);
     let expected = serde_json::json!({ "commits": [&by[..12]], "paths": ["example/base/config.yaml"] });
     assert_eq!(json["discarded"], expected);
-    follow(work, &["--overwrite"])
-        .success()
-        .stdout_has("1 file written, 0 references rewritten, 0 removed\n")
-        .stdout_has(&format!("  {}", discarded.replace("discard ", "discarded ")));
+    follow(work, &["--overwrite"]).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 1 file written, 0 references rewritten, 0 removed
+          discarded edits by hand by <1>: `example/base/config.yaml`
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     assert_eq!(names(&report(&["--overwrite"])["discarded"]["paths"]), [""; 0]);
 }

@@ -1,5 +1,6 @@
 //! `hydrator-metadata: true`: a branch in place says which commit it was made from, as GitOps Promoter reads it.
 
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::support::{Project, Repo};
@@ -50,7 +51,10 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     work.commit("edited");
     work.git(&["switch", "-q", "main"]);
     work.run(&["verify", "localized/main"]).fails(1).stdout_has(FILE);
-    work.run(&IN_PLACE).fails(2).stderr_has("was edited by hand").stderr_has(FILE);
+    work.run(&IN_PLACE).fails(2).says(expect![[r#"
+        error: `localized/main` was edited by hand by <0>: `hydrator.metadata`
+          hint: what should be deployed belongs in the source; to discard these edits: --overwrite
+    "#]]);
     work.decide("");
     work.run(&[IN_PLACE, ["--overwrite", "-q"]].concat()).success();
     let files = work.git(&["ls-tree", "-r", "--name-only", "localized/main"]);

@@ -1,5 +1,6 @@
 //! What only the working tree has, and what only the commit is: both sides say so.
 
+use expect_test::expect;
 use serde_json::Value;
 
 use crate::support::{Project, Repo, Sandbox, config_map};
@@ -31,10 +32,11 @@ fn kustomizations_that_are_not_committed_are_named() {
     let text = "warning: 1 kustomization is not committed (HEAD is localized): app/kustomization.yaml\n  \
                 hint: git add -- :/app && git commit\n";
     let check = work.run_unchanged(&["check"]);
-    check
-        .success()
-        .stdout_has("not tracked by git: 2 files that `branch` does not see: app/kustomization.yaml, app/map.yaml\n")
-        .stdout_has("hint: git add -- :/app && git commit\n");
+    check.success().says(expect![[r#"
+        not tracked by git: 2 files that `branch` does not see: app/kustomization.yaml, app/map.yaml
+        hint: git add -- :/app && git commit
+        checked 1 kustomization with 1 reference in the working tree: nothing found
+    "#]]);
     let report: Value = serde_json::from_str(&work.run(&["check", "--format=json"]).stdout).unwrap();
     assert_eq!(report["untracked"], serde_json::json!(["app/kustomization.yaml", "app/map.yaml"]));
     work.run_as_is(&IN_PLACE).success().stderr_has(text).stdout_has("0 references rewritten");
@@ -108,10 +110,11 @@ fn a_lock_that_is_not_committed_is_named() {
     let work = &project.work;
     work.run_as_is(&["lock"]).success();
     let check = work.run_unchanged(&["check"]);
-    check
-        .success()
-        .stdout_has("not tracked by git: 1 file that `branch` does not see: kustomize-localize.lock\n")
-        .stdout_has("hint: git add -- :/kustomize-localize.lock && git commit\n");
+    check.success().says(expect![[r#"
+        not tracked by git: 1 file that `branch` does not see: kustomize-localize.lock
+        hint: git add -- :/kustomize-localize.lock && git commit
+        checked 3 kustomizations with 4 references in the working tree: nothing found
+    "#]]);
     work.run_unchanged(&IN_PLACE).fails(2).stderr_has("uncommitted changes: `kustomize-localize.lock`");
     as_hinted(work, "git add -- :/kustomize-localize.lock");
     work.run_unchanged(&["check"]).success().lacks("not tracked");

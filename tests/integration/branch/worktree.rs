@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use expect_test::expect;
+
 use crate::support::{Output, Project, Repo, base_of};
 
 const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];
@@ -86,10 +88,11 @@ fn it_is_made_and_follows() {
     // Without it, the branch that is checked out does not move.
     work.write("README.md", "more");
     work.commit("more");
-    work.run_unchanged(&IN_PLACE)
-        .fails(2)
-        .stderr_has("branch `localized/main` is checked out at ")
-        .stderr_has("or update its files as well: --worktree /");
+    work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
+        error: branch `localized/main` is checked out at `/home/me/deployed`, whose files would not follow
+          hint: check out another branch there, or commit to another one: `--branch NAME`
+          hint: or bring its files up to date as well: --worktree /home/me/deployed
+    "#]]);
     deployed.follow(&[]).success();
     deployed.is_clean();
     // From a sub-directory, and for a copy, in a directory that is empty.

@@ -1,5 +1,7 @@
 //! The lock in the middle of a merge or a rebase.
 
+use expect_test::expect;
+
 use crate::support::{World, config_map};
 
 const LOCK: &str = "kustomize-localize.lock";
@@ -130,14 +132,14 @@ fn conflicting_entries_are_left_to_update() {
     world.work.git(&["switch", "-q", "main"]);
     let ours = change("three");
     world.work.try_git(&["merge", "topic"]).fails(1);
-    let update = format!("git kustomize-localize update {}", url("a"));
-    world
-        .work
-        .run(&["lock"])
-        .fails(1)
-        .stdout_has("wrote kustomize-localize.lock")
-        .stderr_has(&format!("both sides changed it: kept ours ({ours}), not theirs ({theirs})\n"))
-        .stderr_has(&update);
+    let output = world.work.run(&["lock"]);
+    output.fails(1).stderr_has(&format!(": {ours} is ours, and stays; {theirs} is theirs\n")).says(expect![[r#"
+        wrote kustomize-localize.lock: it holds 1 remote reference
+          merged both sides of the conflict
+          to stage it: git add -f -- :/kustomize-localize.lock
+        error: https://files.example.com/a.yaml: changed on both sides: <0> is ours, and stays; <1> is theirs
+          hint: resolve it again: git kustomize-localize update https://files.example.com/a.yaml
+    "#]]);
     world.file(&url("a"), config_map("four"));
     world.work.run(&["update", &url("a")]).success();
     // Conflicts that were resolved by hand are not resolved again.

@@ -1,5 +1,7 @@
 //! `init`: what is locked, allowed and configured, and what is left for people.
 
+use expect_test::expect;
+
 use crate::support::{Output, Reply, Running, World, config_map};
 
 const LOCK: &str = "kustomize-localize.lock";
@@ -56,12 +58,14 @@ fn live_references_are_locked_and_the_next_commands_make_the_branch() {
     init(&world, &["--dry-run"]).success().stdout_has("would write kustomize-localize.lock\n");
     assert_eq!(written(&world), ["", ""]);
     let first = init(&world, &[]);
-    first
-        .success()
-        .stdout_has("wrote kustomize-localize.lock\n")
-        .stdout_has("  added https://github.com/acme/lib?ref=v1 ")
-        .stdout_has("git kustomize-localize hook install")
-        .stdout_has("next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'\n");
+    first.success().says(expect![[r#"
+        wrote kustomize-localize.lock
+          added https://files.example.com/v1/app.yaml <0>
+          added https://github.com/acme/deep?ref=v1 <1>
+          added https://github.com/acme/lib?ref=v1 <2>
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock what is remote'
+    "#]]);
     assert!(!world.work.path().join(CONFIG).exists());
     again(&world, &first);
     next(&world, &first).success();

@@ -1,5 +1,7 @@
 //! `status`: what is here, and the next command.
 
+use expect_test::expect;
+
 use crate::support::{Output, World};
 
 fn world() -> World {
@@ -97,7 +99,11 @@ fn it_works_where_there_is_little_to_see() {
     bare("empty.git").stdout_has("no kustomization\nbranch: missing\nnext: git kustomize-localize help\n");
     world.work.commit("files");
     world.work.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
-    bare("bare.git").stdout_has("1 locked").stdout_has("missing\nnext: git kustomize-localize branch\n");
+    bare("bare.git").says(expect![[r#"
+        1 kustomization, 1 remote reference: 1 locked, 0 allowed, 0 neither
+        branch localized/main: missing
+        next: git kustomize-localize branch
+    "#]]);
     world.sandbox.run(&world.sandbox.path("bare.git"), &["branch"]).success();
     bare("bare.git").stdout_has("branch localized/main: up to date\n");
 

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use expect_test::expect;
+
 use super::said;
 use crate::support::{Running, Sandbox, skip, tool};
 
@@ -98,11 +100,10 @@ fn help_shows_the_pages() {
         assert!(shown(&[&name]).starts_with("# "), "{name}");
     }
     assert!(shown(&["hook", "install"]).contains("--quiet"));
-    sandbox
-        .run(&sandbox.path(""), &["help", "recipe"])
-        .fails(2)
-        .stderr_has("error: there is no page `recipe`")
-        .stderr_has("to list them: git kustomize-localize help");
+    sandbox.run(&sandbox.path(""), &["help", "recipe"]).fails(2).says(expect![[r#"
+        error: there is no page `recipe`
+          hint: to list them: git kustomize-localize help
+    "#]]);
 }
 
 /// Asks bash what it would offer, with git's own completion where `line` begins with `git `.

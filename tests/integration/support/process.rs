@@ -10,6 +10,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use expect_test::Expect;
+use regex::{Captures, Regex};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::files;
@@ -42,6 +44,39 @@ impl Output {
         assert_ne!(status, 0, "0 is no failure");
         assert_eq!(self.status, status, "expected another status\n{self:?}");
         self
+    }
+
+    /// Asserts that this is all that was printed, as [`Output::shown`] has it. Ids are numbered: those of our commits
+    /// change with the version.
+    #[track_caller]
+    pub(crate) fn says(&self, expected: Expect) -> &Self {
+        let built_by = Regex::new(r"\((kustomize|kubectl)/[^ ]+-[0-9a-f]{16}").unwrap();
+        let shown = self.shown();
+        let shown = built_by.replace_all(&shown, "($1/…");
+        let mut ids = Vec::new();
+        let number = |id: &Captures<'_>| {
+            let id = id[0][..12].to_owned();
+            let known = ids.iter().position(|known| *known == id);
+            let number = known.unwrap_or_else(|| {
+                ids.push(id);
+                ids.len() - 1
+            });
+            format!("<{number}>")
+        };
+        expected.assert_eq(&Regex::new(r"\b[0-9a-f]{12,64}\b").unwrap().replace_all(&shown, number));
+        self
+    }
+
+    /// Returns what was printed, standard error last, without what another day, machine or version changes.
+    pub(crate) fn shown(&self) -> String {
+        let is_sandbox =
+            |path: &&Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sandbox-"));
+        let sandbox = self.directory.ancestors().find(is_sandbox).unwrap().to_string_lossy();
+        let printed = format!("{}{}", self.stdout, self.stderr).replace(&*sandbox, "/home/me");
+        let version = concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"");
+        let printed = printed.replace(version, "\"version\": \"…\"");
+        // What upstream made has a fixed date.
+        Regex::new(r"\d+ days old").unwrap().replace_all(&printed, "… days old").into_owned()
     }
 
     /// Asserts that standard output holds `text`.

@@ -3,6 +3,8 @@
 mod edits;
 mod git;
 
+use expect_test::expect;
+
 use crate::support::{Kustomize, Output, Reply, Repo, Running, World, config_map, files};
 
 const LOCK: &str = "kustomize-localize.lock";
@@ -94,11 +96,14 @@ fn remote_files_go_beside_the_kustomization_that_names_them() {
     let before: Vec<_> = targets.iter().map(|one| build(&world, one, false)).collect();
     let index = world.work.git(&["ls-files", "-s"]);
     let output = in_place(&world.work, &[]);
-    output
-        .success()
-        .stdout_has("localized the working tree: 11 files written, 3 references rewritten, 0 removed\n")
-        .stdout_has("  added https://github.com/acme/lib?ref=v1 ")
-        .stdout_has("  to stage it: git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock :/overlays/dev/kustomization.yaml :/overlays/dev/localized-files\n");
+    output.success().says(expect![[r#"
+        localized the working tree: 11 files written, 3 references rewritten, 0 removed
+          added https://files.example.com/v1/app.yaml <0>
+          added https://github.com/acme/deep?ref=v1 <1>
+          added https://github.com/acme/lib?ref=v1 <2>
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock :/overlays/dev/kustomization.yaml :/overlays/dev/localized-files
+    "#]]);
     let written = files(world.work.path()).into_keys();
     let written: Vec<String> = written.filter(|name| !name.ends_with('/')).collect();
     assert_eq!(
@@ -191,9 +196,10 @@ fn files_that_differ_from_the_index_are_not_edited() {
     world.work.write("base/kustomization.yaml", &text);
     world.work.write("new/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n");
     let output = refused(&world, &[]);
-    output
-        .stderr_has("files to edit differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`")
-        .stderr_has("hint: git add -f -- :/base/kustomization.yaml :/new/kustomization.yaml");
+    output.says(expect![[r#"
+        error: these files would be edited, and differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`
+          hint: git add -f -- :/base/kustomization.yaml :/new/kustomization.yaml
+    "#]]);
     // Staged files may be edited: HEAD does not matter.
     world.work.git(&["add", "--all"]);
     in_place(&world.work, &[]).success();
@@ -214,10 +220,13 @@ fn localized_files_follow_the_references() {
     world.work.git(&["add", "--all"]);
     let before = build(&world, "overlays/dev", false);
     let output = in_place(&world.work, &[]);
-    output
-        .success()
-        .stdout_has("4 files written, 1 reference rewritten, 2 removed")
-        .stdout_has("  dropped https://files.example.com/v1/app.yaml ");
+    output.success().says(expect![[r#"
+        localized the working tree: 4 files written, 1 reference rewritten, 2 removed
+          dropped https://files.example.com/v1/app.yaml <0>
+          added other of https://github.com/acme/lib?ref=v1
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock :/overlays/dev/localized-files
+    "#]]);
     let place = world.work.path().join("overlays/dev/localized-files");
     assert!(!place.exists());
     assert!(world.work.path().join(LIB).join("other/map.yaml").exists());

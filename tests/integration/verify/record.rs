@@ -2,6 +2,7 @@
 
 mod directory;
 
+use expect_test::expect;
 use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::Value;
 
@@ -145,18 +146,23 @@ fn remaining_remote_references_are_named() {
     verify(work, &[]).success();
     work.write("other/kustomization.yaml", "resources:\n- https://example.com/acme/remote.git?ref=v1\n");
     tamper(work);
-    verify(work, &[])
-        .fails(1)
-        .stdout_has("other/kustomization.yaml:2:3: `https://example.com/acme/remote.git?ref=v1` is still remote (resources[0])\n")
-        .stdout_has(": 1 difference\n");
+    verify(work, &[]).fails(1).says(expect![[r#"
+        other/kustomization.yaml:2:3: `https://example.com/acme/remote.git?ref=v1` is still remote (resources[0])
+
+        .: 3 files, 1 remote; recorded in the lock alone
+        NOT verified HEAD (<0>): 1 difference
+    "#]]);
 }
 
 #[test]
 fn a_commit_without_a_record_is_an_error() {
     let project = Project::new();
     let work = &project.work;
-    let none = "`HEAD` has no record";
-    verify(work, &[]).fails(2).stderr_has(none).stderr_has("localized/main");
+    let none = "`HEAD` holds no record";
+    verify(work, &[]).fails(2).says(expect![[r#"
+        error: `HEAD` holds no record: no `kustomize-localize.lock` in it lists localized files
+          hint: name the branch with the localized files, for example: git kustomize-localize verify localized/main
+    "#]]);
     // A lock of URLs is none.
     work.run(&["lock"]).success();
     work.commit("locked");

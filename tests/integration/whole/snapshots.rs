@@ -81,19 +81,13 @@ fn transcript(repo: &Repo, lines: &[&str]) -> String {
         let args: Vec<&str> = line.split_whitespace().collect();
         let output = repo.run(&args);
         let _ = writeln!(text, "$ git kustomize-localize {line}");
-        text += &output.stdout;
-        text += &output.stderr;
+        text += &output.shown();
         if output.status != 0 {
             let _ = writeln!(text, "[exit status {}]", output.status);
         }
         text.push('\n');
     }
-    let top = repo.path().parent().unwrap().display().to_string();
-    let version = concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"");
-    // What upstream made has a fixed date.
-    let ages = regex::Regex::new(r"\d+ days old").unwrap();
-    let text = ages.replace_all(&text, "… days old").into_owned();
-    text.replace(&top, "/home/me").replace(version, "\"version\": \"…\"")
+    text
 }
 
 #[test]

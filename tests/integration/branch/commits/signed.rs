@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use expect_test::expect;
+
 use super::BRANCH;
 use crate::support::{OVERLAY, Project, Running};
 
@@ -36,11 +38,11 @@ fn without_an_identity_nothing_is_committed() {
     }
     project.sandbox.configure("user.useConfigOnly", "true");
     let output = project.work.run_unchanged(&OVERLAY);
-    output
-        .fails(2)
-        .stderr_has("missing user name or email for the commit")
-        .stderr_has("hint: git config user.name NAME")
-        .stderr_has("hint: git config user.email MAIL");
+    output.fails(2).says(expect![[r#"
+        error: git knows no name and mail address for the commit
+          hint: git config user.name NAME
+          hint: git config user.email MAIL
+    "#]]);
     project.work.git(&["config", "user.name", "NAME"]);
     project.work.git(&["config", "user.email", "MAIL"]);
     project.overlay(&[]).success();

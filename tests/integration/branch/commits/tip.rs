@@ -1,5 +1,6 @@
 //! A tip that is not what we made.
 
+use expect_test::expect;
 use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::BRANCH;
@@ -155,7 +156,10 @@ fn many_edits_are_counted() {
         }
     });
     let output = project.overlay(&[]);
-    output.fails(2).stderr_has("`file-19` and 5 more").lacks("file-20");
+    output.fails(2).says(expect![[r#"
+        error: `localized/main` was edited by hand by <0>: `file-10`, `file-11`, `file-12`, `file-13`, `file-14`, `file-15`, `file-16`, `file-17`, `file-18`, `file-19` and 5 more
+          hint: what should be deployed belongs in the source; to discard these edits: --overwrite
+    "#]]);
 }
 
 #[test]

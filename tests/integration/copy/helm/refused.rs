@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use expect_test::expect;
+
 use super::super::Refused;
 use super::{CHART, LABEL, REGISTRY, REPO, Stage, read, write_chart};
 
@@ -16,12 +18,14 @@ fn without_helm_a_chart_is_left_remote_and_reported() {
     let stage = Stage::of(CHART);
     let copy = stage.sandbox.path("copy");
     let output = stage.work.run(&ARGS);
-    output
-        .fails(1)
-        .stderr_has(&format!(
-            "error[remote-chart]: {LABEL} is not localized\n --> app/kustomization.yaml:2:23: helmCharts[0]\n"
-        ))
-        .stderr_has("write `helm: true` into .kustomize-localize");
+    output.fails(1).says(expect![[r#"
+        error[remote-chart]: https://charts.example/stable#nginx@1.2.3 is not brought in
+         --> app/kustomization.yaml:2:23: helmCharts[0]
+          = help: write `helm: true` into .kustomize-localize
+
+        error: nothing was written: 1 error (remote-chart 1)
+          hint: what that is, and what to do: git kustomize-localize explain remote-chart
+    "#]]);
     stage.work.decide("rules: {remote-chart: warning}\n");
     stage.work.run(&ARGS).success();
     assert_eq!(read(&copy.join("kustomization.yaml")), CHART);
@@ -93,10 +97,12 @@ fn a_failing_helm_is_reported_with_its_output() {
     let stage = Stage::of(&chart(REGISTRY, "absent", "1.2.3")).with_helm();
     let work = &stage.work;
     let output = work.run(&ARGS);
-    output
-        .fails(2)
-        .stderr_has("error: app/kustomization.yaml:3:9: helmCharts[0]: oci://registry.example/charts#absent@1.2.3: helm could not pull it: chart \"absent\" version \"1.2.3\" not found in oci://registry.example/charts repository")
-        .stderr_has("hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/absent");
+    output.fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:3:9: helmCharts[0]: oci://registry.example/charts#absent@1.2.3: helm could not pull it: chart "absent" version "1.2.3" not found in oci://registry.example/charts repository
+          hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/absent
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {chart: 'oci://registry.example/charts#absent@1.2.3', reason: TODO}
+    "#]]);
     assert!(!stage.sandbox.path("copy").exists());
     assert_eq!(stage.sandbox.leftovers(), [""; 0]);
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use expect_test::expect;
 use serde_json::Value;
 
 use super::{REGISTRY, REPO, Stage};
@@ -42,23 +43,26 @@ fn every_chart_gets_its_verdict() {
     let stage = locked(REPO, &["1.2.3", "^1.2", ""]);
     let work = &stage.work;
     let before = stage.pulls().len();
-    ask(work)
-        .success()
-        .stdout_has(&format!(": ok: {REPO}#nginx@1.2.3 is "))
-        .stdout_has(&format!(": ok: {REPO}#nginx is "))
-        .stdout_has("upstream of 3 remotes: 3 ok\n");
+    ask(work).success().says(expect![[r#"
+        kustomize-localize.lock:4: ok: https://charts.example/stable#nginx is <0>
+        kustomize-localize.lock:9: ok: https://charts.example/stable#nginx@1.2.3 is <0>
+        kustomize-localize.lock:14: ok: https://charts.example/stable#nginx@^1.2 is <0>
+        upstream of 3 remotes: 3 ok
+        verified HEAD (<1>): as locked
+    "#]]);
     assert_eq!(stage.pulls().len(), before + 3, "each once");
     // A newer one is what a range is for.
     remove(&stage, "1.2.3");
     stage.serve(REPO, "nginx", "1.10.0");
     let output = ask(work);
-    output
-        .fails(1)
-        .stdout_has(&format!(": updated: {REPO}#nginx was "))
-        .stdout_has(&format!(": updated: {REPO}#nginx@^1.2 was "))
-        .stdout_has(": it is now version 1.10.0, was 1.2.3\n")
-        .stdout_has(": https://charts.example/stable#nginx@1.2.3: its repository has no such chart\n")
-        .stdout_has("upstream of 3 remotes: 2 updated, 1 gone\n");
+    output.fails(1).says(expect![[r#"
+        kustomize-localize.lock:4: updated: https://charts.example/stable#nginx was <0>, is <1>: it is version 1.10.0 now, was 1.2.3
+        kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
+        kustomize-localize.lock:14: updated: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is version 1.10.0 now, was 1.2.3
+        upstream of 3 remotes: 2 updated, 1 gone
+          to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
+        NOT verified HEAD (<2>): 1 difference
+    "#]]);
     // An older one is not.
     remove(&stage, "1.10.0");
     stage.serve(REPO, "nginx", "1.2.2");
@@ -71,17 +75,23 @@ fn every_chart_gets_its_verdict() {
     stage.serve(REPO, "nginx", "1.2.3");
     fs::write(stage.sandbox.path("made/nginx/values.yaml"), "replicas: 2\n").unwrap();
     stage.pack(REPO, "nginx", "1.2.3");
-    ask(work)
-        .fails(1)
-        .stdout_has(&format!(": moved: {REPO}#nginx@1.2.3 was "))
-        .stdout_has(": a different archive of the same version\n")
-        .stdout_has("upstream of 3 remotes: 3 moved\n");
+    ask(work).fails(1).says(expect![[r#"
+        kustomize-localize.lock:4: moved: https://charts.example/stable#nginx was <0>, is <1>: it is another archive of the same version
+        kustomize-localize.lock:9: moved: https://charts.example/stable#nginx@1.2.3 was <0>, is <1>: it is another archive of the same version
+        kustomize-localize.lock:14: moved: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is another archive of the same version
+        upstream of 3 remotes: 3 moved
+          to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
+          first find out why it moved; a tag or a file must be named: git kustomize-localize update URL
+        NOT verified HEAD (<2>): 3 differences
+    "#]]);
     remove(&stage, "1.2.3");
-    ask(work)
-        .fails(1)
-        .stdout_has(&format!(": gone: {REPO}#nginx@1.2.3 was "))
-        .stdout_has("its repository has no such chart")
-        .stdout_has("upstream of 3 remotes: 3 gone\n");
+    ask(work).fails(1).says(expect![[r#"
+        kustomize-localize.lock:4: gone: https://charts.example/stable#nginx was <0>: https://charts.example/stable#nginx: its repository has no such chart
+        kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
+        kustomize-localize.lock:14: gone: https://charts.example/stable#nginx@^1.2 was <0>: https://charts.example/stable#nginx@^1.2: its repository has no such chart
+        upstream of 3 remotes: 3 gone
+        NOT verified HEAD (<1>): 3 differences
+    "#]]);
     let json = work.run(&["verify", "--upstream", "--format", "json"]).fails(1).stdout.clone();
     let json: Value = serde_json::from_str(&json).unwrap();
     let one = &json["upstream"][1];

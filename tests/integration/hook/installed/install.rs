@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use expect_test::expect;
+
 use super::{REMOTE, ROOT, does, hook, install, refused, script, stage, work};
 use crate::support::{NO_MOUNT, Repo, Running, skip};
 
@@ -54,10 +56,10 @@ fn installed_hooks_can_be_uninstalled() {
     let (_sandbox, work) = work();
     let directory = work.path().join(".git/hooks");
     let before = hooks(&work);
-    hook(&work, &["install"])
-        .success()
-        .stdout_has("installed .git/hooks/pre-commit\n")
-        .stdout_has("installed .git/hooks/pre-merge-commit\n");
+    hook(&work, &["install"]).success().says(expect![[r#"
+        installed .git/hooks/pre-commit
+        installed .git/hooks/pre-merge-commit
+    "#]]);
     assert_eq!(names(&directory), ["pre-commit", "pre-merge-commit"]);
     // It is the file that the source offers for copying.
     for name in names(&directory) {

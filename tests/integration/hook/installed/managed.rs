@@ -1,5 +1,7 @@
 //! Hooks that other programs write: they are left alone, and the error names the page that says how they run ours.
 
+use expect_test::expect;
+
 use super::{LOCAL, REMOTE, ROOT, hook, refused, script, stage, work};
 use crate::support::{Running, tool};
 
@@ -16,10 +18,11 @@ fn a_hook_of_husky_runs_ours() {
     let before = work.state();
     let output = hook(&work, &["install", "pre-commit"]);
     let line = "git kustomize-localize hook run pre-commit";
-    output
-        .fails(2)
-        .stderr_has("not overwriting the existing hook `")
-        .stderr_has("for a hook of husky, lefthook, pre-commit or prek: git kustomize-localize help hook");
+    output.fails(2).says(expect![[r#"
+        error: `/home/me/work/.husky/_/pre-commit` is another hook, and is not changed
+          hint: to run both, add to it: git kustomize-localize hook run pre-commit "$@" || exit $?
+          hint: what husky, lefthook, pre-commit and prek write is configured elsewhere: git kustomize-localize help hook
+    "#]]);
     before.assert_same(&work.state());
     work.write(".husky/pre-commit", format!("{line}\n"));
     work.write(ROOT, REMOTE);

@@ -1,5 +1,6 @@
 //! Files that were edited, removed or added by hand among the localized files.
 
+use expect_test::expect;
 use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::{LIB, LOCK, follow, in_place, refused, world};
@@ -18,10 +19,12 @@ fn edits_in_localized_files_are_not_lost() {
     output.fails(1).stderr_has(&format!("error[edited-copy]: `{FILE}` was changed"));
     assert_eq!(world.work.read(FILE), "# edited\n");
     let output = in_place(&world.work, &["--overwrite"]);
-    output
-        .success()
-        .stdout_has("1 file written, 0 references")
-        .stdout_has(&format!("  discarded edits by hand: `{FILE}`\n"));
+    output.success().says(expect![[r#"
+        localized the working tree: 1 file written, 0 references rewritten, 0 removed
+          discarded edits by hand: `overlays/dev/localized-files/files.example.com/v1/app.yaml`
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/overlays/dev/localized-files
+    "#]]);
     assert_eq!(world.work.read(FILE), deployment("app"));
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
     world.work.write(FILE, "# edited\n");
@@ -44,9 +47,10 @@ fn edits_in_localized_files_are_not_lost() {
 fn other_peoples_files_are_left_alone() {
     let world = world();
     world.work.write("base/localized-files/mine.yaml", "mine\n");
-    refused(&world, &[])
-        .stderr_has("files that the lock does not list are in the way: `base/localized-files/mine.yaml`")
-        .stderr_has("hint: move them away");
+    refused(&world, &[]).says(expect![[r#"
+        error: files are in the way that the lock does not list: `base/localized-files/mine.yaml`
+          hint: move them away, then run the same command again
+    "#]]);
     world.work.remove("base/localized-files/mine.yaml");
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
@@ -133,7 +137,10 @@ fn a_lock_that_lists_other_files_makes_none_of_them_ours() {
     world.work.write(LOCK, listed);
     world.work.git(&["add", "--all"]);
     let output = in_place(&world.work, &["--overwrite"]);
-    output.success().stdout_has("1 file written").stdout_has("0 removed");
+    output.success().says(expect![[r#"
+        localized the working tree: 1 file written, 0 references rewritten, 0 removed
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
     assert_eq!(world.work.read("precious.yaml"), precious);
     assert_eq!(world.work.read("README.md"), "ours\n");
     assert_eq!(world.work.read(LOCK), lock);

@@ -1,5 +1,7 @@
 //! In every state that a working tree of git can be in.
 
+use expect_test::expect;
+
 use super::{IN_PLACE, LIB, LOCK, build, follow, in_place, refused, world};
 use crate::support::{Repo, World, config_map};
 
@@ -103,9 +105,10 @@ fn a_submodule_is_not_entered() {
         .upstream_of("acme/module", &[("kustomization.yaml", "resources:\n- https://files.example.com/v1/app.yaml\n")]);
     let url = module.path().to_str().unwrap();
     world.work.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "module"]);
-    refused(&world, &["module"])
-        .stderr_has("the root `module` is in a submodule")
-        .stderr_has("hint: run it in the submodule");
+    refused(&world, &["module"]).says(expect![[r#"
+        error: the root `module` lies in a submodule
+          hint: run it in the submodule, or name its repository by URL
+    "#]]);
     in_place(&world.work, &[]).success();
     let module = Repo::new(&world.sandbox, world.work.path().join("module"));
     assert_eq!(module.git(&["status", "--porcelain"]), "");

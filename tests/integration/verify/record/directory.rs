@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use expect_test::expect;
+
 use super::{parsed, verify};
 use crate::support::{OVERLAY, Project, Repo};
 
@@ -19,10 +21,10 @@ fn written() -> Project {
 fn a_directory_is_verified_wherever_it_lies() {
     let project = written();
     let work = &project.work;
-    verify(work, &[COPY])
-        .success()
-        .stdout_has(". from example/overlay: 6 files, 1 remote; recorded in the lock alone\n")
-        .stdout_has("verified localized-overlay: as recorded\n");
+    verify(work, &[COPY]).success().says(expect![[r#"
+        . from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        verified localized-overlay: as recorded
+    "#]]);
     let report = parsed(verify(work, &["./localized-overlay/", "--format=json"]).success());
     assert!(report["commit"].is_null(), "{report}");
     assert_eq!(report["records"][0]["directory"], ".");
@@ -52,13 +54,15 @@ fn a_directory_is_verified_wherever_it_lies() {
         .stdout_has("overlay/kustomization.yaml: is not a file, although the lock lists it as one\n");
     fs::remove_file(outside.join("base")).unwrap();
     fs::rename(outside.join("moved"), outside.join("base")).unwrap();
-    project
-        .sandbox
-        .run(above, &["verify", "over"])
-        .fails(1)
-        .stdout_has(&format!("{PLACE}: was changed: its sha256 "))
-        .stdout_has(&format!("{PLACE}.orig: was added"))
-        .stdout_has(": 4 differences\n");
+    project.sandbox.run(above, &["verify", "over"]).fails(1).says(expect![[r#"
+        base/localized-files/example.com/acme/remote/v1/service.yaml: was changed: its sha256 is <0>, not what the lock lists
+        base/localized-files/example.com/acme/remote/v1/service.yaml.orig: was added: the lock does not list it
+        overlay/kustomization.yaml: is not a file, although the lock lists it as one
+        overlay/kustomization.yaml: `overlay/kustomization.yaml` is not a file of its directory: kustomize sees no kustomization (invalid-kustomization)
+
+        . from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        NOT verified over: 4 differences
+    "#]]);
 }
 
 #[test]
@@ -73,10 +77,12 @@ fn remaining_remote_references_of_a_directory_are_named() {
     work.write(overlay, text);
     let lock = "localized-overlay/kustomize-localize.lock";
     work.write(lock, work.read(lock).replace(&before, &after));
-    verify(work, &[COPY])
-        .fails(1)
-        .stdout_has("overlay/kustomization.yaml:")
-        .stdout_has("`https://example.com/acme/remote.git?ref=v1` is still remote (components[0])\n");
+    verify(work, &[COPY]).fails(1).says(expect![[r#"
+        overlay/kustomization.yaml:4:14: `https://example.com/acme/remote.git?ref=v1` is still remote (components[0])
+
+        . from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        NOT verified localized-overlay: 1 difference
+    "#]]);
 }
 
 #[test]
@@ -88,11 +94,11 @@ fn a_commit_and_a_directory_are_distinguished() {
     verify(work, &["main"]).fails(2).stderr_has("`main` has no record");
     work.git(&["branch", COPY]);
     let id = work.id(COPY);
-    verify(work, &[COPY])
-        .fails(2)
-        .stderr_has("names both a commit and a directory with a `kustomize-localize.lock`")
-        .stderr_has("hint: name the directory: ./localized-overlay\n")
-        .stderr_has(&format!("hint: name the commit: {id}\n"));
+    verify(work, &[COPY]).fails(2).stderr_has(&format!("name the commit: {id}\n")).says(expect![[r#"
+        error: `localized-overlay` names both a commit and a directory with a `kustomize-localize.lock`
+          hint: name the directory: ./localized-overlay
+          hint: name the commit: <0>
+    "#]]);
     verify(work, &["./localized-overlay"]).success();
     verify(work, &[&id]).fails(2).stderr_has("has no record");
     verify(work, &["./localized-overlay", "--rebuild"]).fails(2).stderr_has("`--rebuild` needs a commit");

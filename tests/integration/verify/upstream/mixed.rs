@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use expect_test::expect;
+
 use super::*;
 use crate::support::{Project, Reply, Server};
 
@@ -76,11 +78,13 @@ fn a_lock_at_the_top_is_enough_to_ask_upstream() {
     work.run(&["lock"]).success();
     work.commit("locked");
     ask(work, &[]).success().stdout_has("as locked\n");
-    ask(work, &["--rebuild"])
-        .fails(2)
-        .stdout_has("upstream of 1 remote: 1 ok\n")
-        .stderr_has("`HEAD` cannot be localized again: it has no localized files")
-        .stderr_has("localized/main");
+    ask(work, &["--rebuild"]).fails(2).says(expect![[r#"
+        kustomize-localize.lock:4: ok: https://example.com/acme/remote.git?ref=v1 is <0>
+        upstream of 1 remote: 1 ok
+        NOT verified HEAD (<1>): not everything could be looked at
+        error: `HEAD` cannot be localized again: it holds no localized files
+          hint: name the branch with the localized files, for example: git kustomize-localize verify localized/main
+    "#]]);
     // Without it, that is still no record.
     work.run_unchanged(&["verify"]).fails(2).stderr_has("`HEAD` has no record");
 }
@@ -89,10 +93,10 @@ fn a_lock_at_the_top_is_enough_to_ask_upstream() {
 fn there_must_be_a_lock() {
     let project = Project::new();
     let work = &project.work;
-    ask(work, &[])
-        .fails(2)
-        .stderr_has("`HEAD` has no record: no `kustomize-localize.lock` in it lists")
-        .stderr_has("hint: lock its references: git kustomize-localize lock");
+    ask(work, &[]).fails(2).says(expect![[r#"
+        error: `HEAD` holds no record: no `kustomize-localize.lock` in it lists localized files
+          hint: lock what it references: git kustomize-localize lock
+    "#]]);
     let output = ask(work, &["--format", "json"]);
     assert_eq!(parsed(output.fails(2))["outcome"], "failed");
     // One that lists nothing is enough: the last remote may be gone.
@@ -112,10 +116,11 @@ fn a_branch_with_nothing_remote_is_as_recorded() {
     work.write("app/cm.yaml", config("app"));
     work.commit("app");
     work.run(&["branch", "--no-verify"]).success();
-    ask(&work, &["localized/main"])
-        .success()
-        .stdout_has("upstream of 0 remotes: nothing to check\n")
-        .stdout_has("as recorded\n");
+    ask(&work, &["localized/main"]).success().says(expect![[r#"
+        .: 0 files, 0 remotes; recorded in the lock and in the message of <0>
+        upstream of 0 remotes: nothing to ask for
+        verified localized/main (<0>): as recorded
+    "#]]);
     let told = report(&work, &["localized/main"], 0);
     assert_eq!(told["upstream"], Value::Array(Vec::new()));
 }

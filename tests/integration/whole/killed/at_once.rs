@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use expect_test::expect;
+
 use super::{COPY, DISK, IN_PLACE, PROGRAM, WORKING_TREE, WORKTREE, files, next_version, project};
 use crate::support::{Output, Project, Repo, Running};
 
@@ -237,7 +239,10 @@ fn a_lock_that_another_run_has_written_is_not_written_over() {
     project.work.run(&of("example/overlay")).success();
     let first = files(project.work.path());
     fs::write(&go, "").unwrap();
-    running.wait().fails(2).stderr_has("`kustomize-localize.lock` was changed by another process").stderr_has(AGAIN);
+    running.wait().fails(2).says(expect![[r#"
+        error: `kustomize-localize.lock` was changed by another process
+          hint: run the same command again
+    "#]]);
     assert!(files(project.work.path()) == first);
     project.work.run(&of("slow")).success();
     let lock = project.work.read("kustomize-localize.lock");

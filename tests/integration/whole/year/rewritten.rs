@@ -1,6 +1,8 @@
 //! Commits of the branch that went through other hands: squashed, rebased, picked. What they hold is still known by
 //! the record in the message and by the tree, and localizing goes on from there.
 
+use expect_test::expect;
+
 use super::{BASE, BRANCH as LOCALIZED, COPY, IN_PLACE, LOCK};
 use crate::support::{Output, Project, Repo, base_of};
 
@@ -171,7 +173,10 @@ fn a_manual_revert_is_still_an_edit() {
         work.git(&["rm", "-q", place]);
         work.git(&["checkout", "-q", "main", "--", BASE]);
     });
-    work.run_unchanged(IN_PLACE).fails(2).stderr_has(place).stderr_has(BASE);
+    work.run_unchanged(IN_PLACE).fails(2).says(expect![[r#"
+        error: `localized/main` was edited by hand by <0>: `example/base/kustomization.yaml`, `example/base/localized-files/example.com/acme/remote/v2/service.yaml`
+          hint: what should be deployed belongs in the source; to discard these edits: --overwrite
+    "#]]);
 }
 
 #[test]
