@@ -219,6 +219,8 @@ mod tests {
         assert_eq!(failures(&object("Application").repeat(1000)), 0);
         assert_eq!(failures(&object("Application").repeat(1001)), 1);
         assert_eq!(failures(&object("Rollout").repeat(1001)), 0);
+        let item = "- {apiVersion: argoproj.io/v1alpha1, kind: Application}\n";
+        assert_eq!(failures(&format!("kind: List\nitems:\n{}", item.repeat(1001))), 1);
         let large = "# argoproj.io/v1alpha1\n".repeat(500_000);
         assert_eq!(failures(&large), 0);
         assert_eq!(failures(&format!("{large}{}", object("Application"))), 1);

@@ -191,14 +191,16 @@ fn what_two_roots_list_is_reported_once() {
         (plugin("kind: PatchTransformer\npath: gone.yaml"), MissingPath),
         (plugin("kind: PatchTransformer\npath: [a]"), InvalidKustomization),
     ] {
-        let checked = Scene::default()
-            .file("p/t.yaml", &text)
-            .file("a/kustomization.yaml", "transformers: [../p/t.yaml]\n")
-            .file("b/kustomization.yaml", "transformers: [../p/t.yaml]\n")
-            .config("load-restrictor: none\n")
-            .check();
-        let found: Vec<_> = checked.findings.iter().map(|one| (one.rule, &*one.path)).collect();
-        assert_eq!(found, [(rule, "p/t.yaml")], "{text}");
-        assert_eq!(checked.kustomizations, 2);
+        for (plugin, kustomizations) in [("../p/t.yaml", 2), ("../p", 3)] {
+            let lists = format!("transformers: [{plugin}]\n");
+            let mut scene = Scene::default().file("p/t.yaml", &text).config("load-restrictor: none\n");
+            if plugin == "../p" {
+                scene = scene.file("p/kustomization.yaml", "resources: [t.yaml]\n");
+            }
+            let checked = scene.file("a/kustomization.yaml", &lists).file("b/kustomization.yaml", &lists).check();
+            let found: Vec<_> = checked.findings.iter().map(|one| (one.rule, &*one.path)).collect();
+            assert_eq!(found, [(rule, "p/t.yaml")], "{text}{plugin}");
+            assert_eq!(checked.kustomizations, kustomizations);
+        }
     }
 }

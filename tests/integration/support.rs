@@ -29,5 +29,5 @@ pub(crate) use random::Random;
 pub(crate) use repo::Repo;
 pub(crate) use sandbox::Sandbox;
 pub(crate) use state::{State, each_file, files};
-pub(crate) use tool::{NO_MOUNT, full, program, skip, tool};
+pub(crate) use tool::{NO_MOUNT, full, program, rows, skip, tool};
 pub(crate) use world::{World, config_map, deployment};

@@ -10,9 +10,13 @@ use serde_yaml::Value;
 
 use crate::shipped::release::shipped;
 use crate::support::pages::{section, source};
-use crate::support::{Kustomize, Output, Reply, Repo, Running, Sandbox, Server, config, program};
+use crate::support::{Kustomize, Output, Reply, Repo, Running, Sandbox, Server, config, program, rows};
 
 use super::{CONFIG, LOCAL, OFF, REMOTE, ROOT};
+
+/// What an event may be about: the head or the merge of a pull request, or a commit of a branch.
+const EVENTS: [&str; 6] =
+    ["pull_request_target", "pull_request", "push", "merge_group", "schedule", "workflow_dispatch"];
 
 /// A runner with a repository on the hosting side and its checkout.
 struct Runner {
@@ -267,7 +271,7 @@ fn a_checkout_without_the_change_fails() {
     runner.origin.git(&["switch", "--quiet", "-c", "other", "main"]);
     runner.origin.write("note", "x");
     let other = runner.origin.commit("other");
-    for event in ["pull_request", "pull_request_target", "merge_group", "push", "schedule", "workflow_dispatch"] {
+    for event in rows(EVENTS, 2) {
         let is_target = event == "pull_request_target";
         let about = if event.starts_with("pull_request") { &head } else { &merge };
         // The base, and a branch that has nothing to do with it; as shallow as can be, and whole.
@@ -302,7 +306,7 @@ fn a_base_that_cannot_be_fetched_fails() {
     let (mut runner, (base, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
     runner.set("github.event.before", &base);
     runner.set("github.event.merge_group.base_sha", &base);
-    for event in ["pull_request", "pull_request_target", "merge_group", "push", "schedule", "workflow_dispatch"] {
+    for event in rows(EVENTS, 2) {
         let right = if event == "pull_request_target" { &head } else { &merge };
         runner.event(event, right, 1);
         runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
@@ -335,7 +339,7 @@ fn no_event_is_judged_by_the_configuration_of_the_change() {
     let (mut runner, (_, _, merge)) = Runner::pulled(&[(ROOT, REMOTE), (CONFIG, OFF)]);
     runner.set("github.event.before", "0".repeat(40));
     let names = ["refs/heads/pull", "refs/tags/v1", "refs/pull/1/merge"];
-    for (event, name) in [
+    let events = [
         "push",
         "create",
         "release",
@@ -346,10 +350,8 @@ fn no_event_is_judged_by_the_configuration_of_the_change() {
         "issue_comment",
         "pull_request_review",
         "anything",
-    ]
-    .iter()
-    .zip(names.iter().cycle())
-    {
+    ];
+    for (event, name) in rows(events, 3).zip(names.iter().cycle()) {
         runner.event(event, &merge, 1);
         // The default branch itself starts from nothing that the event names.
         let said = format!("the event {event} names no commit to compare with");

@@ -19,6 +19,11 @@ pub(crate) fn full() -> bool {
     env::var_os("KUSTOMIZE_LOCALIZE_FULL").is_some_and(|full| full == "1")
 }
 
+/// Returns all rows of a table at night, and by day the first and then every `step`th, where a row takes long.
+pub(crate) fn rows<T>(all: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<Item = T> {
+    all.into_iter().step_by(if full() { 1 } else { step })
+}
+
 /// What no test may insist on, and why: everything else is required where `KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS=1`.
 const BY_DESIGN: [&str; 4] = [
     // Whether there are packages of them, and a right to install them, is up to the machine.

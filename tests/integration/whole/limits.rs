@@ -1,13 +1,10 @@
 //! Hostile sizes: each is a clear failure that names what is too much, where, and the limit. Never a program that runs
 //! out of memory.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::Stdio;
 
-use serde_json::Value;
-
-use crate::support::{Output, Repo, Running, Sandbox, World, config, program};
+use crate::support::{Output, Repo, Running, Sandbox, World, config, program, rows};
 
 /// Runs the program with as much memory as it may need for anything.
 fn run(sandbox: &Sandbox, repo: &Repo, args: &[&str]) -> Output {
@@ -121,7 +118,7 @@ fn nodes_of_yaml_are_bounded_wherever_they_stand() {
     let object = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\n";
     let many = many();
     let block = format!("resources:\n{}", "- a\n".repeat(499_998));
-    for (text, plugin) in [
+    let all = [
         (format!("resources: {many}\n"), String::new()),
         (format!("buildMetadata: {many}\n"), String::new()),
         (format!("commonLabels: {{a: {many}}}\n"), String::new()),
@@ -129,7 +126,8 @@ fn nodes_of_yaml_are_bounded_wherever_they_stand() {
         ("transformers: [p.yaml]\n".into(), format!("{object}x: {many}\n")),
         ("generators: [p.yaml]\n".into(), format!("{object}x: {many}\n")),
         ("validators: [p.yaml]\n".into(), format!("{object}---\n{object}x: {many}\n")),
-    ] {
+    ];
+    for (text, plugin) in rows(all, 4) {
         let sandbox = Sandbox::new();
         let repo = sandbox.repo("work");
         let file = if plugin.is_empty() { "kustomization.yaml:" } else { "p.yaml:" };
@@ -166,21 +164,17 @@ fn what_an_upstream_sends_is_bounded() {
 
 #[test]
 fn what_is_kept_of_a_file_and_of_a_run_is_bounded() {
-    let references = |count| format!("resources:\n{}", "- a.yaml\n".repeat(count));
-    let problems = |count| format!("resources:\n{}", "- []\n".repeat(count));
-    let sandbox = Sandbox::new();
-    let many = sandbox.repo("many");
-    let wrong = sandbox.repo("wrong");
-    for number in 0..6 {
-        let path = format!("{number}/kustomization.yaml");
-        many.write(&path, references(41_700));
-        many.write(&format!("{number}/a.yaml"), "");
-        wrong.write(&path, problems(16_700));
-    }
-    for (repo, limit) in [
-        (many, "`.` has more than 250000 references"),
-        (wrong, "`.` has more than 100000 remote references and problems"),
-    ] {
+    let all = [
+        ("- []\n", 16_700, "`.` has more than 100000 remote references and problems"),
+        ("- a.yaml\n", 41_700, "`.` has more than 250000 references"),
+    ];
+    for (item, count, limit) in rows(all, 2) {
+        let sandbox = Sandbox::new();
+        let repo = sandbox.repo("work");
+        for number in 0..6 {
+            repo.write(&format!("{number}/kustomization.yaml"), format!("resources:\n{}", item.repeat(count)));
+            repo.write(&format!("{number}/a.yaml"), "");
+        }
         repo.commit("many");
         run(&sandbox, &repo, &["check", "--quiet"]).fails(2).stderr_has(limit).stderr_has("hint: check only a part");
     }
@@ -202,40 +196,6 @@ fn a_reference_is_no_longer_than_a_path() {
 }
 
 #[test]
-fn a_list_of_objects_is_not_cut_short() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    let mut text = "apiVersion: v1\nkind: List\nitems:\n".to_owned();
-    for number in 0..1001 {
-        writeln!(text, "- {{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {{name: a{number}}}}}")
-            .unwrap();
-    }
-    repo.write("list.yaml", text);
-    repo.commit("many");
-    run(&sandbox, &repo, &["targets"]).success().stdout_has("not read: more than 1000 objects");
-}
-
-#[test]
-fn what_is_wrong_in_a_plugin_root_is_said_once() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    for lister in 0..20 {
-        repo.write(&format!("l{lister}/kustomization.yaml"), "transformers: [../p]\n");
-    }
-    let patch = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath:";
-    repo.write("p/kustomization.yaml", "resources: [a.yaml, b.yaml, c.yaml]\n");
-    repo.write("p/a.yaml", format!("{patch} missing.yaml\n"));
-    repo.write("p/b.yaml", format!("{patch} https://files.example.com/x.yaml\n"));
-    repo.write("p/c.yaml", "apiVersion: builtin\nkind: Nothing\nmetadata: {name: a}\n");
-    repo.commit("listed");
-    let output = repo.run(&["check", "--format", "json"]);
-    let report: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
-    let rules: Vec<_> = report["findings"].as_array().unwrap().iter().collect();
-    let rules: Vec<_> = rules.iter().map(|one| one["rule"].as_str().unwrap()).collect();
-    assert_eq!(rules, ["missing-path", "remote-reference", "invalid-kustomization"], "{output:?}");
-}
-
-#[test]
 fn an_entry_that_git_checks_out_nowhere_is_refused() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
@@ -246,7 +206,7 @@ fn an_entry_that_git_checks_out_nowhere_is_refused() {
         let args = ["hash-object", "-w", "--stdin", "-t", "tree", "--literally"];
         git(&sandbox, &repo, &args, &entry)
     };
-    for name in ["", ".", "..", ".git", ".GIT", "a/b", "../a", "a/", "/a"] {
+    for name in rows(["", ".", "..", ".git", ".GIT", "a/b", "../a", "a/", "/a"], 3) {
         let odd = tree("100644", name, &id);
         let below = git(&sandbox, &repo, &["mktree"], format!("040000 tree {odd}\td\n").as_bytes());
         for (tree, args) in [(odd, &LOOKING[..]), (below, &LOOKING[..1])] {
