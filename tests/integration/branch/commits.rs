@@ -197,8 +197,7 @@ fn a_remote_may_have_any_name() {
                 (&["--rev", &main, "--branch", "main"], "the source branch `main`"),
             ],
         );
-        let verify = clone.run(&["verify", "localized/main"]);
-        verify.fails(2).stderr_has(&tracking);
+        clone.run(&["verify", "localized/main"]).fails(2).stderr_has(&tracking);
         clone.git(&["switch", "--quiet", "--detach", &tracking]);
         let lock = clone.run(&["lock"]);
         lock.fails(2).stderr_has("HEAD is a commit of a localized branch, not a source");
@@ -352,8 +351,7 @@ fn paths_are_those_of_the_directory_it_runs_in() {
 #[test]
 fn options_alone_name_no_target() {
     let project = Project::new();
-    let output = project.work.run_unchanged(&["--scope", "."]);
-    output.fails(2).says(expect![[r#"
+    project.work.run_unchanged(&["--scope", "."]).fails(2).says(expect![[r#"
         error: no TARGET is given
           hint: see all commands and options: git kustomize-localize -h
     "#]]);
@@ -420,8 +418,7 @@ fn a_repository_that_the_environment_names_is_used() {
     let args = ["overlay", "../localized-overlay", "--scope", "."];
     sandbox.run(&inside, &args).success();
     // Outside of the working tree paths begin at its top, as in a bare repository.
-    let elsewhere = sandbox.run(&sandbox.path("tmp"), &OVERLAY);
-    elsewhere.success().stdout_has("nothing to do");
+    sandbox.run(&sandbox.path("tmp"), &OVERLAY).success().stdout_has("nothing to do");
     sandbox.unset("GIT_DIR");
     sandbox.unset("GIT_WORK_TREE");
     before.assert_same(&work.state().without_ref(BRANCH));

@@ -138,8 +138,7 @@ fn the_lock_of_main_decides() {
     };
     holds("one");
     work.run(&["update"]).success();
-    let output = commit_and_follow(work, "updated", &[]);
-    output.stdout_has("moved https://example.com/acme/remote.git ");
+    commit_and_follow(work, "updated", &[]).stdout_has("moved https://example.com/acme/remote.git ");
     holds("two");
     message_has(work, &["Moved:\n\n- https://example.com/acme/remote.git from "]);
     // The lock of main decides, also back.

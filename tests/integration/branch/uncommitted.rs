@@ -82,8 +82,7 @@ fn a_file_that_only_the_working_tree_has_is_named() {
     work.run_unchanged(&["check"])
         .success()
         .stdout_has("not tracked by git: 1 file that `branch` does not see: app/map.yaml\n");
-    let output = work.run_unchanged(&IN_PLACE);
-    output.fails(1).stderr_has("`app/map.yaml` is on disk, but not committed");
+    work.run_unchanged(&IN_PLACE).fails(1).stderr_has("`app/map.yaml` is on disk, but not committed");
     as_hinted(&work, "git add -- :/app");
     work.run_unchanged(&["check"]).success().lacks("not tracked");
     work.run_as_is(&IN_PLACE).success();

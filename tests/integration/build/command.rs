@@ -37,8 +37,7 @@ fn a_root_is_built_from_the_lock_without_the_network() {
     assert_eq!(world.server.log(), [""; 0]);
     let inside = world.sandbox.run(&world.work.path().join("web"), &["build"]);
     assert_eq!(inside.success().stdout, expected.stdout);
-    let json = world.work.run_unchanged(&["build", "web", "--format=json"]);
-    json.fails(2).stderr_has("unsupported format `");
+    world.work.run_unchanged(&["build", "web", "--format=json"]).fails(2).stderr_has("this command has no format `");
     let quiet = world.work.run_unchanged(&["build", "web", "--quiet"]);
     assert_eq!(quiet.success().stdout, expected.stdout);
     // The line is no command here: it is what kustomize wrote.
@@ -57,8 +56,7 @@ fn what_the_lock_lacks_is_an_error() {
     assert_eq!(output.stdout, "");
     // What it holds, and nobody has brought here.
     fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
-    let output = world.work.run_unchanged(&["build", "web", "--offline"]);
-    output.fails(2).stderr_has("hint: run once without `--offline`");
+    world.work.run_unchanged(&["build", "web", "--offline"]).fails(2).stderr_has("hint: run once without `--offline`");
     world.work.run_unchanged(&["build", "web"]).success();
     world.work.run_unchanged(&["build", "web", "--offline"]).success();
     // What kustomize says.

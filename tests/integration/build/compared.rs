@@ -79,8 +79,7 @@ fn the_network_is_closed_for_the_result() {
         format!("git -C {upstream} log"),
     ] {
         altering(&project, &format!("{reach} >/dev/null || exit 1"));
-        let output = project.overlay(&[]);
-        output.fails(1).stderr_has(&format!("error[unread-reference]: kustomize asks for `{reach}`"));
+        project.overlay(&[]).fails(1).stderr_has(&format!("error[unread-reference]: kustomize asks for `{reach}`"));
     }
 }
 

@@ -148,9 +148,7 @@ fn a_target_is_built_as_its_engine_does() {
 #[test]
 fn objects_are_taken_from_the_builds_that_change_them() {
     let sandbox = Sandbox::new();
-    if sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = sandbox.builds() else { return };
     let work = &sandbox.repo("work");
     work.git(&["remote", "add", "origin", HERE]);
     let [prod, stage] = ["prod", "stage"].map(|name| {

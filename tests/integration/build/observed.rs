@@ -55,9 +55,7 @@ fn every_command_that_builds_sees_what_the_reader_does_not() {
 #[test]
 fn what_localizing_does_not_change_is_built_too() {
     let world = World::acme();
-    if world.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = world.sandbox.builds() else { return };
     let work = &world.work;
     let function = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    \
                     config.kubernetes.io/function: '{exec: {path: ./fn.sh}}'\n";
@@ -120,9 +118,7 @@ fn what_only_the_whole_tree_holds_is_built_too() {
 #[test]
 fn a_build_that_is_as_it_was_read_asks_for_nothing_more() {
     let world = World::acme();
-    if world.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = world.sandbox.builds() else { return };
     let work = &world.work;
     world.commit(&[
         (
@@ -193,9 +189,7 @@ fn a_build_is_bounded() {
 #[test]
 fn what_would_be_loaded_too_often_is_never_built() {
     let world = World::new();
-    if world.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = world.sandbox.builds() else { return };
     let work = &world.work;
     const LEVELS: usize = 20;
     for level in 0..LEVELS {
@@ -235,9 +229,7 @@ fn a_root_that_does_not_build_hides_nothing() {
         (outside, over("resources: [cm.yaml]\n"), "any file"),
     ] {
         let world = World::new();
-        if world.sandbox.builds().is_none() {
-            return;
-        }
+        let Some(_) = world.sandbox.builds() else { return };
         let work = &world.work;
         work.decide(
             "allow:\n- {url: gone.example.com/x.yaml, reason: gone}\n- {path: over/gone.yaml, reason: made elsewhere}\nrules: {stale-allow: off, out-of-scope: off}\n",
@@ -265,9 +257,7 @@ fn a_root_that_does_not_build_hides_nothing() {
 #[test]
 fn a_file_that_only_another_root_is_known_to_read_is_found() {
     let world = World::new();
-    if world.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = world.sandbox.builds() else { return };
     let work = &world.work;
     work.decide("load-restrictor: none\nrules: {out-of-scope: off}\n");
     let (map, patch) = (config_map("map"), "- {op: add, path: /metadata/labels, value: {a: b}}\n");
@@ -324,9 +314,7 @@ fn a_tip_that_was_not_built_is_built() {
 #[test]
 fn what_is_deployed_is_localized_though_the_configuration_leaves_it_out() {
     let world = World::acme();
-    if world.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = world.sandbox.builds() else { return };
     let work = &world.work;
     work.decide("include: [clusters]\nrepository: [{url: 'https://github.com/acme/fleet'}]\n");
     let object = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: x, namespace: flux-system}\nspec: {path: ./apps/x, sourceRef: {kind: GitRepository, name: flux-system}}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: https://github.com/acme/fleet, ref: {branch: main}}\n";

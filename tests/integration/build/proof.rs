@@ -52,9 +52,7 @@ fn same(world: &World, args: &[&str], original: &str, result: &str) {
 #[test]
 fn origin_annotations() {
     let world = World::new();
-    let Some(kustomize) = world.sandbox.builds() else {
-        return;
-    };
+    let Some(kustomize) = world.sandbox.builds() else { return };
     let files = base("remote");
     let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (&**a, &**b)).collect();
     world.upstream_of("acme/base", &files);

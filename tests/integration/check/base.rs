@@ -107,8 +107,7 @@ fn a_change_is_compared_with_its_merge_base_and_judged_by_the_tip() {
     clone(&["--depth=1", "--no-single-branch", "--branch=topic", &origin, "shallow"]);
     let shallow = Repo::new(&sandbox, sandbox.path("shallow"));
     shallow.git(&["branch", "--quiet", "main", "origin/main"]);
-    let output = check(&shallow);
-    output.fails(2).stderr_has("lacks the merge base");
+    check(&shallow).fails(2).stderr_has("lacks the merge base");
     shallow.run(&["affected", "--rev=topic", "main"]).fails(2).stderr_has("git fetch --unshallow");
     shallow.git(&["fetch", "--quiet", "--unshallow"]);
     check(&shallow).success();

@@ -106,8 +106,7 @@ fn without_a_repository_nothing_is_checked() {
         ("bare.git", &["check", "--staged"], "no index to check"),
         ("bare.git", &["check"], "--rev REV"),
     ] {
-        let output = sandbox.run(&sandbox.path(place), args);
-        output.fails(2).stderr_has(says);
+        sandbox.run(&sandbox.path(place), args).fails(2).stderr_has(says);
     }
 }
 

@@ -28,8 +28,7 @@ fn files_are_checked_as_they_are_checked_out() {
     // The blob is as before: the encoding is that of the working tree.
     repo.git(&["commit", "--quiet", "-m", "another encoding"]);
     for args in [&["check", "--staged"][..], &["check", "--rev", "HEAD"]] {
-        let output = repo.run(args);
-        output
+        repo.run(args)
             .fails(1)
             .stdout_has("app/kustomization.yaml:1")
             .stdout_has("https://example.com/x.yaml")

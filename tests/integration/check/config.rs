@@ -40,8 +40,7 @@ fn the_configuration_comes_from_the_checked_tree() {
     // From a directory below it is the same one; one that lies there is none.
     repo.write(&format!("a/{FILE}"), "rules: {remote-reference: error}\n");
     repo.git(&["add", "--all"]);
-    let below = sandbox.run(&repo.path().join("a"), &["check"]);
-    below.success().stdout_has("nothing found");
+    sandbox.run(&repo.path().join("a"), &["check"]).success().stdout_has("nothing found");
 }
 
 #[test]
@@ -50,15 +49,13 @@ fn a_configuration_that_cannot_be_read_stops_the_check() {
     let wrong = "helm: true\nexec: [rm, -rf, /]\nrules:\n  remote-refrence: off\nallow:\n- url: github.com\n";
     let repo = repo(&sandbox, &[("a/kustomization.yaml", ""), (FILE, wrong)]);
     for args in [&["check"][..], &["check", "--staged"], &["check", "--format", "json"], &["check", "a"]] {
-        let output = repo.run_unchanged(args);
-        output.fails(2).stderr_has(&format!("{FILE}:2:1: unknown field `exec`"));
+        repo.run_unchanged(args).fails(2).stderr_has(&format!("{FILE}:2:1: unknown field `exec`"));
     }
     repo.remove(FILE);
     repo.symlink(FILE, "elsewhere.yaml");
     repo.git(&["add", "--all"]);
     for args in [&["check"][..], &["check", "--staged"]] {
-        let link = repo.run(args);
-        link.fails(2).stderr_has(FILE).stderr_has("not a regular file");
+        repo.run(args).fails(2).stderr_has(FILE).stderr_has("not a regular file");
     }
 }
 

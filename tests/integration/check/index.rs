@@ -253,8 +253,7 @@ fn unstaged_kustomizations_are_counted() {
         }
         let told = format!("({count} differ in the working tree;");
         for directory in ["", "many [*]/7"] {
-            let output = sandbox.run(&repo.path().join(directory), &["check", "--staged"]);
-            output.fails(1).stdout_has(&told);
+            sandbox.run(&repo.path().join(directory), &["check", "--staged"]).fails(1).stdout_has(&told);
         }
         repo.git(&["checkout", "-q", "--", "."]);
     }

@@ -165,9 +165,7 @@ fn exactly_the_errors_of_kustomize_are_found() {
 
 /// Checks many cases at once, and builds each.
 pub(super) fn agree<T: AsRef<str>>(cases: &[(T, Is)]) {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let mut memory = Memory::default();
     for (number, (text, _)) in cases.iter().enumerate() {
         prepare(&mut memory, &format!("case-{number:02}"), text.as_ref());
@@ -201,9 +199,7 @@ pub(super) fn agree<T: AsRef<str>>(cases: &[(T, Is)]) {
 
 #[test]
 fn a_dot_before_an_ambiguous_path_is_what_kustomize_needs() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let world = World::new();
     for text in ["app@v1/base/x", "github.com/o/r/dir"] {
         let build = |written: &str| {
@@ -231,9 +227,7 @@ fn a_dot_before_an_ambiguous_path_is_what_kustomize_needs() {
 /// Where kustomize looks for a chart is what it does, not what we say.
 #[test]
 fn a_chart_is_remote_when_kustomize_pulls_it() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let world = World::new();
     let pulled = world.sandbox.path("pulled");
     world.sandbox.script(

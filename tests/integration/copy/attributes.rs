@@ -83,8 +83,7 @@ fn attributes_that_hold_in_one_place_only_are_a_difference() {
     ] {
         let world = world(place, text);
         world.sandbox.builds();
-        let output = world.work.run(&["app"]);
-        output.fails(1).stdout_has("the localized build differs from the original");
+        world.work.run(&["app"]).fails(1).stdout_has("the localized build differs from the original");
         assert_eq!(world.work.git(&["branch", "--list", "localized/*"]), "");
     }
     // On disk they are what they are.

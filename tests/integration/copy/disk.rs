@@ -112,8 +112,7 @@ fn neither_the_git_directory_nor_a_link_is_written_through() {
         ("link/out", "`link/out` goes through the link"),
         (":/link/out", "goes through the link"),
     ] {
-        let output = work.run(&["other", into, "--no-commit"]);
-        output.fails(2).stderr_has(said);
+        work.run(&["other", into, "--no-commit"]).fails(2).stderr_has(said);
         before.assert_same(&work.state());
     }
     assert_eq!(fs::read_dir(project.sandbox.path("elsewhere")).unwrap().count(), 0);

@@ -185,9 +185,7 @@ fn spying(world: &World) -> String {
 fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
     let world = World::new();
     let work = &world.work;
-    if world.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = world.sandbox.builds() else { return };
     let program = spying(&world);
     remote_function(&world, "exec: {path: ./fn.sh}", "fn.sh", &program);
     fs::write(world.sandbox.path("home/.netrc"), "password hunter2\n").unwrap();
@@ -221,9 +219,7 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
 #[test]
 fn an_upstream_runs_no_program_of_this_machine() {
     let world = World::new();
-    if world.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = world.sandbox.builds() else { return };
     let ran = world.sandbox.path("ran");
     world.sandbox.script("tool", &format!("touch '{}'; cat", ran.display()));
     remote_function(&world, "exec: {path: tool}", "fn.sh", PROGRAM);
@@ -304,8 +300,7 @@ fn a_fetched_program_of_an_odd_name_is_trusted_by_it() {
     let world = World::new();
     let name = "tool [1].sh";
     remote_function(&world, "exec: {path: './tool [1].sh'}", name, PROGRAM);
-    let output = world.work.run(&["app", "--no-verify"]);
-    output.success().stderr_has("stripped-executable");
+    world.work.run(&["app", "--no-verify"]).success().stderr_has("stripped-executable");
     let place = "localized-app/localized-files/github.com/acme/gen/v1/base";
     let program = |copy: &Repo| {
         let files = copy.files("HEAD");
@@ -339,8 +334,7 @@ fn programs_that_cannot_come_along_are_reported() {
     ]);
     world.work.run(&["app", "--no-verify"]).fails(1);
     world.work.decide("rules: {function: warning}\n");
-    let output = world.work.run(&["app", "--no-verify"]);
-    output
+    world.work.run(&["app", "--no-verify"])
         .success()
         .stderr_has("warning[function]: the function `Gen` runs whatever `sed` is on the PATH of the build machine")
         .stderr_has(&format!("the function `Gen` runs the image `h/fn@sha256:{digest}`, with network access"))

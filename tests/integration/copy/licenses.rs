@@ -78,8 +78,7 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
         work.run(&["verify", "localized/main", "--rebuild"]).success();
         // From the branch alone, and the same again.
         std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
-        let again = work.run(&[args, &["--offline"]].concat());
-        again.success().stdout_has("nothing to do");
+        work.run(&[args, &["--offline"]].concat()).success().stdout_has("nothing to do");
         work.decide("licenses: false\n");
         work.run(args).success();
         let used = ["deploy/app/License"];
@@ -143,8 +142,7 @@ fn what_is_in_use_stays_and_unusable_ones_are_warnings() {
     base.commit("first");
     base.git(&["tag", "v1"]);
     world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/base?ref=v1']\n")]);
-    let output = work.run(&["app"]);
-    output
+    work.run(&["app"])
         .success()
         .stdout_has("verified: ")
         .stderr_has("warning[left-license]: this licence is not vendored: it is larger than 4 MiB\n --> https://github.com/acme/base?ref=v1: COPYING\n")

@@ -77,8 +77,7 @@ fn they_are_copied_locked_and_localized_in_place() {
     }
     world.same_build("app", &copy, "localized-app");
     // Again, from what the branch holds.
-    let again = work.run(&["app", "--offline"]);
-    again.success().stdout_has("nothing to do");
+    work.run(&["app", "--offline"]).success().stdout_has("nothing to do");
     copy.run(&["check", "localized-app"]).success();
 
     let check = work.run(&["check"]);

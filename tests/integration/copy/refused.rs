@@ -111,8 +111,7 @@ fn local_roots_that_kustomize_refuses_too() {
     assert!(!lines.any(is_taken_for_a_root), "{output:?}");
     if let Some(kustomize) = Kustomize::find() {
         for root in &all.roots {
-            let build = kustomize.build(&world.sandbox, work.path(), root);
-            build.fails(1);
+            kustomize.build(&world.sandbox, work.path(), root).fails(1);
         }
     }
 }
@@ -143,8 +142,7 @@ fn targets_and_scopes_that_do_not_fit() {
         (&["https://github.com/acme/shop"], "missing NEW_DIR for `https://github.com/acme/shop`"),
     ] {
         for more in [&[][..], &["--no-commit"]] {
-            let output = world.says_no(&[args, more].concat());
-            output.stderr_has(&format!("error: {said}"));
+            world.says_no(&[args, more].concat()).stderr_has(&format!("error: {said}"));
         }
     }
     for option in ["--branch=x", "--rev=main", "-mx"] {
@@ -323,8 +321,7 @@ fn references_that_cannot_be_followed() {
     if let Some(kustomize) = Kustomize::find() {
         let none = "--load-restrictor=LoadRestrictionsNone";
         let args = ["build", "in/in-app", none];
-        let build = kustomize.run(&world.sandbox, work.path(), &args);
-        build.fails(1).stderr_has("is not in or below");
+        kustomize.run(&world.sandbox, work.path(), &args).fails(1).stderr_has("is not in or below");
     }
     // Reported once each, in the order in which a person would read the files.
     let start = "error: in/remote/kustomization.yaml:";
@@ -361,8 +358,7 @@ fn a_url_that_begins_one_on_its_chain() {
     output.success();
     if let Some(kustomize) = Kustomize::find() {
         output.stdout_has("not verified: 1 root did not build before either").stdout_has("cycle detected");
-        let build = kustomize.build(&world.sandbox, world.work.path(), "app");
-        build.fails(1);
+        kustomize.build(&world.sandbox, world.work.path(), "app").fails(1);
     }
     names("w");
     let clone = world.localized(&["app"]);
@@ -397,8 +393,7 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         }
         output.lacks("must be listed in").lacks("is empty");
     }
-    let tree = world.work.run(&["tree"]);
-    tree.stdout_has("c (invalid)").stdout_has("d (invalid)");
+    world.work.run(&["tree"]).stdout_has("c (invalid)").stdout_has("d (invalid)");
 }
 
 #[test]

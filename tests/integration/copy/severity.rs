@@ -29,8 +29,7 @@ fn one_severity_holds_in_every_command() {
     work.run(&["check"]).success();
     let commands = [&["app", "--no-verify", "--branch=copies"][..], &["branch", "--no-verify"], &["vendor"]];
     for command in commands {
-        let output = work.run(&[command, &["--dry-run"]].concat());
-        output.success().stdout_has(&format!("\n  {COUNTED}\n"));
+        work.run(&[command, &["--dry-run"]].concat()).success().stdout_has(&format!("\n  {COUNTED}\n"));
     }
     work.decide("");
     for command in commands {
@@ -103,9 +102,7 @@ fn what_no_build_verifies_is_judged_by_rules_alone() {
 fn a_job_that_takes_no_warnings_passes_with_accepted_ones() {
     let project = Project::new();
     let work = &project.work;
-    if project.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = project.sandbox.builds() else { return };
     work.write(".gitignore", "secret.env\n");
     work.write(
         "other/kustomization.yaml",

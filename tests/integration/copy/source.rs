@@ -98,8 +98,7 @@ fn a_configuration_that_is_not_committed_is_named_before_anything_is_resolved() 
     work.commit("gone");
     work.run_as_is(&["branch"]).fails(1).stderr_has("/gone");
     work.write(".kustomize-localize", format!("allow:\n- {{url: '{gone}', refs: any, reason: it is ours}}\n"));
-    let output = work.run_as_is(&["branch"]);
-    output.fails(2).says(expect![[r#"
+    work.run_as_is(&["branch"]).fails(2).says(expect![[r#"
         error: files in use have uncommitted changes: `.kustomize-localize`
           hint: commit them: git add -f -- :/.kustomize-localize && git commit
           hint: or stash them; to use the committed files: --rev HEAD

@@ -49,8 +49,7 @@ fn story_1_a_local_target_with_a_scope() {
     let world = story_1();
     let work = &world.work;
     let before = work.state();
-    let output = work.run(&["example/overlay", "--scope", "example"]);
-    output.success().says(expect![[r#"
+    work.run(&["example/overlay", "--scope", "example"]).success().says(expect![[r#"
         localized example/overlay into localized-overlay on branch localized/main (<0>): 12 files written, 3 references rewritten, 0 removed
           added https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6 <1>
           added https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld/configMap.yaml <2>
@@ -120,8 +119,7 @@ fn story_1_a_local_target_with_a_scope() {
 
     let clone = world.clone_of_branch();
     world.same_build("example/overlay", &clone, "localized-overlay/overlay");
-    let again = work.run(&["example/overlay", "--scope", "example"]);
-    again.success().stdout_has("nothing to do");
+    work.run(&["example/overlay", "--scope", "example"]).success().stdout_has("nothing to do");
 }
 
 fn kustomize_upstream_id(world: &World) -> String {
@@ -167,8 +165,7 @@ fn story_2_a_remote_target_in_every_form_of_url() {
     ];
     for (number, (url, new_dir, place)) in cases.iter().enumerate() {
         let branch = format!("case-{number}");
-        let output = work.run(&[url, "--branch", &branch]);
-        output.success().stdout_has(&format!("into {new_dir} on branch"));
+        work.run(&[url, "--branch", &branch]).success().stdout_has(&format!("into {new_dir} on branch"));
         let files = work.files(&branch);
         let top = format!("{new_dir}/{place}/kustomization.yaml").replace("/./", "/");
         let expected = [top, format!("{new_dir}/app/base/map.yaml")];

@@ -112,8 +112,7 @@ fn the_same_holds_when_the_cache_knows_the_repository() {
     ] {
         naming(&sandbox, &[format!("{url}//base?{query}")]);
         taken(&log, "fetch");
-        let output = repo.run(&["app", "--dry-run", "--format", "json"]);
-        output.success().stdout_has(id);
+        repo.run(&["app", "--dry-run", "--format", "json"]).success().stdout_has(id);
     }
     // `both`, the tag, was the only new commit: one fetch, and then none.
     assert_eq!(taken(&log, "fetch"), [""; 0]);
@@ -255,8 +254,7 @@ fn a_remote_repository_may_not_name_paths_of_this_machine() {
     up.write("overlay/kustomization.yaml", names);
     up.commit("local");
     let repo = naming(&sandbox, &[format!("{url}//overlay?ref=main")]);
-    let output = repo.run(&["app"]);
-    output
+    repo.run(&["app"])
         .fails(2)
         .stderr_has("overlay/kustomization.yaml:1:13: resources[0]: ")
         .stderr_has("an upstream may not reference a local path");

@@ -93,8 +93,7 @@ fn gitlab_checks_and_follows() {
     let empty = work.git(&["commit-tree", "-m", "empty", &tree]);
     sandbox.set("CI_MERGE_REQUEST_DIFF_BASE_SHA", &empty);
     let check = gitlab("check");
-    let output = run(&project, work, &check);
-    output.fails(1).stdout_has("error[remote-reference]");
+    run(&project, work, &check).fails(1).stdout_has("error[remote-reference]");
     let report = "gl-code-quality-report.json";
     let found: Value = serde_json::from_str(&work.read(report)).unwrap();
     assert_eq!(found[0]["check_name"], "remote-reference");

@@ -48,8 +48,7 @@ fn resolve(world: &World, expected: &[&str]) {
     let text = world.work.read(LOCK);
     assert!(text.contains("<<<<<<<"), "{text}");
     for source in [&["check"][..], &["check", "--staged"]] {
-        let output = world.work.run(source);
-        output.fails(2).stderr_has(&format!("hint: {COMMAND}\n"));
+        world.work.run(source).fails(2).stderr_has(&format!("hint: {COMMAND}\n"));
     }
     world.work.run(&["update"]).fails(2).stderr_has(COMMAND);
     // No server is asked.
@@ -63,8 +62,7 @@ fn resolve(world: &World, expected: &[&str]) {
     assert_eq!(urls(world), expected);
     world.work.git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
     world.work.run(&["check"]).success();
-    let again = world.work.run(&["lock"]);
-    again.success().stdout_has("nothing to do");
+    world.work.run(&["lock"]).success().stdout_has("nothing to do");
 }
 
 fn urls(world: &World) -> Vec<String> {

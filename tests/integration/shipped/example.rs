@@ -45,9 +45,7 @@ fn shows_the_main_job_and_leaves_the_repository() {
     assert_eq!(sandbox.git(shop, &["status", "--porcelain"]), "");
 
     // The branch's copy builds on its own: there is nothing left to answer the URLs.
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     sandbox.git(shop, &["switch", "--quiet", "localized/main"]);
     std::fs::rename(shop.join("../upstream"), shop.join("../gone")).unwrap();
     sandbox.set("http_proxy", "http://127.0.0.1:9");

@@ -69,8 +69,7 @@ fn what_cannot_be_generated_is_reported() {
         (&["completion", "csh"], "[possible values: bash, zsh, fish]"),
         (&[], ""),
     ] {
-        let output = sandbox.run(&sandbox.path(""), &[&["generate"], args].concat());
-        output.fails(2).stderr_has(said);
+        sandbox.run(&sandbox.path(""), &[&["generate"], args].concat()).fails(2).stderr_has(said);
     }
 }
 

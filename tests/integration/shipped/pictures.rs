@@ -12,9 +12,7 @@ use crate::support::{Kustomize, Output, Running, Sandbox, program, tool};
 #[test]
 #[ignore = "at night"]
 fn the_pictures_are_those_of_this_program() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let top = top();
     let sandbox = Sandbox::new();
     let mut script = Command::new("python3");
@@ -59,9 +57,7 @@ fn elements(page: &str) -> BTreeMap<String, usize> {
 fn a_browser_finds_what_was_written() {
     let Some(browser) = tool("chromium") else { return };
     let sandbox = Sandbox::new();
-    if sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = sandbox.builds() else { return };
     let work = sandbox.repo("work");
     let map = |text: &str| {
         format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: \"{text}\"}}\ndata: {{\"{text}\": \"{text}\"}}\n")

@@ -66,9 +66,7 @@ fn played(world: &World, block: &str) -> String {
 
 #[test]
 fn every_command_prints_what_is_shown() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let version = kustomize.run(&Sandbox::new(), Path::new("/"), &["version"]);
     let version = version.success().stdout.trim_end().to_owned();
     // A build without a version is identified by its digest.

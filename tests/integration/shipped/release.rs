@@ -45,8 +45,7 @@ fn repository(sandbox: &Sandbox) -> Repo {
 fn works(sandbox: &Sandbox, work: &Repo) {
     let version = work.git(&["kustomize-localize", "--version"]);
     assert_eq!(version, format!("{NAME} {}", env!("CARGO_PKG_VERSION")));
-    let output = sandbox.try_git(work.path(), &["kustomize-localize", "check"]);
-    output.fails(1).stdout_has("app/kustomization.yaml:2:5");
+    sandbox.try_git(work.path(), &["kustomize-localize", "check"]).fails(1).stdout_has("app/kustomization.yaml:2:5");
 }
 
 #[test]
@@ -95,9 +94,7 @@ fn the_wheel_installs_the_same_program() {
 #[ignore = "needs a release"]
 fn the_debian_package_installs_the_same_program() {
     let shipped = shipped();
-    let Some(dpkg) = tool("dpkg-deb") else {
-        return;
-    };
+    let Some(dpkg) = tool("dpkg-deb") else { return };
     let sandbox = Sandbox::new();
     let package = shipped.join(format!("{NAME}_{}_amd64.deb", env!("CARGO_PKG_VERSION")));
     let package = package.to_str().unwrap();

@@ -130,9 +130,7 @@ impl World {
     /// Does the same with more arguments of `kustomize build`.
     #[track_caller]
     pub(crate) fn same_build_with(&self, original: &str, copy: &Repo, result: &str, args: &[&str]) {
-        let Some(kustomize) = Kustomize::find() else {
-            return;
-        };
+        let Some(kustomize) = Kustomize::find() else { return };
         let before = self.build(&kustomize, self.work.path(), original, args, false);
         let after = self.build(&kustomize, copy.path(), result, args, true);
         before.success();

@@ -112,8 +112,7 @@ fn options_select_what_is_shown() {
         assert!(text.contains(has) && !text.contains(lacks), "{args:?}: {text}");
     }
     // Paths are relative to where one stands.
-    let inside = sandbox.run(&repo.path().join("overlays"), &["tree", "dev"]);
-    inside.success().stdout_has("overlays/dev\n");
+    sandbox.run(&repo.path().join("overlays"), &["tree", "dev"]).success().stdout_has("overlays/dev\n");
 }
 
 #[test]
@@ -267,8 +266,7 @@ fn what_is_not_there_is_an_error() {
         ),
         (&["https://token@example.com/acme/app"], "hint: to see what references it: --invert URL"),
     ] {
-        let output = repo.run(&[&["tree"], args].concat());
-        output.fails(2).stderr_has(says).lacks("secret");
+        repo.run(&[&["tree"], args].concat()).fails(2).stderr_has(says).lacks("secret");
     }
     sandbox.run(&sandbox.path(""), &["tree"]).fails(2).stderr_has("not a git repository");
 }

@@ -65,8 +65,7 @@ fn the_hint_of_check_commits_all_that_was_vendored() {
     let world = world();
     world.work.lock();
     world.work.commit("locked");
-    let staged = in_place(&world.work, &[]);
-    staged.success();
+    in_place(&world.work, &[]).success();
     let check = world.work.run_unchanged(&["check"]);
     let hint = check.success().stdout.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
     assert!(hint.ends_with(" && git commit -a"), "{hint}");
@@ -161,8 +160,7 @@ fn remote_files_go_beside_the_kustomization_that_names_them() {
 #[test]
 fn a_single_target_is_localized_with_all_it_reaches() {
     let world = world();
-    let output = in_place(&world.work, &["overlays/prod"]);
-    output.success().stdout_has("localized overlays/prod: ");
+    in_place(&world.work, &["overlays/prod"]).success().stdout_has("localized overlays/prod: ");
     assert!(world.work.read("base/kustomization.yaml").contains("- localized-files/"));
     let dev = world.work.read("overlays/dev/kustomization.yaml");
     assert!(dev.contains("https://files.example.com"), "{dev}");
@@ -195,8 +193,7 @@ fn files_that_differ_from_the_index_are_not_edited() {
     let text = world.work.read("base/kustomization.yaml") + more;
     world.work.write("base/kustomization.yaml", &text);
     world.work.write("new/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n");
-    let output = refused(&world, &[]);
-    output.says(expect![[r#"
+    refused(&world, &[]).says(expect![[r#"
         error: these files would be edited, and differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`
           hint: git add -f -- :/base/kustomization.yaml :/new/kustomization.yaml
     "#]]);
@@ -346,8 +343,7 @@ fn json_lists_what_was_done() {
     assert!(json["files"][LOCK].is_u64());
     assert_eq!(json["rewritten"][0]["path"], "base/kustomization.yaml");
     assert_eq!(json["stage"][2], "kustomize-localize.lock");
-    let output = in_place(&world.work, &["--format", "json"]);
-    output.success().stdout_has("\"outcome\": \"unchanged\"");
+    in_place(&world.work, &["--format", "json"]).success().stdout_has("\"outcome\": \"unchanged\"");
 }
 
 #[test]
@@ -402,8 +398,7 @@ fn a_localized_tree_is_clean_locked_and_copied_as_any_other() {
     world.work.commit("locked");
     let output = in_place(&world.work, &[]);
     follow(&world, &output);
-    let check = world.work.run(&["check", "--staged"]);
-    check.success().lacks("warning");
+    world.work.run(&["check", "--staged"]).success().lacks("warning");
     let lock = world.work.read(LOCK);
     world.work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock has 3 remote references");
     assert_eq!(world.work.read(LOCK), lock);

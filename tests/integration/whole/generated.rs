@@ -40,9 +40,7 @@ fn choices(seed: usize, index: usize) -> Random {
 
 #[test]
 fn random_trees_build_to_the_same() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let seed = number("KUSTOMIZE_LOCALIZE_SEED", 1);
     let indices: Vec<usize> = match env::var("KUSTOMIZE_LOCALIZE_TREE") {
         Ok(index) => vec![index.parse().unwrap()],

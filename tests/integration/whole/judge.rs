@@ -24,9 +24,7 @@ const LEAST_VARIANTS: usize = 800;
 
 #[test]
 fn nothing_of_the_table_slips_past_the_gate() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     assert!(table::variants().len() >= LEAST_VARIANTS);
     let variants = some_of_the_table(3);
     let mut judge = Judge::new(&kustomize);
@@ -51,9 +49,7 @@ fn some_of_the_table(step: usize) -> Vec<Variant> {
 /// What a lock lists is not believed: whoever adds a file can list it.
 #[test]
 fn nothing_that_a_lock_lists_slips_past_the_gate() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let variants = some_of_the_table(8);
     let mut judge = Judge::new(&kustomize);
     (judge.refused, judge.listed) = (10, true);
@@ -76,9 +72,7 @@ fn assert_no_holes(verdicts: &[Verdict<'_>]) {
 /// What no reader sees, a build does: a program that is told to see no field finds everything that a build reaches out for.
 #[test]
 fn a_build_sees_what_no_reader_does() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let variants = some_of_the_table(usize::MAX);
     let mut judge = Judge::new(&kustomize);
     judge.sandbox.builds();
@@ -108,9 +102,7 @@ fn assert_reaching(verdicts: &[Verdict<'_>]) {
 /// A judge that sees nothing is useless: with rules switched off, every access to the outside is a hole.
 #[test]
 fn the_judge_sees_a_hole() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let digest = "0123456789abcdef".repeat(4);
     let function = |image: &str| {
         format!(

@@ -101,8 +101,7 @@ fn an_interrupted_fetch_leaves_nothing() {
     wait_until("it is asked", || pid.exists());
     let started = Instant::now();
     run.interrupt();
-    let output = run.wait();
-    output.fails(130);
+    run.wait().fails(130);
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     let pid = fs::read_to_string(pid).unwrap();
     // A process that is dead but not yet reaped has no command line any more. It was killed before we ended, and dies

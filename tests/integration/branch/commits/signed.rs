@@ -37,8 +37,7 @@ fn without_an_identity_nothing_is_committed() {
         project.sandbox.unset(&format!("GIT_{who}_EMAIL"));
     }
     project.sandbox.configure("user.useConfigOnly", "true");
-    let output = project.work.run_unchanged(&OVERLAY);
-    output.fails(2).says(expect![[r#"
+    project.work.run_unchanged(&OVERLAY).fails(2).says(expect![[r#"
         error: git knows no name and mail address for the commit
           hint: git config user.name NAME
           hint: git config user.email MAIL
@@ -97,6 +96,5 @@ fn a_key_that_cannot_sign_is_reported_and_nothing_is_committed() {
     let output = project.work.run_unchanged(&OVERLAY);
     output.fails(2).stderr_has("git could not write the commit").stderr_has("/no/such/key");
     project.work.git(&["config", "commit.gpgSign", "perhaps"]);
-    let output = project.work.run_unchanged(&OVERLAY);
-    output.fails(2).stderr_has("commit.gpgsign").stderr_has("perhaps");
+    project.work.run_unchanged(&OVERLAY).fails(2).stderr_has("commit.gpgsign").stderr_has("perhaps");
 }

@@ -71,6 +71,5 @@ fn differing_builds_show_the_difference_and_no_files() {
         assert_eq!(errors.count(), 1, "{output:?}");
     }
     let json = [&IN_PLACE[..], &["--format=json"]].concat();
-    let json = work.run(&json);
-    json.fails(1).stdout_has("\"outcome\": \"differs\"");
+    work.run(&json).fails(1).stdout_has("\"outcome\": \"differs\"");
 }

@@ -173,8 +173,7 @@ fn only_the_version_that_the_configuration_names_builds() {
         let args = ["--kustomize", &program(name)];
         project.overlay(&args).fails(2).stderr_has(&said).stderr_has("install kustomize 5.8, and name it: --kustomize");
         for command in [&["build", "example/overlay"][..], &["check", "--build"]] {
-            let output = project.work.run(&[command, &args].concat());
-            output.fails(2).stderr_has(&said);
+            project.work.run(&[command, &args].concat()).fails(2).stderr_has(&said);
         }
     }
     before.assert_same(&project.work.state());

@@ -20,8 +20,7 @@ fn watched() -> Option<Project> {
 fn original(project: &Project, more: &[&str]) -> String {
     let seen = project.sandbox.path("original.yaml");
     fs::remove_file(&seen).ok();
-    let output = project.overlay(more);
-    output.success().stdout_has("  verified: ");
+    project.overlay(more).success().stdout_has("  verified: ");
     fs::read_to_string(seen).unwrap()
 }
 
@@ -126,8 +125,7 @@ fn local_links_and_an_upper_scope() {
     let own = work.path().join("example/overlay/own.txt");
     std::os::unix::fs::symlink("real.txt", own).unwrap();
     work.commit("links");
-    let output = work.run(&["example/overlay", "copy", "--scope", "."]);
-    output.success().stdout_has("  verified: ");
+    work.run(&["example/overlay", "copy", "--scope", "."]).success().stdout_has("  verified: ");
     work.run(&["example/overlay", "plain", "--scope", ".", "--no-commit"]).success().stdout_has("  verified: ");
 }
 
@@ -174,8 +172,7 @@ fn other_git_calls_are_refused() {
     // As a kustomize of tomorrow may: it asks something that we do not know.
     let ask = "case \"$*\" in */original/*) git --exec-path >/dev/null || exit 1;; esac";
     stand_in(&project.sandbox, &format!("{ask}\nexec REAL \"$@\""));
-    let output = project.overlay(&[]);
-    output.fails(1).stderr_has("kustomize asks for `git --exec-path`, which no reference names");
+    project.overlay(&[]).fails(1).stderr_has("kustomize asks for `git --exec-path`, which no reference names");
 }
 
 #[test]
@@ -216,9 +213,7 @@ fn a_nondeterministic_build_is_reported_as_such() {
 #[test]
 fn every_file_is_asked_for_once() {
     let world = World::new();
-    if world.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = world.sandbox.builds() else { return };
     // Names that are written in a request in another way than in a kustomization, and one host in two ways.
     let names = ["map.yaml", "a%20b.yaml", "c d.yaml", "q.yaml?x=1&y=2", "\u{fc}.yaml"];
     let mut resources = String::new();
@@ -231,8 +226,7 @@ fn every_file_is_asked_for_once() {
     world.file("https://files.example.com:8443/x.yaml", config_map("port"));
     resources.push_str("- https://Files.example.com:8443/x.yaml\n");
     world.commit(&[("app/kustomization.yaml", &format!("resources:\n{resources}"))]);
-    let output = world.work.run(&["app"]);
-    output.success().stdout_has("  verified: ");
+    world.work.run(&["app"]).success().stdout_has("  verified: ");
     let mut log = world.server.log();
     log.sort();
     let count = log.len();
@@ -243,8 +237,7 @@ fn every_file_is_asked_for_once() {
     world.server.forget();
     let kustomization = format!("resources:\n{resources}namePrefix: a-\n");
     world.commit(&[("app/kustomization.yaml", &kustomization)]);
-    let offline = world.work.run(&["app", "--offline"]);
-    offline.success().stdout_has("  verified: ");
+    world.work.run(&["app", "--offline"]).success().stdout_has("  verified: ");
     assert_eq!(world.server.log(), [""; 0]);
 }
 
@@ -259,9 +252,7 @@ fn the_original_is_the_committed_tree() {
 #[test]
 fn unfetched_files_are_refused() {
     let world = World::new();
-    if world.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = world.sandbox.builds() else { return };
     let url = "https://files.example.com/map.yaml";
     world.file(url, config_map("one"));
     let text = format!("resources: ['{url}']\n");

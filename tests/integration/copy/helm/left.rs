@@ -31,8 +31,7 @@ fn lock_on_branch(stage: &Stage) -> String {
 fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
     let work = &stage.work;
-    let output = work.run(&IN_PLACE);
-    output.fails(1).stderr_has("error[remote-chart]: ");
+    work.run(&IN_PLACE).fails(1).stderr_has("error[remote-chart]: ");
 
     allow(&stage, LEAVE_CHART);
     let output = work.run(&IN_PLACE);
@@ -160,9 +159,7 @@ fn an_edited_record_accepts_nothing() {
 #[test]
 fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
     let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
-    if stage.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = stage.sandbox.builds() else { return };
     let [enable, helm] = stage.build_args();
     allow(&stage, LEAVE_CHART);
     for args in [&["branch"][..], &["branch", &enable, &helm], &["app", "--branch=copy", &enable, &helm]] {

@@ -40,8 +40,7 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     let args = ["vendor", "--no-verify"];
     work.run(&args).fails(1).stderr_has("error[remote-chart]");
     work.decide("helm: true\n");
-    let output = work.run(&args);
-    output.success().stdout_has("git add -f -- :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock");
+    work.run(&args).success().stdout_has("git add -f -- :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock");
     assert_eq!(work.read("app/kustomization.yaml"), TEXT);
     let chart = "app/charts/nginx-1.2.3/nginx";
     assert!(work.read(&format!("{chart}/templates/_helpers.tpl")).starts_with("{{-"));

@@ -17,8 +17,7 @@ fn chart(repo: &str, name: &str, version: &str) -> String {
 fn without_helm_a_chart_is_left_remote_and_reported() {
     let stage = Stage::of(CHART);
     let copy = stage.sandbox.path("copy");
-    let output = stage.work.run(&ARGS);
-    output.fails(1).says(expect![[r#"
+    stage.work.run(&ARGS).fails(1).says(expect![[r#"
         error[remote-chart]: https://charts.example/stable#nginx@1.2.3 is not brought in
          --> app/kustomization.yaml:2:23: helmCharts[0]
           = help: write `helm: true` into .kustomize-localize
@@ -96,8 +95,7 @@ fn texts_like_helm_options_never_reach_helm() {
 fn a_failing_helm_is_reported_with_its_output() {
     let stage = Stage::of(&chart(REGISTRY, "absent", "1.2.3")).with_helm();
     let work = &stage.work;
-    let output = work.run(&ARGS);
-    output.fails(2).says(expect![[r#"
+    work.run(&ARGS).fails(2).says(expect![[r#"
         error: app/kustomization.yaml:3:9: helmCharts[0]: oci://registry.example/charts#absent@1.2.3: helm could not pull it: chart "absent" version "1.2.3" not found in oci://registry.example/charts repository
           hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/absent
         hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:

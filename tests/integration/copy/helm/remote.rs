@@ -144,8 +144,7 @@ fn a_locked_chart_is_not_pulled_again() {
 
     // Charts that are not locked are not requested either.
     let elsewhere = ["app", "../elsewhere", "--no-commit", "--no-verify"];
-    let output = work.run(&[&elsewhere[..], &["--offline"]].concat());
-    output.fails(2).stderr_has(&format!("{LABEL} is not in the cache"));
+    work.run(&[&elsewhere[..], &["--offline"]].concat()).fails(2).stderr_has(&format!("{LABEL} is not in the cache"));
     assert_eq!(stage.pulls().len(), 1);
 }
 

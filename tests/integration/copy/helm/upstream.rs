@@ -54,8 +54,7 @@ fn every_chart_gets_its_verdict() {
     // A newer one is what a range is for.
     remove(&stage, "1.2.3");
     stage.serve(REPO, "nginx", "1.10.0");
-    let output = ask(work);
-    output.fails(1).says(expect![[r#"
+    ask(work).fails(1).says(expect![[r#"
         kustomize-localize.lock:4: updated: https://charts.example/stable#nginx was <0>, is <1>: it is version 1.10.0 now, was 1.2.3
         kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
         kustomize-localize.lock:14: updated: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is version 1.10.0 now, was 1.2.3

@@ -134,8 +134,7 @@ fn a_cache_that_cannot_be_had_is_explained() {
     let repo = naming(&sandbox, &[format!("{url}//base?ref=v1")]);
     fs::write(sandbox.path("file"), "").unwrap();
     sandbox.set("XDG_CACHE_HOME", sandbox.path("file"));
-    let output = repo.run(&["app"]);
-    output.fails(2).stderr_has("could not write the cache `").stderr_has("hint: set XDG_CACHE_HOME");
+    repo.run(&["app"]).fails(2).stderr_has("could not write the cache `").stderr_has("hint: set XDG_CACHE_HOME");
     sandbox.unset("XDG_CACHE_HOME");
     sandbox.unset("HOME");
     let output = repo.run(&["app"]);

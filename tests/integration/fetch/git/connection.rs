@@ -45,8 +45,7 @@ fn ssh_that_refuses_is_explained() {
         ("ssh: Could not resolve hostname git.example.com: Name or service not known", "check the host's name"),
     ] {
         sandbox.script("fake-ssh", &format!("echo '{said}' >&2; exit 255"));
-        let output = repo.run(&["app"]);
-        output.fails(2).stderr_has("git@git.example.com:acme/base").stderr_has(said).stderr_has(hint);
+        repo.run(&["app"]).fails(2).stderr_has("git@git.example.com:acme/base").stderr_has(said).stderr_has(hint);
     }
 }
 
@@ -60,8 +59,7 @@ fn instead_of_works_wherever_it_is_set() {
     sandbox.offer_itself();
     let finds_it = |options: &[&str]| {
         let command = ["kustomize-localize", "app", "--dry-run", "--format", "json"];
-        let output = repo.try_git(&[options, &command].concat());
-        output.success().stdout_has(&id);
+        repo.try_git(&[options, &command].concat()).success().stdout_has(&id);
         forget(&sandbox);
     };
     repo.git(&["config", &key, value]);
@@ -160,9 +158,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 #[test]
 fn on_a_terminal_git_may_ask_for_a_password() {
-    let Some(python) = tool("python3") else {
-        return;
-    };
+    let Some(python) = tool("python3") else { return };
     let (sandbox, server, _up, url) = served();
     sandbox.unset("GIT_TERMINAL_PROMPT");
     server.require_password("/git/", "me", "s3cr3t");
@@ -210,8 +206,7 @@ fn a_host_that_is_not_there_is_asked_once() {
     drop(port);
     let repo = naming(&sandbox, &[format!("{url}?ref=v1")]);
     let started = Instant::now();
-    let output = repo.run(&["app"]);
-    output
+    repo.run(&["app"])
         .fails(2)
         .stderr_has(&format!("could not fetch {url}: "))
         .stderr_has("hint: check the host's name, the network and the proxy")
@@ -224,8 +219,7 @@ fn a_certificate_that_is_not_trusted_is_explained() {
     let (sandbox, server, _up, _) = served();
     let url = format!("{}git/acme/base.git", server.tls_url());
     let repo = naming(&sandbox, &[format!("{url}?ref=v1")]);
-    let output = repo.run(&["app"]);
-    output.fails(2).stderr_has("certificate").stderr_has("`http.sslCAInfo`");
+    repo.run(&["app"]).fails(2).stderr_has("certificate").stderr_has("`http.sslCAInfo`");
     sandbox.trust(&server);
     repo.run(&["app"]).success();
 }

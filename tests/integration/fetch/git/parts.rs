@@ -291,6 +291,5 @@ fn refs_of_one_repository_are_one_request() {
     forget(&sandbox);
     urls.push(url(&"nowhere".to_owned()));
     naming(&sandbox, &urls);
-    let output = repo.run_unchanged(&["app"]);
-    output.fails(2).stderr_has("has no ref `nowhere`").lacks("b1");
+    repo.run_unchanged(&["app"]).fails(2).stderr_has("has no ref `nowhere`").lacks("b1");
 }

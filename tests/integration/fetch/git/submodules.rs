@@ -94,8 +94,7 @@ fn hostile_submodules_start_nothing() {
         ("-oProxyCommand=touch:x".to_owned(), taken_for_else),
         ("git://h/x".to_owned(), "transport is not supported"),
     ] {
-        let output = run("lib", &url);
-        output.stderr_has(why).stderr_has("submodules=false");
+        run("lib", &url).stderr_has(why).stderr_has("submodules=false");
         let fetches = taken(&log, "fetch");
         assert_eq!(fetches.len(), 1, "only the repository itself: {url}");
         assert!(!mark.exists(), "{url}");

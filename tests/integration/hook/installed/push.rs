@@ -73,7 +73,6 @@ fn malformed_push_lines_are_refused() {
         format!("refs/heads/main {id} refs/heads/main nonsense"),
         format!("refs/heads/main {other} refs/heads/main {id}"),
     ] {
-        let output = work.try_git(&["-c", &format!("alias.x=!{}", script(&line)), "x"]);
-        output.fails(2);
+        work.try_git(&["-c", &format!("alias.x=!{}", script(&line)), "x"]).fails(2);
     }
 }

@@ -173,9 +173,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
 fn localized_files_can_be_kept_without_the_tool() {
     let project = locked();
     let work = &project.work;
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     work.run(&["hook", "install"]).success();
     work.run(&["branch"]).success();
     // The branch is behind when they leave.

@@ -159,16 +159,14 @@ fn without_the_login_it_says_what_it_could_not_read() {
     world.sandbox.builds();
     let Some(_) = world.sandbox.builds() else { return };
     let checkout = world.checkout("checkout");
-    let output = world.localize(&checkout, &BTreeMap::new());
-    output.fails(2).stderr_has("acme/bases").stderr_has("raw/acme/file.yaml");
+    world.localize(&checkout, &BTreeMap::new()).fails(2).stderr_has("acme/bases").stderr_has("raw/acme/file.yaml");
     let refs = world.hosting.origin.git(&["for-each-ref"]);
     assert!(!refs.contains("localized"), "{refs}");
     // The job that locks logs in in the same way.
     let script = super::step(".github/workflows/lock.yml", "Lock");
     checkout.git(&["rm", "--quiet", "kustomize-localize.lock"]);
     checkout.commit("no lock");
-    let output = world.run(&checkout, &script, &BTreeMap::new());
-    output.fails(1).stderr_has("acme/bases");
+    world.run(&checkout, &script, &BTreeMap::new()).fails(1).stderr_has("acme/bases");
     assert_eq!(checkout.git(&["status", "--porcelain"]), "");
     world.run(&checkout, &script, &world.login()).success();
     let lock = checkout.show("HEAD", "kustomize-localize.lock");

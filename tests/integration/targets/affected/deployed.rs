@@ -152,9 +152,7 @@ fn deployed(sandbox: &Sandbox, kustomize: &Kustomize, repo: &Repo) -> BTreeMap<S
 #[test]
 fn nothing_that_is_deployed_as_a_build_makes_it_is_missed() {
     let sandbox = Sandbox::new();
-    let Some(kustomize) = sandbox.builds() else {
-        return;
-    };
+    let Some(kustomize) = sandbox.builds() else { return };
     let most = if full() { 12 } else { 8 };
     let steps = std::env::var("KUSTOMIZE_LOCALIZE_TREES").map_or(most, |text| text.parse().unwrap());
     let repo = fleet(&sandbox);
@@ -190,9 +188,7 @@ fn nothing_that_is_deployed_as_a_build_makes_it_is_missed() {
 #[test]
 fn a_path_that_an_overlay_gives_is_followed() {
     let sandbox = Sandbox::new();
-    if sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = sandbox.builds() else { return };
     let repo = fleet(&sandbox);
     repo.write("deploy/web-prod/map.yaml", config("changed"));
     repo.commit("Change what only the overlays deploy");
@@ -212,8 +208,7 @@ fn a_path_that_an_overlay_gives_is_followed() {
     repo.write("deploy/web-prod/map.yaml", config("again"));
     repo.commit("Change it again");
     assert_eq!(lines(&repo, &since), [first, by("prod")]);
-    let output = repo.run_unchanged(&["affected", since[0]]);
-    output
+    repo.run_unchanged(&["affected", since[0]])
         .success()
         .stderr_has("Argo CD Application web (apps/web.yaml:1), Argo CD Application x (apps/x.yaml:1): compared as written: clusters/dev/kustomization.yaml may change it\n  not built: clusters/dev/kustomization.yaml: it reaches https://example.com/acme/x?ref=v1: tag, not locked\n");
     let output = repo.run_unchanged(&["affected", since[0], "--format", "json"]);
@@ -226,9 +221,7 @@ fn a_path_that_an_overlay_gives_is_followed() {
 #[test]
 fn patterns_of_flux_that_come_or_go_touch_all_that_it_deploys() {
     let sandbox = Sandbox::new();
-    if sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = sandbox.builds() else { return };
     let repo = sandbox.repo("fleet");
     repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
     let mut objects = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet}\nspec: {url: 'https://github.com/acme/fleet'}\n".to_owned();

@@ -15,11 +15,9 @@ fn edits_in_localized_files_are_not_lost() {
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
     world.work.write(FILE, "# edited\n");
-    let output = in_place(&world.work, &[]);
-    output.fails(1).stderr_has(&format!("error[edited-copy]: `{FILE}` was changed"));
+    in_place(&world.work, &[]).fails(1).stderr_has(&format!("error[edited-copy]: `{FILE}` was changed"));
     assert_eq!(world.work.read(FILE), "# edited\n");
-    let output = in_place(&world.work, &["--overwrite"]);
-    output.success().says(expect![[r#"
+    in_place(&world.work, &["--overwrite"]).success().says(expect![[r#"
         localized the working tree: 1 file written, 0 references rewritten, 0 removed
           discarded edits by hand: `overlays/dev/localized-files/files.example.com/v1/app.yaml`
           not verified: neither `kustomize` nor `kubectl` was found on PATH
@@ -136,8 +134,7 @@ fn a_lock_that_lists_other_files_makes_none_of_them_ours() {
     let listed = lock.clone() + &entry("precious.yaml", &real) + &entry("README.md", digest);
     world.work.write(LOCK, listed);
     world.work.git(&["add", "--all"]);
-    let output = in_place(&world.work, &["--overwrite"]);
-    output.success().says(expect![[r#"
+    in_place(&world.work, &["--overwrite"]).success().says(expect![[r#"
         localized the working tree: 1 file written, 0 references rewritten, 0 removed
           to stage it: git add -f -- :/kustomize-localize.lock
     "#]]);

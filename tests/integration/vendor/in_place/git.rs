@@ -8,8 +8,7 @@ use crate::support::{Repo, World, config_map};
 const APP: &str = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
 
 fn check(repo: &Repo) {
-    let output = repo.run(&["check"]);
-    output.success().lacks("warning").lacks("edited-copy");
+    repo.run(&["check"]).success().lacks("warning").lacks("edited-copy");
 }
 
 #[test]
@@ -38,8 +37,7 @@ fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
     assert_eq!(map, config_map("lib"));
     assert!(clone.read(APP).contains("\r\n"));
     in_place(&clone, &[]).success().stdout_has("nothing to do");
-    let output = clone.run(&["check"]);
-    output.success().lacks("edited-copy");
+    clone.run(&["check"]).success().lacks("edited-copy");
 }
 
 #[test]
@@ -52,8 +50,7 @@ fn a_mode_that_differs_is_an_edit() {
     in_place(&world.work, &[]).fails(1).stderr_has("error[edited-copy]");
     world.work.git(&["config", "core.fileMode", "false"]);
     for command in ["check", "vendor"] {
-        let output = world.work.run(&[command]);
-        output.success().lacks("edited-copy");
+        world.work.run(&[command]).success().lacks("edited-copy");
     }
 }
 
@@ -69,8 +66,7 @@ fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
     in_place(&world.work, &[]).success();
     let after = world.work.read(LOCK);
     assert!(after.contains("files.example.com"), "{after}");
-    let output = world.work.run(&["lock"]);
-    output.success().stdout_has("nothing to do");
+    world.work.run(&["lock"]).success().stdout_has("nothing to do");
     assert_eq!(world.work.read(LOCK), after);
     assert_ne!(after, lock);
 
@@ -211,6 +207,5 @@ fn git_is_found_as_a_hook_finds_it() {
     let directory = world.work.git_directory();
     world.sandbox.set("GIT_DIR", &directory);
     world.sandbox.set("GIT_INDEX_FILE", directory.join("index"));
-    let output = world.work.run(&IN_PLACE);
-    output.success().stdout_has("11 files written");
+    world.work.run(&IN_PLACE).success().stdout_has("11 files written");
 }

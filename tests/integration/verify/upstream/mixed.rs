@@ -19,8 +19,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
         }
         let lock = if in_place { "kustomize-localize.lock" } else { "localized-overlay/kustomize-localize.lock" };
         let label = "https://example.com/acme/remote.git?ref=v1";
-        let output = ask(work, &["localized/main"]);
-        output
+        ask(work, &["localized/main"])
             .success()
             .stdout_has(&format!("{lock}:"))
             .stdout_has(&format!(": ok: {label} is "))
@@ -41,8 +40,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
         work.write(&place, "edited: by hand\n");
         work.commit("by hand");
         let args = ["--rebuild"];
-        let output = ask(work, &args);
-        output
+        ask(work, &args)
             .fails(1)
             .stdout_has(&format!("{place}: was changed"))
             .stdout_has(&format!("moved: {label} was "))
@@ -184,8 +182,7 @@ fn two_locks_ask_for_the_same_once() {
     assert_eq!(both["upstream"].as_array().unwrap().len(), 4);
     assert_eq!(asked(&server), ["a", "b", "base"]);
     server.route("/b.yaml", Reply::ok(config("changed")));
-    let output = ask(&repo, &[]);
-    output
+    ask(&repo, &[])
         .fails(1)
         .stdout_has("copy/kustomize-localize.lock:6: moved: ")
         .stdout_has("\nkustomize-localize.lock:")

@@ -123,9 +123,7 @@ fn passes(work: &Repo, branch: &str, paths: &[&str]) -> bool {
 
 #[test]
 fn a_branch_that_passes_builds_without_reaching_out() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let judge = Judge::new(&kustomize);
     // How many pass; are refused, and reach out; are refused, and do not.
     let mut counts = [0; 3];

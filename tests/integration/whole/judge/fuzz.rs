@@ -180,9 +180,7 @@ fn variant(number: usize) -> Variant {
 
 #[test]
 fn nothing_random_slips_past_the_gate() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
+    let Some(kustomize) = Kustomize::find() else { return };
     let variants: Vec<Variant> = numbers().map(variant).collect();
     let mut judge = Judge::new(&kustomize);
     (judge.refused, judge.together) = (20, 10 * TOGETHER);

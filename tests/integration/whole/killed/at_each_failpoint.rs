@@ -192,9 +192,7 @@ fn the_lock() {
 #[test]
 fn builds() {
     let project = project();
-    if project.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(_) = project.sandbox.builds() else { return };
     let stage = Stage::of(project, &OVERLAY);
     let effects = stage.undisturbed();
     let temporary = |name: &str| name.ends_with("temporary directory");

@@ -206,8 +206,7 @@ fn parts_of_the_working_tree() {
         let changed = "`kustomize-localize.lock` was changed by another process";
         all(&project, &runs, false, &[changed]);
         // Nothing that one of them wrote is lost.
-        let again = project.work.run(WORKING_TREE);
-        again.success().stdout_has("nothing to do");
+        project.work.run(WORKING_TREE).success().stdout_has("nothing to do");
         project.work.git(&["add", "--all"]);
         project.work.run(&["check"]).success();
     }

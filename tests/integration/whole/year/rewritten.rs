@@ -41,8 +41,7 @@ fn verify(repo: &Repo, args: &[&str]) -> Output {
 /// Localizes `main` onto a branch, which must make a commit with these parents.
 #[track_caller]
 fn goes_on(repo: &Repo, args: &[&str], branch: &str, parents: &[String]) {
-    let output = repo.run(&[args, &["--branch", branch]].concat());
-    output.success().lacks("nothing to do");
+    repo.run(&[args, &["--branch", branch]].concat()).success().lacks("nothing to do");
     let found = repo.git(&["log", "-1", "--format=%P", branch]);
     assert_eq!(found, parents.join(" "));
     verify(repo, &[branch]);
