@@ -7,6 +7,8 @@
 // A test stops at the first mismatch, and reports it there.
 #![allow(clippy::expect_used, clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
+#[macro_use]
+extern crate expect_test;
 /// What the targets of `tests/fuzz` take from there.
 extern crate self as libfuzzer_sys;
 

@@ -1,7 +1,5 @@
 //! In place, in clones of all sorts: shallow, bare.
 
-use expect_test::expect;
-
 use super::BRANCH;
 use crate::support::{Project, Repo};
 

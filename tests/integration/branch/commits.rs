@@ -9,8 +9,6 @@ mod tip;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use expect_test::expect;
-
 use super::BRANCH;
 use crate::support::{OVERLAY, Project, Repo, Sandbox};
 

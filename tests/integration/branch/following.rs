@@ -1,7 +1,6 @@
 //! In place, on a branch: the repository as a source commit holds it, localized where it stands, and what becomes of
 //! that as the source changes. `whole::year` follows one for a year.
 
-use expect_test::expect;
 use serde_json::Value;
 
 use super::BRANCH;

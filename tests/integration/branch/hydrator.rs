@@ -1,6 +1,5 @@
 //! `hydrator-metadata: true`: a branch in place says which commit it was made from, as GitOps Promoter reads it.
 
-use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::support::{Project, Repo};

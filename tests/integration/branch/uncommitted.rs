@@ -1,6 +1,5 @@
 //! What only the working tree has, and what only the commit is: both sides say so.
 
-use expect_test::expect;
 use serde_json::Value;
 
 use crate::support::{Project, Repo, Sandbox, config_map};

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::PathBuf;
 
-use expect_test::expect;
-
 use crate::support::{Output, Project, Repo, base_of};
 
 const IN_PLACE: [&str; 2] = ["branch", "--no-verify"];

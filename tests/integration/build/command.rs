@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use expect_test::expect;
-
 use crate::support::{Kustomize, Repo, World, config_map};
 
 /// Returns a repository whose lock is committed, with a kustomize; none where there is no kustomize.

@@ -1,7 +1,5 @@
 //! `check`: what is looked at, from where, what of it is new, and how it ends. What each rule finds has tests of its own.
 
-use expect_test::expect;
-
 use super::{REMOTE, check, repository};
 use crate::support::Sandbox;
 

@@ -7,8 +7,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use expect_test::expect;
-
 use super::{check, commands, fill, findings, found, marked, remote, repository, shell};
 use crate::support::{Repo, Sandbox, config, skip};
 

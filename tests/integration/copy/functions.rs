@@ -4,8 +4,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use expect_test::expect;
-
 use super::Refused;
 use crate::support::{Kustomize, Output, Repo, World, config_map};
 

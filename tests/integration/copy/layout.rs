@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use expect_test::expect;
-
 use crate::support::{World, config_map};
 
 const HOST: &str = "https://files.example.com";

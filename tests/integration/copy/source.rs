@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use expect_test::expect;
-
 use crate::support::{OVERLAY, Output, Project, Repo, config, skip};
 
 /// Asserts exit status 2, these words, and that the repository is as before.

@@ -1,7 +1,5 @@
 //! The two stories of the proposal, from end to end.
 
-use expect_test::expect;
-
 use crate::support::{World, config_map, deployment};
 
 const RAW: &str = "https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld";

@@ -1,6 +1,5 @@
 //! `lock`: the lock at the top, brought up to date with what the working tree references.
 
-use expect_test::expect;
 use git_kustomize_localize::seams::record::sha256_hex;
 
 use crate::support::{Output, Reply, Repo, State, World, config_map, deployment};

@@ -1,7 +1,5 @@
 //! The lock in the middle of a merge or a rebase.
 
-use expect_test::expect;
-
 use crate::support::{World, config_map};
 
 const LOCK: &str = "kustomize-localize.lock";

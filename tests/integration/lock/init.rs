@@ -1,7 +1,5 @@
 //! `init`: what is locked, allowed and configured, and what is left for people.
 
-use expect_test::expect;
-
 use crate::support::{Output, Reply, Running, World, config_map};
 
 const LOCK: &str = "kustomize-localize.lock";

@@ -1,7 +1,5 @@
 //! `sources`: what may be locked at all, and what is asked of it.
 
-use expect_test::expect;
-
 use crate::support::{Repo, World};
 
 const LOCK: &str = "kustomize-localize.lock";

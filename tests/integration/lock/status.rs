@@ -1,7 +1,5 @@
 //! `status`: what is here, and the next command.
 
-use expect_test::expect;
-
 use crate::support::{Output, World};
 
 fn world() -> World {

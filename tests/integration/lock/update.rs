@@ -1,7 +1,5 @@
 //! `update`: what the lock holds, resolved again.
 
-use expect_test::expect;
-
 use crate::support::{Output, Repo, World, config_map};
 
 const LOCK: &str = "kustomize-localize.lock";

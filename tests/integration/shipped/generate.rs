@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use expect_test::expect;
-
 use super::said;
 use crate::support::{Running, Sandbox, skip, tool};
 

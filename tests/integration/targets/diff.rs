@@ -1,6 +1,5 @@
 //! `diff`: what a change deploys.
 
-use expect_test::expect;
 use serde_json::Value;
 
 use crate::support::{Repo, Sandbox, World, config_map, deployment};

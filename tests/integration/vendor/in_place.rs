@@ -3,8 +3,6 @@
 mod edits;
 mod git;
 
-use expect_test::expect;
-
 use crate::support::{Kustomize, Output, Reply, Repo, Running, World, config_map, files};
 
 const LOCK: &str = "kustomize-localize.lock";

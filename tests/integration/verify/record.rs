@@ -2,7 +2,6 @@
 
 mod directory;
 
-use expect_test::expect;
 use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::Value;
 

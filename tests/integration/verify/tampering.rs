@@ -6,7 +6,6 @@ mod trailers;
 use std::collections::BTreeSet;
 use std::fs;
 
-use expect_test::expect;
 use serde_json::Value;
 
 use crate::support::{Project, Repo, World};

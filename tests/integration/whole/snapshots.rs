@@ -4,8 +4,6 @@
 
 use std::fmt::Write as _;
 
-use expect_test::expect_file;
-
 use crate::support::{Repo, World, config_map};
 
 /// A repository with overlays, a component, targets of two engines, an exception, and all sorts of remote references.

@@ -2,8 +2,6 @@
 
 use std::process::Command;
 
-use expect_test::expect;
-
 use super::BRANCH;
 use crate::support::{OVERLAY, Project, Running};
 

@@ -1,6 +1,5 @@
 //! A tip that is not what we made.
 
-use expect_test::expect;
 use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::BRANCH;

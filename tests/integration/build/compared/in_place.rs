@@ -1,7 +1,5 @@
 //! In place every affected root that no other names is built.
 
-use expect_test::expect;
-
 use super::{altering, project, stand_in};
 use crate::support::config;
 

@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use expect_test::expect;
-
 use super::{project, recorded, stand_in};
 use crate::support::{Kustomize, Project};
 

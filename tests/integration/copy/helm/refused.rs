@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use expect_test::expect;
-
 use super::super::Refused;
 use super::{CHART, LABEL, REGISTRY, REPO, Stage, read, write_chart};
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use expect_test::expect;
 use serde_json::Value;
 
 use super::{REGISTRY, REPO, Stage};

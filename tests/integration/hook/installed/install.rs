@@ -5,8 +5,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use expect_test::expect;
-
 use super::{REMOTE, ROOT, does, hook, install, refused, script, stage, work};
 use crate::support::{NO_MOUNT, Repo, Running, skip};
 

@@ -1,7 +1,5 @@
 //! Hooks that other programs write: they are left alone, and the error names the page that says how they run ours.
 
-use expect_test::expect;
-
 use super::{LOCAL, REMOTE, ROOT, hook, refused, script, stage, work};
 use crate::support::{Running, tool};
 

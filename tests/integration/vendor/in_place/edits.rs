@@ -1,6 +1,5 @@
 //! Files that were edited, removed or added by hand among the localized files.
 
-use expect_test::expect;
 use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::{LIB, LOCK, follow, in_place, refused, world};

@@ -1,7 +1,5 @@
 //! In every state that a working tree of git can be in.
 
-use expect_test::expect;
-
 use super::{IN_PLACE, LIB, LOCK, build, follow, in_place, refused, world};
 use crate::support::{Repo, World, config_map};
 

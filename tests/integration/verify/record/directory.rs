@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use expect_test::expect;
-
 use super::{parsed, verify};
 use crate::support::{OVERLAY, Project, Repo};
 

@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use expect_test::expect;
-
 use super::*;
 use crate::support::Server;
 

@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use expect_test::expect;
-
 use super::{COPY, DISK, IN_PLACE, PROGRAM, WORKING_TREE, WORKTREE, files, next_version, project};
 use crate::support::{Output, Project, Repo, Running};
 

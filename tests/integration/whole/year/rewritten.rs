@@ -1,8 +1,6 @@
 //! Commits of the branch that went through other hands: squashed, rebased, picked. What they hold is still known by
 //! the record in the message and by the tree, and localizing goes on from there.
 
-use expect_test::expect;
-
 use super::{BASE, BRANCH as LOCALIZED, COPY, IN_PLACE, LOCK};
 use crate::support::{Output, Project, Repo, base_of};
 
