@@ -164,11 +164,19 @@ fn what_the_lock_lacks_is_what_check_finds() {
     world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n")]);
     work.run(&["check"]).fails(1).stdout_has("error[remote-reference]: ");
     let branch = ["branch", "--no-verify"];
-    work.run_as_is(&branch)
-        .fails(1)
-        .stderr_has("error[remote-reference]: ")
-        .stderr_has(" --> app/kustomization.yaml:1:13\n")
-        .stderr_has("hint: lock the remote references: git kustomize-localize lock && ");
+    work.run_as_is(&branch).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/lib//web?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//web?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        error: <0> has 1 error (remote-reference 1): nothing was committed
+          hint: what that is, and what to do: git kustomize-localize explain remote-reference
+          hint: lock what is remote: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
+    "#]]);
     // One severity, here as there.
     world.commit(&[(".kustomize-localize", "rules: {remote-reference: warning}\n")]);
     work.run(&["check"]).success();

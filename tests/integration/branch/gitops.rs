@@ -269,11 +269,16 @@ spec:
     world.file("https://files.example.com/map.yaml", config_map("map"));
     work.write("apps/web/kustomization.yaml", "resources: ['https://files.example.com/map.yaml']\n");
     work.run(&["lock"]).success();
-    let made = "makes an application of the localized `apps/web/localized-files`";
-    set("{path: 'apps/*/*'}")
-        .fails(1)
-        .stderr_has("error[engine]: ")
-        .stderr_has(" --> sets/apps.yaml:")
-        .stderr_has(made);
+    set("{path: 'apps/*/*'}").fails(1).says(expect![[r#"
+        error[engine]: Argo CD ApplicationSet argocd/apps (sets/apps.yaml:1) makes an application of `apps/web/localized-files`, which localizing made
+         --> sets/apps.yaml:1:1
+          |
+        1 | apiVersion: argoproj.io/v1alpha1
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: exclude it in `git.directories`: {path: */*/localized-files, exclude: true}
+
+        error: <0> has 1 error (engine 1): nothing was committed
+          hint: what that is, and what to do: git kustomize-localize explain engine
+    "#]]);
     set("{path: 'apps/*/*'}, {path: '*/*/localized-files', exclude: true}").success();
 }

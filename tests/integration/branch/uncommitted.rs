@@ -65,11 +65,19 @@ fn kustomizations_that_are_not_committed_are_named() {
     for number in 0..6 {
         work.write(&format!("many/{number}/kustomization.yaml"), "namePrefix: a-\n");
     }
-    work.run_as_is(&IN_PLACE)
-        .success()
-        .stderr_has("warning: 7 kustomizations are not committed (HEAD is localized): beside/kustomization.yaml, ")
-        .stderr_has(" and 2 more\n")
-        .stderr_has("hint: git add -- :/ && git commit\n");
+    work.run_as_is(&IN_PLACE).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) holds <1> localized already
+          not verified: --no-verify
+          1 warning (stale-allow 1)
+        warning: 7 kustomizations are not committed (HEAD is localized): beside/kustomization.yaml, many/0/kustomization.yaml, many/1/kustomization.yaml, many/2/kustomization.yaml, many/3/kustomization.yaml and 2 more
+          hint: git add -- :/ && git commit
+        warning[stale-allow]: nothing matches `left-out`
+         --> .kustomize-localize:1:11
+          |
+        1 | exclude: [left-out]
+          |           ^^^^^^^^^
+          = help: remove it, or correct it
+    "#]]);
     work.run_as_is(&["branch", "--no-verify", "-v"]).success().stderr_has("many/5/kustomization.yaml\n");
 }
 

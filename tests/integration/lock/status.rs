@@ -35,9 +35,16 @@ fn is(world: &World, branch: &str, next: &str) -> Output {
 #[test]
 fn each_state_of_the_branch_has_its_next_command() {
     let world = world();
-    is(&world, "branch localized/main: missing", "git kustomize-localize init")
-        .stdout_has("2 kustomizations, 1 remote reference: 0 locked, 0 allowed, 1 neither\n")
-        .stdout_has("3 targets: 1 localized, 1 remote, 1 unknown\n");
+    is(&world, "branch localized/main: missing", "git kustomize-localize init").says(expect![[r#"
+        2 kustomizations, 1 remote reference: 0 locked, 0 allowed, 1 neither
+        check: 1 error, 0 warnings
+        3 targets: 1 localized, 1 remote, 1 unknown
+          remote     .kustomize-localize:2: kustomize: https://github.com/acme/lib//web?ref=v1: tag, not locked
+          unknown    other.yaml:1: Argo CD Application other: external: it is in https://github.com/acme/other
+          localized  .kustomize-localize:3: kustomize
+        branch localized/main: missing
+        next: git kustomize-localize init
+    "#]]);
     world.work.run_as_is(&["lock"]).success();
     let commit = "git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'";
     is(&world, "branch localized/main: missing", commit).stdout_has("1 locked, 0 allowed, 0 neither\n");

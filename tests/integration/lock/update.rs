@@ -176,8 +176,13 @@ fn another_ref_is_written_below_a_path() {
     upstream(&world).git(&["tag", "v1.2.0"]);
     let url = "https://github.com/acme/lib?ref=v1";
     world.refused(&["update", "apps", "--to", "v1.2.0"]).stderr_has("`--to` needs a URL");
-    world.refused(&["update", url, "--to", "v1.2.0", "more"]).stderr_has("no entry of the lock matches `more`");
-    world.refused(&["update", url, "--to", "v9", "apps"]).stderr_has("v9").lacks("leave it remote");
+    world.refused(&["update", url, "--to", "v1.2.0", "more"]).stderr_has("the lock holds nothing that `more` names");
+    world.refused(&["update", url, "--to", "v9", "apps"]).says(expect![[r#"
+        error: https://github.com/acme/lib has no ref `v9`
+          at apps/one/kustomization.yaml:1:13: resources[0]
+          at apps/two/kustomization.yaml:1:13: resources[0]
+          hint: list what there is: git ls-remote https://github.com/acme/lib
+    "#]]);
     for vendored in [false, true] {
         if vendored {
             world.work.commit("written");

@@ -171,8 +171,16 @@ fn what_is_deployed_from_a_localized_branch_is_what_that_holds() {
         .success()
         .stdout_has(&format!("deployed from localized/main: 1 of 2 targets; {reads}"));
     let after = work.run(&["targets"]);
-    after.success().stdout_has(reaches).stdout_has("  apps/web at localized/main: a kustomization, hermetic\n");
-    after.stdout_has(&format!("deployed from a localized branch: 1 of 2 targets; {reads}"));
+    after.success().says(expect![[r#"
+        clusters/apps.yaml:6: Flux Kustomization flux-system/apps
+          apps/web at main: a kustomization
+            reaches https://github.com/acme/lib//other?ref=v1: tag, locked <0>
+        clusters/other.yaml:6: Flux Kustomization flux-system/other
+          apps/web at localized/main: a kustomization, hermetic
+
+        2 targets: 2 here, 0 external, 0 templated
+        deployed from a localized branch: 1 of 2 targets; flux-system/apps (clusters/apps.yaml:6) reads `main`
+    "#]]);
     work.remove("clusters/other.yaml");
     work.run(&["targets"]).stdout_has(&format!("deployed from a localized branch: 0 of 1 target; {reads}"));
 }
