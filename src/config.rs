@@ -75,7 +75,7 @@ use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};
 
-pub(crate) use allow::Allow;
+pub(crate) use allow::{Allow, quoted};
 pub(crate) use comment::{Comment, Comments};
 pub(crate) use deployed::{Declared, Engine, Repository};
 pub(crate) use glob::Glob;

@@ -157,7 +157,7 @@ impl Config {
 }
 
 /// Returns a text as a value between `{` and `}`.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
     if text.chars().all(is_plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         text.to_owned()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::check::Context;
 use crate::check::deployed::One;
+use crate::config::quoted;
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
 use crate::reference::localized_path::LOCALIZED_FILES;
@@ -61,7 +62,8 @@ fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) ->
     let object = &set.object;
     let message = format!("Argo CD {object} makes an application of the localized `{first}`{more}");
     let excluded: BTreeSet<String> = made.iter().map(|place| exclusion(place)).collect();
-    let excluded: Vec<String> = excluded.iter().map(|path| format!("{{path: {path}, exclude: true}}")).collect();
+    let excluded: Vec<String> =
+        excluded.iter().map(|path| format!("{{path: {}, exclude: true}}", quoted(path))).collect();
     let help = vec![format!("exclude it in `git.directories`: {}", excluded.join(", "))];
     let spot = (object.line, 1);
     Some(context.at_place(Rule::Engine, &object.file, spot, message, help))
@@ -109,12 +111,14 @@ spec:
     }
 
     fn found(text: &str) -> Vec<Finding> {
-        Scene::default()
+        let scene = Scene::default()
             .file("argo/x.yaml", text)
             .file("apps/web/kustomization.yaml", "resources: [x.yaml]\n")
             .file("apps/web/x.yaml", "")
-            .file("apps/web/localized-files/example.com/pod.yaml", "")
-            .find(Rule::Engine)
+            .file("apps/web/localized-files/example.com/pod.yaml", "");
+        let findings = scene.check().findings;
+        assert!(findings.iter().all(|one| one.rule == Rule::Engine), "{findings:?}");
+        findings
     }
 
     #[test]

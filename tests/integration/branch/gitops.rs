@@ -275,7 +275,7 @@ spec:
           |
         1 | apiVersion: argoproj.io/v1alpha1
           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          = help: exclude it in `git.directories`: {path: */*/localized-files, exclude: true}
+          = help: exclude it in `git.directories`: {path: '*/*/localized-files', exclude: true}
 
         error: <0> has 1 error (engine 1): nothing was committed
           hint: what that is, and what to do: git kustomize-localize explain engine
