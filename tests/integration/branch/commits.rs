@@ -401,8 +401,7 @@ fn git_finds_the_command_and_its_settings_hold() {
     }
     let command = ["-c", "user.name=By Option", "kustomize-localize"];
     work.git(&[&command[..], &OVERLAY].concat());
-    let names = work.git(&["log", "-1", "--format=%an, %cn", BRANCH]);
-    assert_eq!(names, "By Option, By Option");
+    assert_eq!(work.git(&["log", "-1", "--format=%an, %cn", BRANCH]), "By Option, By Option");
 }
 
 #[test]

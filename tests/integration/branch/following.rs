@@ -110,8 +110,7 @@ fn the_message_says_what_came_and_went() {
     work.run(&vendor).success();
     commit_and_follow(work, "vendored", &[]);
     // But for the lock, which records that the message holds the record.
-    let differ = work.git(&["diff", "--name-only", "main", "localized/main"]);
-    assert_eq!(differ, "kustomize-localize.lock");
+    assert_eq!(work.git(&["diff", "--name-only", "main", "localized/main"]), "kustomize-localize.lock");
     // Everything deleted: the branch holds what main holds.
     work.git(&["rm", "-r", "--quiet", "example", "other"]);
     work.remove("kustomize-localize.lock");

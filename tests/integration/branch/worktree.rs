@@ -50,8 +50,7 @@ impl Deployed {
     #[track_caller]
     fn is_clean(&self) {
         let deployed = self.repo();
-        let status = deployed.git(&["status", "--porcelain", "--branch"]);
-        assert_eq!(status, "## localized/main");
+        assert_eq!(deployed.git(&["status", "--porcelain", "--branch"]), "## localized/main");
         assert_eq!(deployed.id("HEAD"), self.project.work.id("localized/main"));
     }
 }

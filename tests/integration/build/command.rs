@@ -33,11 +33,9 @@ fn a_root_is_built_from_the_lock_without_the_network() {
         assert_eq!(built.stderr, "");
     }
     assert_eq!(world.server.log(), [""; 0]);
-    let inside = world.sandbox.run(&world.work.path().join("web"), &["build"]);
-    assert_eq!(inside.success().stdout, expected.stdout);
+    assert_eq!(world.sandbox.run(&world.work.path().join("web"), &["build"]).success().stdout, expected.stdout);
     world.work.run_unchanged(&["build", "web", "--format=json"]).fails(2).stderr_has("this command has no format `");
-    let quiet = world.work.run_unchanged(&["build", "web", "--quiet"]);
-    assert_eq!(quiet.success().stdout, expected.stdout);
+    assert_eq!(world.work.run_unchanged(&["build", "web", "--quiet"]).success().stdout, expected.stdout);
     // The line is no command here: it is what kustomize wrote.
     assert!(expected.stdout.lines().any(|line| line.trim() == "::debug::x"), "{expected:?}");
 }
@@ -116,8 +114,7 @@ fn what_is_meant_is_named_or_asked_for() {
     let clusters = [object("plain", "./plain"), object("web", "./plain")].join("---\n");
     world.commit(&[("clusters/all.yaml", &clusters), ("plain/map.yaml", &config_map("plain"))]);
     for name in ["plain", "flux-system/plain", "clusters/all.yaml:1", "flux-system/web", "clusters/all.yaml:8"] {
-        let built = world.work.run_unchanged(&["build", name]);
-        assert_eq!(built.success().stdout, config_map("plain"), "{name}");
+        assert_eq!(world.work.run_unchanged(&["build", name]).success().stdout, config_map("plain"), "{name}");
     }
     world.work.run_unchanged(&["build", "web"]).fails(2).says(expect![[r#"
         error: `web` is ambiguous

@@ -144,8 +144,7 @@ fn a_fetched_program_runs_only_when_trusted() {
     // A pattern that matches something else trusts nothing.
     work.decide("trust-exec: ['localized-files/*.sh']\n");
     work.run(&offline).success().stderr_has("stripped-executable");
-    let again = world.clone_of_branch();
-    assert_eq!(mode(&again, &place) & 0o111, 0);
+    assert_eq!(mode(&world.clone_of_branch(), &place) & 0o111, 0);
 }
 
 #[test]

@@ -66,8 +66,7 @@ fn absolute_paths_through_links() {
         assert_eq!(work.show(&branch, "localized-app/kustomization.yaml"), expected);
         let copy = format!("copy-{number}");
         linked.run(&[target, &copy, "--no-commit"]).success();
-        let text = work.read(&format!("{copy}/kustomization.yaml"));
-        assert_eq!(text, expected);
+        assert_eq!(work.read(&format!("{copy}/kustomization.yaml")), expected);
     }
 }
 

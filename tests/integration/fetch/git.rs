@@ -194,8 +194,7 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
             output.stderr_has("write `?ref=TAG-OR-COMMIT` without `;`");
         }
         // The one beside it is not to blame.
-        let count = output.stderr.matches(" resources[").count();
-        assert_eq!(count, 1, "{output:?}");
+        assert_eq!(output.stderr.matches(" resources[").count(), 1, "{output:?}");
     }
     // What the lock holds for HEAD is not what this one says.
     let repo = naming(&sandbox, &[&url]);

@@ -41,8 +41,7 @@ fn does(repo: &Repo, args: &[&str], said: &str) {
 #[track_caller]
 fn refused(output: &Output) {
     output.fails(1);
-    let said = format!("{}{}", output.stdout, output.stderr);
-    assert!(said.contains("remote-reference"), "{output:?}");
+    assert!(format!("{}{}", output.stdout, output.stderr).contains("remote-reference"), "{output:?}");
 }
 
 /// Commits another kustomization.
@@ -151,8 +150,7 @@ fn a_hook_without_the_program_says_so_and_passes() {
     work.git(&["init", "--quiet", "--bare", "../server.git"]);
     stage(&work, ROOT, REMOTE);
     let says = |args: &[&str], said: &str| {
-        let output = work.try_git(args);
-        assert_eq!(output.success().stderr, said);
+        assert_eq!(work.try_git(args).success().stderr, said);
     };
     let missing = "git-kustomize-localize is not on PATH: this";
     says(&["commit", "--quiet", "-m", "remote"], &format!("{missing} commit was not checked\n"));

@@ -221,8 +221,7 @@ fn the_hook_that_is_compiled_works() {
         work.git(&["add", "."]);
         // No deadline: it compiles.
         let mut install = sandbox.command(framework.program, work.path());
-        let status = install.arg("install-hooks").status().unwrap();
-        assert!(status.success(), "{}", framework.program);
+        assert!(install.arg("install-hooks").status().unwrap().success(), "{}", framework.program);
         framework.run(&["run", "--all-files"]).success();
         stage(work, ROOT, REMOTE);
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");

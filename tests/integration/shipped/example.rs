@@ -40,8 +40,7 @@ fn shows_the_main_job_and_leaves_the_repository() {
     let shop = Path::new(shop.unwrap());
 
     // One commit on top of the user's, and nothing that was not committed.
-    let count = sandbox.git(shop, &["rev-list", "--count", "main..localized/main"]);
-    assert_eq!(count, "1");
+    assert_eq!(sandbox.git(shop, &["rev-list", "--count", "main..localized/main"]), "1");
     assert_eq!(sandbox.git(shop, &["status", "--porcelain"]), "");
 
     // The branch's copy builds on its own: there is nothing left to answer the URLs.

@@ -140,8 +140,7 @@ echo "${{COMPREPLY[*]}}"
         git = git.display(),
     );
     let mut bash = sandbox.command("bash", &sandbox.path(""));
-    let output = Running::start(bash.args(["-c", &script])).wait();
-    assert_eq!(output.success().stdout.trim(), "check");
+    assert_eq!(Running::start(bash.args(["-c", &script])).wait().success().stdout.trim(), "check");
 }
 
 #[test]

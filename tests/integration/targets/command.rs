@@ -44,11 +44,9 @@ fn targets_are_shown_for_people_and_machines() {
     let repo = fleet(&sandbox);
     let text = "clusters/prod/apps.yaml:6: Flux Kustomization flux-system/apps\n  apps/web at main: a kustomization, hermetic\n\n1 target: 1 here, 0 external, 0 templated\n";
     for from in [&[][..], &["--rev", "HEAD"]] {
-        let output = repo.run(&[&["targets"], from].concat());
-        assert_eq!(output.success().stdout, text, "{from:?}");
+        assert_eq!(repo.run(&[&["targets"], from].concat()).success().stdout, text, "{from:?}");
     }
-    let json = json(&repo);
-    assert_eq!(json["targets"][0]["here"]["path"], "apps/web");
+    assert_eq!(json(&repo)["targets"][0]["here"]["path"], "apps/web");
     // The tree tells which one it is, whatever the clone is of. What is declared goes first.
     let other = "https://github.com/acme/other";
     repo.git(&["remote", "set-url", "origin", other]);
@@ -142,8 +140,7 @@ fn what_only_a_localized_branch_has_is_looked_for_there() {
     repo.run(&["check"]).fails(1).stdout_has(missing);
     for new_dir in ["other", "web"] {
         repo.run(&["apps/web", new_dir, "--no-verify"]).success();
-        let output = repo.run(&["check"]);
-        assert_eq!(output.stdout.contains(missing), new_dir == "other");
+        assert_eq!(repo.run(&["check"]).stdout.contains(missing), new_dir == "other");
     }
     // Others fetch the branch, and have none of that name.
     let clone = sandbox.clone_of(&repo, "clone");

@@ -122,8 +122,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
                 failed += 1;
             }
             for top in ["cache", "tmp", "work", "out"] {
-                let found = unfinished(&project.sandbox.path(top));
-                assert_eq!(found, [""; 0], "{about}: {top}: {output:?}");
+                assert_eq!(unfinished(&project.sandbox.path(top)), [""; 0], "{about}: {top}: {output:?}");
             }
             fs::remove_dir_all(&cache).unwrap();
             fs::create_dir(&cache).unwrap();

@@ -65,8 +65,7 @@ fn a_commit_is_signed_as_git_would() {
     let work = &project.work;
     let key = key(&project);
     let made = |how: &str, signed: bool| {
-        let verified = work.try_git(&["verify-commit", BRANCH]);
-        assert_eq!(verified.status == 0, signed, "{how}");
+        assert_eq!(work.try_git(&["verify-commit", BRANCH]).status == 0, signed, "{how}");
         work.git(&["update-ref", "-d", BRANCH]);
     };
     project.overlay(&[]).success();

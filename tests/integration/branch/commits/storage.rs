@@ -140,8 +140,7 @@ fn in_a_hook_the_index_and_head_stay() {
         assert_eq!(output.stderr, "", "the hook has something to say");
         let seen = fs::read_to_string(project.sandbox.path("tmp/seen")).unwrap();
         assert!(seen.contains("GIT_INDEX_FILE="), "{seen}");
-        let status = repo.git(&["status", "--porcelain", "--branch"]);
-        assert_eq!(status, format!("## {branch}\nA  staged.txt"));
+        assert_eq!(repo.git(&["status", "--porcelain", "--branch"]), format!("## {branch}\nA  staged.txt"));
         // What was committed is localized.
         let localized = format!("localized/{branch}");
         assert_eq!(repo.parents(&localized), [repo.id(branch)]);

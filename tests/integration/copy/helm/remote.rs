@@ -50,8 +50,7 @@ fn the_configuration_brings_charts_in() {
         &["update"],
     ];
     for way in ways {
-        let output = work.run(way);
-        assert_eq!(output.success().stderr, "", "{way:?}");
+        assert_eq!(work.run(way).success().stderr, "", "{way:?}");
     }
     for chart in ["placed:app/charts/nginx-1.2.3/nginx", "copied:copied/charts/nginx-1.2.3/nginx"] {
         work.git(&["cat-file", "-e", &format!("{chart}/Chart.yaml")]);

@@ -69,8 +69,7 @@ fn the_cache_is_private_and_may_go_at_any_time() {
     let run = || repo.run(&["app", "--dry-run"]).success().status;
     run();
     let cache = sandbox.path("cache/git-kustomize-localize");
-    let mode = fs::metadata(&cache).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o700);
+    assert_eq!(fs::metadata(&cache).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!(sandbox.leftovers(), [""; 0]);
     let pack = |end: &str| find(&entry(&sandbox, &id), end).unwrap();
     let shorten = |part: usize| {

@@ -105,8 +105,7 @@ fn an_update_by_a_bot_is_locked_in_one_more_commit() {
     let locked = hosted.tip();
     assert_eq!(checkout.id("HEAD"), locked);
     assert_eq!(checkout.id("HEAD^"), raised);
-    let changed = checkout.git(&["diff", "--name-only", "HEAD^", "HEAD"]);
-    assert_eq!(changed, "kustomize-localize.lock");
+    assert_eq!(checkout.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "kustomize-localize.lock");
     let lock = checkout.show("HEAD", "kustomize-localize.lock");
     assert!(lock.contains("ref: v2") && !lock.contains("ref: v1"), "{lock}");
     checkout.run(&["check", "--rev", "HEAD"]).success().stdout_has("nothing found");

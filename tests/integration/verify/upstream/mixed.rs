@@ -93,8 +93,7 @@ fn there_must_be_a_lock() {
         error: `HEAD` holds no record: no `kustomize-localize.lock` in it lists localized files
           hint: lock what it references: git kustomize-localize lock
     "#]]);
-    let output = ask(work, &["--format", "json"]);
-    assert_eq!(parsed(output.fails(2))["outcome"], "failed");
+    assert_eq!(parsed(ask(work, &["--format", "json"]).fails(2))["outcome"], "failed");
     // One that lists nothing is enough: the last remote may be gone.
     work.write("kustomize-localize.lock", "version: 1\n");
     work.commit("nothing");

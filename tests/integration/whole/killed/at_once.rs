@@ -138,8 +138,7 @@ fn a_worktree() {
         all(&project, &vec![WORKTREE.to_vec(); 8], true, &[MOVED]);
         is_linear(&project, turn);
         let deployed = Repo::new(&project.sandbox, project.sandbox.path("deployed"));
-        let status = deployed.git(&["status", "--porcelain", "--branch"]);
-        assert_eq!(status, "## localized/main");
+        assert_eq!(deployed.git(&["status", "--porcelain", "--branch"]), "## localized/main");
         let worktrees = project.work.git(&["worktree", "list", "--porcelain"]);
         assert!(!worktrees.contains("locked"), "{worktrees}");
         assert_eq!(worktrees.matches("worktree ").count(), 2);

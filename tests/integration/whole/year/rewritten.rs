@@ -40,8 +40,7 @@ fn verify(repo: &Repo, args: &[&str]) -> Output {
 #[track_caller]
 fn goes_on(repo: &Repo, args: &[&str], branch: &str, parents: &[String]) {
     repo.run(&[args, &["--branch", branch]].concat()).success().lacks("nothing to do");
-    let found = repo.git(&["log", "-1", "--format=%P", branch]);
-    assert_eq!(found, parents.join(" "));
+    assert_eq!(repo.git(&["log", "-1", "--format=%P", branch]), parents.join(" "));
     verify(repo, &[branch]);
     repo.run(&[args, &["--branch", branch]].concat()).success().stdout_has("nothing to do");
 }
