@@ -258,7 +258,9 @@ impl Releases {
             return Ok(known.clone());
         }
         let (newest, held) = self.fetcher.newest(spec, &self.pattern, &self.config)?;
-        self.held.extend(held);
+        // Several refs of one repository are held up by the same.
+        let new: Vec<Failure> = held.into_iter().filter(|one| !self.held.contains(one)).collect();
+        self.held.extend(new);
         let is_locked = newest.is_some() && self.before.get(&source).is_some();
         self.left.extend(is_locked.then(|| source.clone()));
         self.known.insert(source, newest.clone());
