@@ -58,8 +58,8 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
     let verify = ["verify", "origin/localized/main"];
     clone.run_unchanged(&verify).fails(2).says(expect![[r#"
         .: 3 files, 1 remote; recorded in the lock alone
-        NOT verified origin/localized/main (<0>): not everything could be looked at
-        error: no commit of `origin/localized/main` that is in this shallow clone holds a record
+        NOT verified origin/localized/main (<0>): not everything could be checked
+        error: no commit of `origin/localized/main` in this shallow clone has a record
           hint: fetch more of it: git fetch --deepen=100
           hint: or all of it: git fetch --unshallow
     "#]]);

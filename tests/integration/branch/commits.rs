@@ -350,7 +350,7 @@ fn paths_are_those_of_the_directory_it_runs_in() {
 fn options_alone_name_no_target() {
     let project = Project::new();
     project.work.run_unchanged(&["--scope", "."]).fails(2).says(expect![[r#"
-        error: no TARGET is given
+        error: missing TARGET
           hint: see all commands and options: git kustomize-localize -h
     "#]]);
 }

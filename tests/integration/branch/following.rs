@@ -151,7 +151,7 @@ fn the_lock_of_main_decides() {
     work.write("kustomize-localize.lock", conflict);
     work.commit("conflict");
     work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
-        error: kustomize-localize.lock:1: holds a merge conflict
+        error: kustomize-localize.lock:1: contains a merge conflict
           hint: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
     "#]]);
 }
@@ -173,8 +173,8 @@ fn what_the_lock_lacks_is_what_check_finds() {
           = help: or vendor it: git kustomize-localize vendor :/app
 
         error: <0> has 1 error (remote-reference 1): nothing was committed
-          hint: what that is, and what to do: git kustomize-localize explain remote-reference
-          hint: lock what is remote: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
+          hint: for more: git kustomize-localize explain remote-reference
+          hint: lock the remote references: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
     "#]]);
     // One severity, here as there.
     world.commit(&[(".kustomize-localize", "rules: {remote-reference: warning}\n")]);
@@ -386,9 +386,9 @@ fn copies_and_the_repository_do_not_share_a_branch() {
     let work = &project.work;
     project.overlay(&[]).success();
     work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
-        error: branch `localized/main` holds copies, for example `localized-overlay`
+        error: branch `localized/main` contains copies, for example `localized-overlay`
           hint: commit the repository to another branch: `--branch NAME`
-          hint: or begin this one again, if the copies are not in use: git branch -D localized/main
+          hint: or delete this one, if its copies are not in use: git branch -D localized/main
     "#]]);
     let other = ["--branch", "hermetic/main"];
     work.run(&[&IN_PLACE, &other[..]].concat()).success();

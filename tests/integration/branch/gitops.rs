@@ -270,7 +270,7 @@ spec:
     work.write("apps/web/kustomization.yaml", "resources: ['https://files.example.com/map.yaml']\n");
     work.run(&["lock"]).success();
     set("{path: 'apps/*/*'}").fails(1).says(expect![[r#"
-        error[engine]: Argo CD ApplicationSet argocd/apps (sets/apps.yaml:1) makes an application of `apps/web/localized-files`, which localizing made
+        error[engine]: Argo CD ApplicationSet argocd/apps (sets/apps.yaml:1) makes an application of the localized `apps/web/localized-files`
          --> sets/apps.yaml:1:1
           |
         1 | apiVersion: argoproj.io/v1alpha1
@@ -278,7 +278,7 @@ spec:
           = help: exclude it in `git.directories`: {path: '*/*/localized-files', exclude: true}
 
         error: <0> has 1 error (engine 1): nothing was committed
-          hint: what that is, and what to do: git kustomize-localize explain engine
+          hint: for more: git kustomize-localize explain engine
     "#]]);
     set("{path: 'apps/*/*'}, {path: '*/*/localized-files', exclude: true}").success();
 }

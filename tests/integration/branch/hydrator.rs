@@ -52,7 +52,7 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     work.run(&["verify", "localized/main"]).fails(1).stdout_has(FILE);
     work.run(&IN_PLACE).fails(2).says(expect![[r#"
         error: `localized/main` was edited by hand by <0>: `hydrator.metadata`
-          hint: what should be deployed belongs in the source; to discard these edits: --overwrite
+          hint: make the changes in the source; to discard these edits: --overwrite
     "#]]);
     work.decide("");
     work.run(&[IN_PLACE, ["--overwrite", "-q"]].concat()).success();

@@ -66,7 +66,7 @@ fn kustomizations_that_are_not_committed_are_named() {
         work.write(&format!("many/{number}/kustomization.yaml"), "namePrefix: a-\n");
     }
     work.run_as_is(&IN_PLACE).success().says(expect![[r#"
-        nothing to do: branch localized/main (<0>) holds <1> localized already
+        nothing to do: branch localized/main (<0>) already has <1> localized
           not verified: --no-verify
           1 warning (stale-allow 1)
         warning: 7 kustomizations are not committed (HEAD is localized): beside/kustomization.yaml, many/0/kustomization.yaml, many/1/kustomization.yaml, many/2/kustomization.yaml, many/3/kustomization.yaml and 2 more
@@ -76,7 +76,7 @@ fn kustomizations_that_are_not_committed_are_named() {
           |
         1 | exclude: [left-out]
           |           ^^^^^^^^^
-          = help: remove it, or correct it
+          = help: remove or correct it
     "#]]);
     work.run_as_is(&["branch", "--no-verify", "-v"]).success().stderr_has("many/5/kustomization.yaml\n");
 }

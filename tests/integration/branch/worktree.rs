@@ -86,9 +86,9 @@ fn it_is_made_and_follows() {
     work.write("README.md", "more");
     work.commit("more");
     work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
-        error: branch `localized/main` is checked out at `/home/me/deployed`, whose files would not follow
+        error: branch `localized/main` is checked out at `/home/me/deployed`, whose files would not be updated
           hint: check out another branch there, or commit to another one: `--branch NAME`
-          hint: or bring its files up to date as well: --worktree /home/me/deployed
+          hint: or update its files as well: --worktree /home/me/deployed
     "#]]);
     deployed.follow(&[]).success();
     deployed.is_clean();

@@ -34,7 +34,7 @@ fn a_root_is_built_from_the_lock_without_the_network() {
     }
     assert_eq!(world.server.log(), [""; 0]);
     assert_eq!(world.sandbox.run(&world.work.path().join("web"), &["build"]).success().stdout, expected.stdout);
-    world.work.run_unchanged(&["build", "web", "--format=json"]).fails(2).stderr_has("this command has no format `");
+    world.work.run_unchanged(&["build", "web", "--format=json"]).fails(2).stderr_has("unsupported format `");
     assert_eq!(world.work.run_unchanged(&["build", "web", "--quiet"]).success().stdout, expected.stdout);
     // The line is no command here: it is what kustomize wrote.
     assert!(expected.stdout.lines().any(|line| line.trim() == "::debug::x"), "{expected:?}");

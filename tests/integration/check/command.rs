@@ -137,7 +137,7 @@ fn what_the_base_has_too_is_left_out() {
     let old = repo.commit("An old repository");
     check(&repo, &[]).fails(1);
     check(&repo, &["--base=HEAD"]).success().says(expect![[r#"
-        checked 3 kustomizations with 4 references in the working tree: 1 left out that HEAD has too
+        checked 3 kustomizations with 4 references in the working tree: 1 already in HEAD
     "#]]);
 
     // It moves, and another one comes.
@@ -211,12 +211,12 @@ fn what_is_deployed_and_unknown_is_a_rule() {
     );
     repo.git(&["add", "--all"]);
     check(&repo, &[]).success().says(expect![[r#"
-        warning[unknown-target]: cannot tell what Argo CD Application web (argo/a.yaml:1) deploys: `${part}` is filled in elsewhere
+        warning[unknown-target]: cannot tell what Argo CD Application web (argo/a.yaml:1) deploys: `${part}` is substituted elsewhere
          --> argo/a.yaml:5:62
           |
         5 |   source: {repoURL: https://git.example.com/acme/work, path: base, kustomize: {components: ['${part}']}}
           |                                                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          = help: write it out, or say why it may be unknown: # kustomize-localize: allow[unknown-target] REASON
+          = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
 
         for more: git kustomize-localize explain unknown-target
         checked 3 kustomizations with 3 references in the working tree: nothing found; 1 target unknown

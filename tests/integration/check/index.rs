@@ -97,7 +97,7 @@ fn a_broken_index_is_not_an_empty_one() {
     let output = repo.run(&["check", "--staged"]);
     output.fails(2).says(expect![[r#"
         error: the index `/home/me/work/.git/index` is damaged
-          hint: make it again from HEAD: rm /home/me/work/.git/index && git reset
+          hint: recreate it from HEAD: rm /home/me/work/.git/index && git reset
     "#]]);
     assert_eq!(output.stdout, "");
     fs::write(&index, b"").unwrap();
@@ -211,8 +211,8 @@ fn a_partial_clone_fetches_nothing() {
     clone.git(&["add", ".kustomize-localize"]);
     let output = clone.run(&["check", "--staged"]);
     output.fails(2).says(expect![[r#"
-        checked 3 kustomizations with 3 references in the index (3 differing in the working tree; fixes count after `git add`): 1 could not be looked at
-        error: `base/config.yaml` is not here: this is a partial clone, and nothing may be fetched now
+        checked 3 kustomizations with 3 references in the index (3 differ in the working tree; fixes count after `git add`): 1 could not be checked
+        error: `base/config.yaml` is missing: this is a partial clone, and nothing is fetched now
           hint: fetch it: git cat-file -e <0>
     "#]]);
     let id = clone.id("HEAD:base/config.yaml");

@@ -115,9 +115,9 @@ fn a_fetched_program_runs_only_when_trusted() {
           not verified: --no-verify
           1 warning (stripped-executable 1)
           to look at it: git show --stat <0>
-        warning[stripped-executable]: `localized-files/github.com/acme/gen/v1/base/fn.sh` (sha256 <2>) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was taken off
+        warning[stripped-executable]: `localized-files/github.com/acme/gen/v1/base/fn.sh` (sha256 <2>) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was removed
          --> https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: generators[0] > Gen.exec.path
-          = help: once it is trusted, write `trust-exec: [localized-files/github.com/acme/gen/v1/base/fn.sh]` in .kustomize-localize
+          = help: if you trust it, write `trust-exec: [localized-files/github.com/acme/gen/v1/base/fn.sh]` in .kustomize-localize
     "#]]);
     let copy = world.clone_of_branch();
     let place = format!("localized-app/{PLACE}");

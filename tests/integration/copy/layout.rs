@@ -94,7 +94,7 @@ fn files_that_differ_by_user_or_token_only() {
     world.same_build("app", &clone, "localized-app");
     assert_eq!(layout(&world), BTreeSet::from(["localized-files/files.example.com/map.yaml".to_owned()]));
     world.work.run(&["app"]).success().says(expect![[r#"
-        nothing to do: branch localized/main (<0>) holds app in localized-app already
+        nothing to do: branch localized/main (<0>) already has app in localized-app
           not verified: neither `kustomize` nor `kubectl` was found on PATH
     "#]]);
 }
@@ -286,6 +286,6 @@ fn files_that_differ_by_a_secret_and_in_content() {
     // Taken from the lock, the one would become the other.
     world.refused(&["app"]).says(expect![[r#"
         error: app/kustomization.yaml:3:3: resources[1]: https://files.example.com/map.yaml?token=REDACTED returned different content for different credentials; the lock stores none and cannot tell them apart
-          hint: keep one of the two in this repository, or give them URLs that differ otherwise
+          hint: copy one of the two into this repository, or use different URLs
     "#]]);
 }

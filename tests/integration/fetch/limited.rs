@@ -216,7 +216,7 @@ fn what_is_public_is_fetched_although_a_login_has_expired() {
     assert!(asked.lines().all(|line| line == "get"), "the login may be good for something else: {asked}");
     // It is refused once more where nothing is public.
     server.require_password("/", "me", "s3cr3t");
-    work.run(&["update"]).fails(1).stderr_has("refuses the credentials").stderr_has("answered 401").lacks("wr0ng");
+    work.run(&["update"]).fails(1).stderr_has("rejected the credentials").stderr_has("answered 401").lacks("wr0ng");
 }
 
 #[test]

@@ -85,12 +85,12 @@ fn it_holds_what_localizing_would_bring_in() {
     let before = world.work.state();
     world.work.run_unchanged(&["lock", "--dry-run"]).success().lacks("git add");
     run(&world, &[]).success().says(expect![[r#"
-        wrote kustomize-localize.lock: it holds 3 remote references
+        wrote kustomize-localize.lock: 3 remote references
           added https://files.example.com/v1/app.yaml <0>
           added https://github.com/acme/deep?ref=v1 <1>
           added https://github.com/acme/lib?ref=v1 <2>
           to stage it: git add -f -- :/kustomize-localize.lock
-        kustomize, Flux and Argo CD do not read the lock: deploy what `git kustomize-localize branch` makes of it
+        kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
     "#]]);
     assert_eq!(read(&world), expected(&world));
     before.assert_same(&but_the_lock(&world.work));
@@ -114,7 +114,7 @@ fn needed_entries_stay_and_stale_ones_go() {
     upstream.git(&["tag", "-f", "v1"]);
     root(&world, "overlays/dev", "resources:\n- ../../base\n- https://github.com/acme/lib//other?ref=v1\n");
     run(&world, &[]).success().says(expect![[r#"
-        wrote kustomize-localize.lock: it holds 2 remote references
+        wrote kustomize-localize.lock: 2 remote references
           dropped https://files.example.com/v1/app.yaml <0>
           added other of https://github.com/acme/lib?ref=v1
           to stage it: git add -f -- :/kustomize-localize.lock
@@ -125,13 +125,13 @@ fn needed_entries_stay_and_stale_ones_go() {
     root(&world, "base", "namePrefix: a-\n");
     root(&world, "overlays/dev", "namePrefix: b-\n");
     run(&world, &[]).success().says(expect![[r#"
-        wrote kustomize-localize.lock: it holds 0 remote references
+        wrote kustomize-localize.lock: 0 remote references
           dropped https://github.com/acme/deep?ref=v1 <0>
           dropped https://github.com/acme/lib?ref=v1 <1>
           to stage it: git add -f -- :/kustomize-localize.lock
     "#]]);
     assert!(!read(&world).contains("remotes"));
-    run(&world, &[]).success().stdout_has("nothing to do: nothing remote is referenced\n");
+    run(&world, &[]).success().stdout_has("nothing to do: no remote references\n");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     assert_eq!(errors.len(), 3);
     assert_eq!(errors[1]["file"], "overlays/prod/kustomization.yaml");
     assert_eq!(run(&world, &["-q"]).fails(1).stdout, "");
-    run(&world, &[]).fails(1).stdout_has("kustomize-localize.lock not changed: it holds 3 remote references\n");
+    run(&world, &[]).fails(1).stdout_has("kustomize-localize.lock not changed: 3 remote references\n");
     world.work.git(&["add", "--all"]);
     assert_eq!(world.work.run(&["check"]).fails(1).stdout.matches("error[remote-ref").count(), 3);
     // A fixed reference is locked, and the rest still is.
@@ -373,12 +373,12 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
     // An unreadable file may reference anything: then nothing is dropped.
     root(&world, "overlays/dev", "resources: [\n");
     run(&world, &[]).success().says(expect![[r#"
-        nothing to do: kustomize-localize.lock holds 3 remote references
-          2 references not followed, which `git kustomize-localize check` explains
+        nothing to do: kustomize-localize.lock has 3 remote references
+          2 references not followed: see `git kustomize-localize check`
     "#]]);
     root(&world, "new", "resources: ['https://files.example.com/new.yaml']\n");
     world.file("https://files.example.com/new.yaml", config_map("new"));
-    run(&world, &[]).success().stdout_has("it holds 4 remote references");
+    run(&world, &[]).success().stdout_has("kustomize-localize.lock: 4 remote references");
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn offline_takes_what_the_cache_holds() {
         error: base/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=v1 is not in the cache
         error: overlays/dev/kustomization.yaml:3:3: resources[1]: https://files.example.com/v1/app.yaml is not in the cache
           hint: run once without `--offline`
-        error: not everything could be resolved: 2 errors
+        error: could not resolve all references: 2 errors
     "#]]);
     run(&world, &[]).success();
     root(&world, "overlays/prod", "resources:\n- https://github.com/acme/lib//other?ref=v1\n");

@@ -129,11 +129,11 @@ fn conflicting_entries_are_left_to_update() {
     let ours = change("three");
     world.work.try_git(&["merge", "topic"]).fails(1);
     let output = world.work.run(&["lock"]);
-    output.fails(1).stderr_has(&format!(": {ours} is ours, and stays; {theirs} is theirs\n")).says(expect![[r#"
-        wrote kustomize-localize.lock: it holds 1 remote reference
+    output.fails(1).stderr_has(&format!(": kept ours ({ours}), not theirs ({theirs})\n")).says(expect![[r#"
+        wrote kustomize-localize.lock: 1 remote reference
           merged both sides of the conflict
           to stage it: git add -f -- :/kustomize-localize.lock
-        error: https://files.example.com/a.yaml: changed on both sides: <0> is ours, and stays; <1> is theirs
+        error: https://files.example.com/a.yaml: both sides changed it: kept ours (<0>), not theirs (<1>)
           hint: resolve it again: git kustomize-localize update https://files.example.com/a.yaml
     "#]]);
     world.file(&url("a"), config_map("four"));

@@ -62,7 +62,7 @@ fn live_references_are_locked_and_the_next_commands_make_the_branch() {
           added https://github.com/acme/deep?ref=v1 <1>
           added https://github.com/acme/lib?ref=v1 <2>
         check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
-        next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock what is remote'
+        next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'
     "#]]);
     assert!(!world.work.path().join(CONFIG).exists());
     again(&world, &first);

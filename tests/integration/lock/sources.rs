@@ -16,7 +16,7 @@ fn what_is_not_listed_is_not_locked_by_any_command() {
         nothing could be locked
         error: app/kustomization.yaml:2:3: resources[0]: `https://github.com/acme/lib//web?ref=v1` is not in `sources`, so it may not be locked
           hint: if it may be used, add it to `sources` in .kustomize-localize: - {url: github.com/acme/lib}
-        error: not everything could be resolved: 1 error
+        error: could not resolve all references: 1 error
     "#]]);
     assert!(!work.path().join(LOCK).exists());
     work.run_unchanged(&["check"]).fails(1).says(expect![[r#"
@@ -96,10 +96,10 @@ fn a_chart_that_is_not_listed_is_not_pulled() {
     work.decide("helm: true\nsources: [{url: github.com}]\n");
     work.run(&["lock"]).fails(1).says(expect![[r#"
         nothing could be locked
-          1 reference not followed, which `git kustomize-localize check` explains
+          1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:1:32: helmCharts[0]: `oci://charts.example/stable#web@1.2.3` is not in `sources`, so it may not be locked
           hint: if it may be used, add it to `sources` in .kustomize-localize: - {url: 'oci://charts.example/stable'}
-        error: not everything could be resolved: 1 error
+        error: could not resolve all references: 1 error
     "#]]);
     work.run_unchanged(&["check"]).fails(1).stdout_has("error[unlisted-source]: ");
     work.decide("helm: true\nsources: [{url: charts.example}]\n");

@@ -56,7 +56,7 @@ fn moves_are_reported_with_old_and_new_commit() {
     update(&world, &["--dry-run"]).success().stdout_has("would write kustomize-localize.lock");
     before.assert_same(&world.work.state());
     update(&world, &[]).success().says(expect![[r#"
-        wrote kustomize-localize.lock: it holds 4 remote references
+        wrote kustomize-localize.lock: 4 remote references
           moved https://files.example.com/app.yaml <0> -> <1>
           moved https://github.com/acme/lib?ref=main <2> -> <3>
             … days old
@@ -74,7 +74,7 @@ fn only_named_entries_are_resolved() {
     let (_, new) = move_branch(&world);
     world.file(FILE, config_map("two"));
     update(&world, &["files.example.com"]).success().says(expect![[r#"
-        wrote kustomize-localize.lock: it holds 4 remote references
+        wrote kustomize-localize.lock: 4 remote references
           moved https://files.example.com/app.yaml <0> -> <1>
           to stage it: git add -f -- :/kustomize-localize.lock
     "#]]);
@@ -84,8 +84,8 @@ fn only_named_entries_are_resolved() {
         .stdout_has("  moved https://github.com/acme/lib?ref=main ");
     assert!(world.work.read(LOCK).contains(&new));
     world.refused(&["update", "https://github.com/acme/library"]).says(expect![[r#"
-        error: the lock holds nothing that `https://github.com/acme/library` names
-          hint: it holds `https://github.com/acme/lib?ref=v1`, `https://github.com/acme/lib?ref=main`, `https://files.example.com/app.yaml`, `https://github.com/acme/files/releases/download/v1.0.0/app.yaml`
+        error: no entry of the lock matches `https://github.com/acme/library`
+          hint: it contains `https://github.com/acme/lib?ref=v1`, `https://github.com/acme/lib?ref=main`, `https://files.example.com/app.yaml`, `https://github.com/acme/files/releases/download/v1.0.0/app.yaml`
     "#]]);
 }
 
@@ -104,13 +104,13 @@ fn a_tag_that_moved_stays_until_it_is_named() {
     update(&world, &["--dry-run"]).fails(1).stdout_has(moves).stderr_has(&stays);
     upstream(&world).git(&["tag", "-f", "-a", "v1", "-m", "again"]);
     update(&world, &[]).fails(1).says(expect![[r#"
-        wrote kustomize-localize.lock: it holds 4 remote references
+        wrote kustomize-localize.lock: 4 remote references
           moved https://github.com/acme/lib?ref=main <0> -> <1>
             … days old
             <1> two
           to stage it: git add -f -- :/kustomize-localize.lock
-        error: https://github.com/acme/lib?ref=v1: a version should never change, and this one did, so it stays locked as it was: <0> -> <1>
-          hint: find out why; if it is meant: git kustomize-localize update 'https://github.com/acme/lib?ref=v1'
+        error: https://github.com/acme/lib?ref=v1: a version should never change, but this one did, and stays locked: <0> -> <1>
+          hint: find out why; if it is intended: git kustomize-localize update 'https://github.com/acme/lib?ref=v1'
     "#]]);
     let lock = world.work.read(LOCK);
     assert!(lock.contains(&pin("v1", &old)), "{lock}");
@@ -176,12 +176,12 @@ fn another_ref_is_written_below_a_path() {
     upstream(&world).git(&["tag", "v1.2.0"]);
     let url = "https://github.com/acme/lib?ref=v1";
     world.refused(&["update", "apps", "--to", "v1.2.0"]).stderr_has("`--to` needs a URL");
-    world.refused(&["update", url, "--to", "v1.2.0", "more"]).stderr_has("the lock holds nothing that `more` names");
+    world.refused(&["update", url, "--to", "v1.2.0", "more"]).stderr_has("no entry of the lock matches `more`");
     world.refused(&["update", url, "--to", "v9", "apps"]).says(expect![[r#"
         error: https://github.com/acme/lib has no ref `v9`
           at apps/one/kustomization.yaml:1:13: resources[0]
           at apps/two/kustomization.yaml:1:13: resources[0]
-          hint: list what there is: git ls-remote https://github.com/acme/lib
+          hint: list its refs: git ls-remote https://github.com/acme/lib
     "#]]);
     for vendored in [false, true] {
         if vendored {
@@ -236,10 +236,10 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
     world.server.unroute(FILE);
     let before = world.work.read(LOCK);
     update(&world, &[]).fails(1).says(expect![[r#"
-        kustomize-localize.lock not changed: it holds 4 remote references
+        kustomize-localize.lock not changed: 4 remote references
         error: kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/app.yaml: files.example.com answered 404 Not Found
-          hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent to the host of the URL alone, and not over plain http
-        error: not everything could be resolved: 1 error
+          hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+        error: could not resolve all references: 1 error
     "#]]);
     assert_eq!(world.work.read(LOCK), before);
     // The others can be resolved: it is locked, and in the cache.

@@ -102,7 +102,7 @@ fn what_is_not_rendered_is_unknown() {
     fs::remove_file(sandbox.path("bin/helm")).unwrap();
     diff("it is a Helm chart, and no `helm` was found on PATH");
     sandbox.script("helm", "[ $1 = version ] && echo other");
-    diff("does not say its version as helm does");
+    diff("did not print its version as helm does");
     sandbox.script(
         "helm",
         "[ $1 = version ] && echo v3.0.0 || { echo Error: missing in charts/ directory: common >&2; exit 1; }",
@@ -149,7 +149,7 @@ fn nothing_out_of_the_tree_is_rendered() {
     work.run(&["build", "web"]).success().stdout_has("metadata: {name: shared}\n");
     let out = application("").replace("path: charts/web", "path: ../web");
     work.write("argo/web.yaml", out);
-    work.run(&["build", "web"]).fails(2).stderr_has("it leads out of the repository");
+    work.run(&["build", "web"]).fails(2).stderr_has("it is outside of the repository");
 }
 
 /// A release of Flux, which has its namespace from the kustomization that lists it.
@@ -210,7 +210,7 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
     }
     // Helm deletes what a chart no longer has, unless that says something else.
     for (policy, expected) in
-        [("", "deleted: the target prunes"), ("helm.sh/resource-policy: keep", "orphaned, as it says itself")]
+        [("", "deleted: the target prunes"), ("helm.sh/resource-policy: keep", "orphaned: it opts out of pruning")]
     {
         let claim = map("a").replace(
             "kind: ConfigMap\nmetadata: {",

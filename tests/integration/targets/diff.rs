@@ -210,16 +210,16 @@ fn a_base_without_a_lock_is_compared_as_far_as_it_can_be() {
     let offline = work.run_unchanged(&["diff", "HEAD", "web", "--offline", "--exit-code"]);
     offline.fails(1).says(expect![[r#"
         web: https://github.com/acme/lib?ref=main
-          not built as it was: web/kustomization.yaml:1:13: resources[0]: https://github.com/acme/lib?ref=v1 is not in the cache
-        warning: <0> has no lock: what is remote there was built as the change has locked it
+          not built (old side): web/kustomization.yaml:1:13: resources[0]: https://github.com/acme/lib?ref=v1 is not in the cache
+        warning: <0> has no lock: its remote references were built as the new lock has them
         hint: run once without `--offline`
-        1 affected build could not be compared; not known: 1 root since <0>
+        1 affected build could not be compared; unknown: 1 root since <0>
     "#]]);
     // The change that adopts the lock, and nothing else.
     work.git(&["checkout", "--quiet", "--", "own", "same", "web"]);
     work.run(&["lock"]).success();
     work.run_unchanged(&["diff", "HEAD"]).success().says(expect![[r#"
-        warning: <0> has no lock: what is remote there was built as the change has locked it
+        warning: <0> has no lock: its remote references were built as the new lock has them
         nothing differs in 2 affected builds since <0>
     "#]]);
     // Without a lock on either side nothing is.
@@ -505,8 +505,8 @@ fn what_only_the_cluster_fills_in_is_not_known() {
     work.write("apps/dev/map.yaml", config_map("another"));
     work.run_unchanged(&["diff", "HEAD"]).success().says(expect![[r#"
         Flux Kustomization web (clusters/web.yaml:1): apps/dev/map.yaml
-          not built: `./apps/${env}/x` is filled in elsewhere
-        1 affected build could not be compared; not known: 1 target since <0>
+          not built: `./apps/${env}/x` is substituted elsewhere
+        1 affected build could not be compared; unknown: 1 target since <0>
     "#]]);
     // What a set makes is counted, with the set.
     work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
@@ -670,7 +670,7 @@ fn what_cannot_be_compared_is_an_error() {
     work.git(&["rm", "-q", "-r", "-f", "dev"]);
     work.commit("Begin");
     work.run_unchanged(&["diff", "main", "--stat"]).success().stdout_has("dev: removed\n");
-    work.run_unchanged(&["diff", "main", "--format=sarif"]).fails(2).stderr_has("this command has no format `");
+    work.run_unchanged(&["diff", "main", "--format=sarif"]).fails(2).stderr_has("unsupported format `");
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn files_that_differ_from_the_index_are_not_edited() {
     world.work.write("base/kustomization.yaml", &text);
     world.work.write("new/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n");
     refused(&world, &[]).says(expect![[r#"
-        error: these files would be edited, and differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`
+        error: files to edit differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`
           hint: git add -f -- :/base/kustomization.yaml :/new/kustomization.yaml
     "#]]);
     // Staged files may be edited: HEAD does not matter.

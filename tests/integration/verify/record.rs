@@ -157,9 +157,9 @@ fn remaining_remote_references_are_named() {
 fn a_commit_without_a_record_is_an_error() {
     let project = Project::new();
     let work = &project.work;
-    let none = "`HEAD` holds no record";
+    let none = "`HEAD` has no record";
     verify(work, &[]).fails(2).says(expect![[r#"
-        error: `HEAD` holds no record: no `kustomize-localize.lock` in it lists localized files
+        error: `HEAD` has no record: no `kustomize-localize.lock` in it lists localized files
           hint: name the branch with the localized files, for example: git kustomize-localize verify localized/main
     "#]]);
     // A lock of URLs is none.

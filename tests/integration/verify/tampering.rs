@@ -331,7 +331,7 @@ fn a_copy_that_is_gone_as_a_whole_is_named() {
     work.git(&["rm", "--quiet", "-r", "localized-other"]);
     work.commit("by hand");
     work.run_unchanged(&["verify", "localized/main"]).fails(1).says(expect![[r#"
-        localized-other: is not what the message of <0> tells of
+        localized-other: does not match the message of <0>
 
         localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock and in the message of <1>
         NOT verified localized/main (<2>): 1 difference

@@ -156,7 +156,7 @@ fn paths_of_failures_are_single_words() {
             "resources: ['https://example.com/acme/remote.git?ref=v1']\n",
         );
         work.commit("mine");
-        work.run(&["vendor", "--no-verify"]).fails(2).stderr_has("files are in the way that the lock does not list: ");
+        work.run(&["vendor", "--no-verify"]).fails(2).stderr_has("files that the lock does not list are in the way: ");
     }
 }
 

@@ -36,7 +36,7 @@ fn without_an_identity_nothing_is_committed() {
     }
     project.sandbox.configure("user.useConfigOnly", "true");
     project.work.run_unchanged(&OVERLAY).fails(2).says(expect![[r#"
-        error: git knows no name and mail address for the commit
+        error: missing user name or email for the commit
           hint: git config user.name NAME
           hint: git config user.email MAIL
     "#]]);

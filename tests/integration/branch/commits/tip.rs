@@ -156,7 +156,7 @@ fn many_edits_are_counted() {
     });
     project.overlay(&[]).fails(2).says(expect![[r#"
         error: `localized/main` was edited by hand by <0>: `file-10`, `file-11`, `file-12`, `file-13`, `file-14`, `file-15`, `file-16`, `file-17`, `file-18`, `file-19` and 5 more
-          hint: what should be deployed belongs in the source; to discard these edits: --overwrite
+          hint: make the changes in the source; to discard these edits: --overwrite
     "#]]);
 }
 

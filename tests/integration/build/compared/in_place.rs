@@ -32,7 +32,7 @@ fn files_edited_during_the_build_are_not_overwritten() {
     let edit = format!("case \"$1\" in build) echo '# mine' >>'{}';; esac; ", edited.display());
     stand_in(&project.sandbox, &format!("{edit}exec REAL \"$@\""));
     work.run(&IN_PLACE).fails(2).says(expect![[r#"
-        error: `example/base/kustomization.yaml` was edited meanwhile
+        error: `example/base/kustomization.yaml` was edited during this run
           hint: run the same command again
     "#]]);
     assert!(work.read("example/base/kustomization.yaml").ends_with("# mine\n"));

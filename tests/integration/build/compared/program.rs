@@ -42,7 +42,7 @@ fn a_named_program_takes_precedence_over_path() {
     project.overlay(&["--no-commit", "one"]).success().says(expect![[r#"
         localized example/overlay into one: 7 files written, 1 reference rewritten, 0 removed
           added https://example.com/acme/remote.git?ref=v1 <0>
-          not verified: `/home/me/bin/kustomize` does not say its version as kustomize does
+          not verified: `/home/me/bin/kustomize` did not print its version as kustomize does
     "#]]);
     sandbox.set("KUSTOMIZE", "/dev/null");
     let kustomize = Kustomize::find().unwrap();

@@ -16,12 +16,12 @@ fn without_helm_a_chart_is_left_remote_and_reported() {
     let stage = Stage::of(CHART);
     let copy = stage.sandbox.path("copy");
     stage.work.run(&ARGS).fails(1).says(expect![[r#"
-        error[remote-chart]: https://charts.example/stable#nginx@1.2.3 is not brought in
+        error[remote-chart]: https://charts.example/stable#nginx@1.2.3 is not localized
          --> app/kustomization.yaml:2:23: helmCharts[0]
           = help: write `helm: true` into .kustomize-localize
 
         error: nothing was written: 1 error (remote-chart 1)
-          hint: what that is, and what to do: git kustomize-localize explain remote-chart
+          hint: for more: git kustomize-localize explain remote-chart
     "#]]);
     stage.work.decide("rules: {remote-chart: warning}\n");
     stage.work.run(&ARGS).success();

@@ -54,9 +54,9 @@ fn every_chart_gets_its_verdict() {
     remove(&stage, "1.2.3");
     stage.serve(REPO, "nginx", "1.10.0");
     ask(work).fails(1).says(expect![[r#"
-        kustomize-localize.lock:4: updated: https://charts.example/stable#nginx was <0>, is <1>: it is version 1.10.0 now, was 1.2.3
+        kustomize-localize.lock:4: updated: https://charts.example/stable#nginx was <0>, is <1>: it is now version 1.10.0, was 1.2.3
         kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
-        kustomize-localize.lock:14: updated: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is version 1.10.0 now, was 1.2.3
+        kustomize-localize.lock:14: updated: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is now version 1.10.0, was 1.2.3
         upstream of 3 remotes: 2 updated, 1 gone
           to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
         NOT verified HEAD (<2>): 1 difference
@@ -74,12 +74,12 @@ fn every_chart_gets_its_verdict() {
     fs::write(stage.sandbox.path("made/nginx/values.yaml"), "replicas: 2\n").unwrap();
     stage.pack(REPO, "nginx", "1.2.3");
     ask(work).fails(1).says(expect![[r#"
-        kustomize-localize.lock:4: moved: https://charts.example/stable#nginx was <0>, is <1>: it is another archive of the same version
-        kustomize-localize.lock:9: moved: https://charts.example/stable#nginx@1.2.3 was <0>, is <1>: it is another archive of the same version
-        kustomize-localize.lock:14: moved: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is another archive of the same version
+        kustomize-localize.lock:4: moved: https://charts.example/stable#nginx was <0>, is <1>: a different archive of the same version
+        kustomize-localize.lock:9: moved: https://charts.example/stable#nginx@1.2.3 was <0>, is <1>: a different archive of the same version
+        kustomize-localize.lock:14: moved: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: a different archive of the same version
         upstream of 3 remotes: 3 moved
           to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
-          first find out why it moved; a tag or a file must be named: git kustomize-localize update URL
+          first find out why it moved; name a tag or a file to update it: git kustomize-localize update URL
         NOT verified HEAD (<2>): 3 differences
     "#]]);
     remove(&stage, "1.2.3");

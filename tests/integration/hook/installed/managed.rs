@@ -17,9 +17,9 @@ fn a_hook_of_husky_runs_ours() {
     let output = hook(&work, &["install", "pre-commit"]);
     let line = "git kustomize-localize hook run pre-commit";
     output.fails(2).says(expect![[r#"
-        error: `/home/me/work/.husky/_/pre-commit` is another hook, and is not changed
+        error: not overwriting the existing hook `/home/me/work/.husky/_/pre-commit`
           hint: to run both, add to it: git kustomize-localize hook run pre-commit "$@" || exit $?
-          hint: what husky, lefthook, pre-commit and prek write is configured elsewhere: git kustomize-localize help hook
+          hint: for a hook of husky, lefthook, pre-commit or prek: git kustomize-localize help hook
     "#]]);
     before.assert_same(&work.state());
     work.write(".husky/pre-commit", format!("{line}\n"));

@@ -45,7 +45,7 @@ fn other_peoples_files_are_left_alone() {
     let world = world();
     world.work.write("base/localized-files/mine.yaml", "mine\n");
     refused(&world, &[]).says(expect![[r#"
-        error: files are in the way that the lock does not list: `base/localized-files/mine.yaml`
+        error: files that the lock does not list are in the way: `base/localized-files/mine.yaml`
           hint: move them away, then run the same command again
     "#]]);
     world.work.remove("base/localized-files/mine.yaml");

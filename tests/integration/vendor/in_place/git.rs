@@ -100,7 +100,7 @@ fn a_submodule_is_not_entered() {
     let url = module.path().to_str().unwrap();
     world.work.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "module"]);
     refused(&world, &["module"]).says(expect![[r#"
-        error: the root `module` lies in a submodule
+        error: the root `module` is in a submodule
           hint: run it in the submodule, or name its repository by URL
     "#]]);
     in_place(&world.work, &[]).success();

@@ -53,10 +53,10 @@ fn a_directory_is_verified_wherever_it_lies() {
     fs::remove_file(outside.join("base")).unwrap();
     fs::rename(outside.join("moved"), outside.join("base")).unwrap();
     project.sandbox.run(above, &["verify", "over"]).fails(1).says(expect![[r#"
-        base/localized-files/example.com/acme/remote/v1/service.yaml: was changed: its sha256 is <0>, not what the lock lists
+        base/localized-files/example.com/acme/remote/v1/service.yaml: was changed: its sha256 <0> differs from the lock
         base/localized-files/example.com/acme/remote/v1/service.yaml.orig: was added: the lock does not list it
         overlay/kustomization.yaml: is not a file, although the lock lists it as one
-        overlay/kustomization.yaml: `overlay/kustomization.yaml` is not a file of its directory: kustomize sees no kustomization (invalid-kustomization)
+        overlay/kustomization.yaml: `overlay/kustomization.yaml` is not a file in its directory: kustomize finds no kustomization (invalid-kustomization)
 
         . from example/overlay: 6 files, 1 remote; recorded in the lock alone
         NOT verified over: 4 differences

@@ -77,8 +77,8 @@ fn a_lock_at_the_top_is_enough_to_ask_upstream() {
     ask(work, &["--rebuild"]).fails(2).says(expect![[r#"
         kustomize-localize.lock:4: ok: https://example.com/acme/remote.git?ref=v1 is <0>
         upstream of 1 remote: 1 ok
-        NOT verified HEAD (<1>): not everything could be looked at
-        error: `HEAD` cannot be localized again: it holds no localized files
+        NOT verified HEAD (<1>): not everything could be checked
+        error: `HEAD` cannot be localized again: it has no localized files
           hint: name the branch with the localized files, for example: git kustomize-localize verify localized/main
     "#]]);
     // Without it, that is still no record.
@@ -90,8 +90,8 @@ fn there_must_be_a_lock() {
     let project = Project::new();
     let work = &project.work;
     ask(work, &[]).fails(2).says(expect![[r#"
-        error: `HEAD` holds no record: no `kustomize-localize.lock` in it lists localized files
-          hint: lock what it references: git kustomize-localize lock
+        error: `HEAD` has no record: no `kustomize-localize.lock` in it lists localized files
+          hint: lock its references: git kustomize-localize lock
     "#]]);
     assert_eq!(parsed(ask(work, &["--format", "json"]).fails(2))["outcome"], "failed");
     // One that lists nothing is enough: the last remote may be gone.
@@ -113,7 +113,7 @@ fn a_branch_with_nothing_remote_is_as_recorded() {
     work.run(&["branch", "--no-verify"]).success();
     ask(&work, &["localized/main"]).success().says(expect![[r#"
         .: 0 files, 0 remotes; recorded in the lock and in the message of <0>
-        upstream of 0 remotes: nothing to ask for
+        upstream of 0 remotes: nothing to check
         verified localized/main (<0>): as recorded
     "#]]);
     let told = report(&work, &["localized/main"], 0);

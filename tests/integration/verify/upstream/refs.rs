@@ -175,10 +175,10 @@ fn people_read_one_line_for_each() {
             <9> change 4\u{1b}[31m
             <10> change 3\u{1b}[31m
             and 2 more
-        kustomize-localize.lock:9: moved: file:///home/me/srv/acme/base?ref=v1 was <0>, is <1>: the tag `v1` names another commit
+        kustomize-localize.lock:9: moved: file:///home/me/srv/acme/base?ref=v1 was <0>, is <1>: the tag `v1` points to another commit
         upstream of 2 remotes: 1 updated, 1 moved
           to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
-          first find out why it moved; a tag or a file must be named: git kustomize-localize update URL
+          first find out why it moved; name a tag or a file to update it: git kustomize-localize update URL
         NOT verified HEAD (<11>): 1 difference
     "#]]);
     // A ref that moved forward is not a difference by itself.

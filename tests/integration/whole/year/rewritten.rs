@@ -171,7 +171,7 @@ fn a_manual_revert_is_still_an_edit() {
     });
     work.run_unchanged(IN_PLACE).fails(2).says(expect![[r#"
         error: `localized/main` was edited by hand by <0>: `example/base/kustomization.yaml`, `example/base/localized-files/example.com/acme/remote/v2/service.yaml`
-          hint: what should be deployed belongs in the source; to discard these edits: --overwrite
+          hint: make the changes in the source; to discard these edits: --overwrite
     "#]]);
 }
 
