@@ -240,7 +240,7 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
         ("values/api.yaml", "values/gone.yaml", "its values file `values/gone.yaml` does not exist"),
     ] {
         work.write("apps/release.yaml", release("replicas: 1").replace(from, to));
-        work.run(&["diff", "HEAD", "--exit-code"]).fails(1).stdout_has(&format!("not built as it is: {why}"));
+        work.run(&["diff", "HEAD", "--exit-code"]).fails(1).stdout_has(&format!("not built (new side): {why}"));
     }
     work.git(&["checkout", "--quiet", "."]);
     work.write("charts/web/templates/a.yaml", "a: {{ lookup \"v1\" \"Secret\" \"a\" \"b\" }}\n");
