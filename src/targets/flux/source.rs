@@ -127,13 +127,13 @@ impl<'a> Sources<'a> {
                 _ => Ignores::default(),
             };
             ignores.sparse = list("sparseCheckout").filter_map(Value::text).map(below).collect();
-            let included = list("include").filter_map(|one| {
+            let included = list("include").map(|one| {
                 let text = |key: &str| one.get(key).and_then(Value::text);
                 let name = one.at(&["repository", "name"]).and_then(Value::text).unwrap_or_default();
                 let top = self.top_of(objects, name);
                 let from = top.and_then(|top| path::resolve(top, text("fromPath").unwrap_or_default()));
                 let to = text("toPath").filter(|to| !to.is_empty()).unwrap_or(name);
-                Some((below(to), from))
+                (below(to), from)
             });
             let included = included.collect();
             let has_submodules = spec("recurseSubmodules").is_some_and(|flag| flag.data == Data::Flag(true));
