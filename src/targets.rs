@@ -69,7 +69,6 @@ use crate::kustomization::{Accepts, ProblemKind, is_flux_object};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex};
-use crate::reference::Pin;
 use crate::tree::{Tree, path};
 
 pub(crate) use argo::exclusion;
@@ -214,6 +213,9 @@ pub struct Revision {
     /// Whether it can be the one that is looked at: its branch, or a branch that is localized from it. Only then does
     /// what is there today say something about what is deployed.
     pub is_this: bool,
+    /// Whether it is what it was, whatever changes: a commit, a tag, the digest of an artifact.
+    #[serde(skip)]
+    is_fixed: bool,
     /// The URL of the repository, where the tree alone tells that it is this one, or where that is what is asked.
     #[serde(skip)]
     url: Option<String>,
@@ -225,18 +227,13 @@ const LOCALIZED: &str = "localized/";
 impl Revision {
     /// Returns the one that is looked at.
     fn this() -> Revision {
-        Revision { name: None, is_this: true, url: None }
+        Revision { name: None, is_this: true, is_fixed: false, url: None }
     }
 
     /// Returns whether it is a branch that is localized.
     pub fn is_localized(&self) -> bool {
         let name = self.name.as_deref();
         name.is_some_and(|name| name.starts_with(LOCALIZED))
-    }
-
-    /// Returns whether it is what it was, whatever changes: a commit, or what should be a tag.
-    pub(crate) fn is_fixed(&self) -> bool {
-        !self.is_this && !Pin::of(self.name.as_deref()).floats()
     }
 
     /// Returns it as messages name it.
@@ -319,6 +316,9 @@ pub(crate) struct Build {
     /// Why not every object is known that a directory without a kustomization holds.
     #[serde(skip)]
     pub unread: Option<String>,
+    /// What is not known of it where a kustomization may give its object another name.
+    #[serde(skip)]
+    pub renamed: Option<String>,
     /// How Argo CD reads a directory without a kustomization.
     #[serde(skip)]
     pub directory: Directory,

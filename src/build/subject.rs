@@ -39,8 +39,8 @@ pub(crate) struct Subject {
 #[derive(Clone)]
 enum By {
     Kustomize,
-    /// helm, with values.
-    Helm(Vec<Vec<u8>>),
+    /// helm, with values, and why a cluster may get something else.
+    Helm(Vec<Vec<u8>>, Option<String>),
     /// Nothing: this comes out of it.
     Nothing(Vec<u8>),
 }
@@ -100,7 +100,8 @@ impl Subject {
                 .hint(format!("write `helm: true` into {FILE_NAME}")));
         }
         let release = chart::release(target)?;
-        let by = By::Helm(chart::values(&*tree, target, &release, directory)?);
+        let asks = chart::asks(&*tree, target, &release, directory)?;
+        let by = By::Helm(chart::values(&*tree, target, &release, directory)?, asks);
         let mut seen = OverlayTree::new(tree);
         if release.replaces_own {
             seen.remove(&path::join(directory, "values.yaml"));
@@ -123,8 +124,8 @@ impl Subject {
 enum Call {
     /// kustomize: among which roots it is, its directory, its arguments, and the variables in its output.
     Kustomize(usize, String, Vec<String>, Variables),
-    /// helm: that, and the same.
-    Helm(Program, usize, String, Vec<String>),
+    /// helm: that, and the same, and why a cluster may get something else.
+    Helm(Program, usize, String, Vec<String>, Option<String>),
     /// Nothing: it is known.
     Known(Vec<u8>),
 }
@@ -206,12 +207,12 @@ impl Written {
                 let Subject { tree, directory, mut arguments, by, variables } = subject;
                 match by {
                     By::Nothing(output) => return Ok(Call::Known(output)),
-                    By::Helm(values) => {
+                    By::Helm(values, asks) => {
                         let helm = program::helm(self.program.timeout)?;
                         let (written, values) = Roots::chart(&tree, &directory, &values, checks_out)?;
                         self.roots.push(written);
                         arguments.extend(values.iter().map(|file| format!("--values={}", file.display())));
-                        return Ok(Call::Helm(helm, self.roots.len() - 1, directory, arguments));
+                        return Ok(Call::Helm(helm, self.roots.len() - 1, directory, arguments, asks));
                     }
                     By::Kustomize => {}
                 }
@@ -257,7 +258,15 @@ impl Written {
         })
     }
 
-    /// Builds one of the subjects, and returns what kustomize wrote, to the byte, with what its engine fills in.
+    /// Returns why a cluster may get something else than one of the subjects is built to; none where that is not so.
+    pub(crate) fn asks(&self, subject: usize) -> Option<&str> {
+        match &self.calls[subject] {
+            Ok(Some(Call::Helm(.., asks))) => asks.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Builds one of the subjects, and returns what kustomize or helm wrote, to the byte, with what its engine fills in.
     pub(crate) fn build(&self, subject: usize) -> Result<Vec<u8>, Failures> {
         let call = self.calls[subject].as_ref().map_err(Failures::clone)?;
         match call {
@@ -267,7 +276,7 @@ impl Written {
                 let output = self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?;
                 Ok(if variables.is_empty() { output } else { variables.fill_in(&output) })
             }
-            Some(Call::Helm(helm, at, directory, arguments)) => {
+            Some(Call::Helm(helm, at, directory, arguments, _)) => {
                 let render = || self.roots[*at].build(helm, directory, arguments);
                 let output = render()?;
                 if render()? != output {

@@ -271,7 +271,10 @@ fn built(
             if objects.iter().any(|one| one.change == "removed") {
                 needs(&after, &mut needed);
             }
-            (objects, needed, [Vec::new(), Vec::new()])
+            // Here it is the same.
+            let asks = written.iter().filter(|_| objects.is_empty()).find_map(|side| side.asks(number));
+            let unknown: Vec<Failure> = asks.map(Failure::new).into_iter().collect();
+            (objects, needed, [unknown.clone(), unknown])
         }
         failed => {
             let mut failed = failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0));

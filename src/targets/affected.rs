@@ -6,6 +6,7 @@
 
 pub(crate) mod changes;
 mod deployed;
+mod filled;
 mod reached;
 #[cfg(test)]
 mod tests;
@@ -14,8 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::generated::VARIABLES;
-use super::{Changer, Found, Target, Targets, Unread, Why, flux_objects};
+use super::{Found, Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, Input, RootInputs};
 use crate::graph::{Explored, FileId, Graph, Place, RootId, TroubleKind, reach};
@@ -135,7 +135,7 @@ pub(crate) fn affected(
         }
     }
     let mut touched = causes.targets(config, reached.each_ref())?;
-    let filled = filled(changes, &targets.targets, &mut touched)?;
+    let filled = filled::filled(&causes, &targets.targets, &mut touched)?;
     // What deploys the same in any case is what it was, unless the change touches it.
     let is_open = |target: &&Target| {
         let changer = target.changed_by.as_ref();
@@ -191,46 +191,6 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
         Some((root, unread))
     });
     hidden.collect()
-}
-
-/// Returns the targets into which a change fills something else, as nobody here does it: variables of Flux, whose values come
-/// from an object that the change has; and another repository that only the tree tells to be this one. Adds them to those
-/// that it touches.
-fn filled(changes: &Changes, targets: &[Target], touched: &mut Vec<AffectedTarget>) -> Result<Vec<Target>> {
-    let is_filled = |target: &Target| names_from(target).next().is_some();
-    let maps = if targets.iter().any(is_filled) { changes.maps()? } else { Vec::new() };
-    let mut filled = Vec::new();
-    for target in targets {
-        let at = touched.iter().position(|one| one.target == *target);
-        let was = at.and_then(|at| touched[at].was.as_ref());
-        let is_moved =
-            was.is_some_and(|was| was.here().is_some() && target.here().is_some() && was.url() != target.url());
-        let map = map_of(&maps, target);
-        let by = map.map(|(name, file)| format!("`{name}` in {file}"));
-        let Some(name) = by.or_else(|| is_moved.then(|| "the URL of its source".to_owned())) else { continue };
-        if let (None, Some((_, file))) = (at, map) {
-            let (was, cause) = (Some(target.clone()), Cause::Path(file.to_owned()));
-            touched.push(AffectedTarget { target: target.clone(), was, status: Status::Changed, cause });
-        }
-        let changed_by = Some(Changer { name, moves: true, not_built: None });
-        filled.push(Target { changed_by, ..target.clone() });
-    }
-    Ok(filled)
-}
-
-/// Returns the names of the objects from which Flux takes values for a target.
-fn names_from(target: &Target) -> impl Iterator<Item = &str> {
-    let from = target.build.overrides.get(VARIABLES).and_then(|said| said.get("substituteFrom")?.as_array());
-    from.into_iter().flatten().filter_map(|one| one["name"].as_str())
-}
-
-/// Returns the first object of those from which Flux takes values for a target that a file has, with the file.
-fn map_of<'a>(maps: &'a [(String, String)], target: &'a Target) -> Option<(&'a str, &'a str)> {
-    let is_of_name = |one: char| one.is_ascii_alphanumeric() || "-.".contains(one);
-    names_from(target).find_map(|name| {
-        let names = |text: &str| text.split(|one| !is_of_name(one)).any(|word| word == name);
-        maps.iter().find(|(_, text)| names(text)).map(|(file, _)| (name, &**file))
-    })
 }
 
 /// Returns the charts that differ, of which nothing that is read tells who deploys them: a `HelmRelease` may.

@@ -8,10 +8,12 @@ mod release;
 mod template;
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use super::scan::Document;
 use super::{
-    Build, Component, Directory, Engine, Found, Identity, Object, Place, Target, Targets, Unread, place, unfilled,
+    Build, Component, Directory, Engine, Found, Identity, Object, Place, Revision, Target, Targets, Unread, place,
+    unfilled,
 };
 use crate::config::Config;
 use crate::kustomization::{Data, Value, is_same_key, read_object};
@@ -140,8 +142,7 @@ fn may_change(targets: &mut Targets, file: &str, name: &str) {
     let is_like = |own: &str| !own.is_empty() && (name.starts_with(own) || name.ends_with(own));
     for target in beside.iter_mut().filter(|one| is_like(&one.object.name)) {
         target.build.values.push(file.to_owned());
-        let why = format!("`{}` changes it if a build names it so", path::name(file));
-        target.build.unread.get_or_insert(why);
+        target.build.renamed.get_or_insert(format!("`{}` changes it if a build names it so", path::name(file)));
     }
 }
 
@@ -241,18 +242,19 @@ impl Argo<'_> {
         if is_named {
             build = built(&merged);
         }
-        let below = path::resolve(base, written);
-        build.values = self.values(found, &merged, below.as_deref().map(|below| [base, below]));
         let revision = text("targetRevision");
+        // What lies in a tag does not change.
+        let below = path::resolve(base, written).filter(|_| !self::revision(self.identity, url, revision).is_fixed);
+        build.values = self.values(found, &merged, below.as_deref().map(|below| [base, below]));
         let place = match self.open(of, [url, written, revision.unwrap_or_default()], &beside) {
             Some(why) => Place::Templated(why),
             None => {
-                let revision = self.identity.revision(url, revision);
+                let revision = self::revision(self.identity, url, revision);
                 let mut here = place::here(self.tree, Engine::ArgoCd, base, written, revision, None)?;
                 here.found = explicit(&merged, here.found);
                 build.unread = self.unread(&merged, &here.found)?;
                 build.values.extend(self.imports(&merged, &here.found, base)?);
-                build.hold_submodule(self.tree, &here.found)?;
+                build.hold_submodule(self.tree, &here.found, build.directory.recurse)?;
                 if matches!(here.found, Found::Chart(_)) {
                     build.release = Some(self.release(found, &merged, base, &here.path));
                 }
@@ -317,23 +319,40 @@ impl Argo<'_> {
         let jsonnet = files.iter().find(|file| file.ends_with(".jsonnet"));
         Ok(jsonnet.map(|file| format!("Argo CD generates its objects from Jsonnet: `{}`", path::name(file))))
     }
-}
 
-impl Argo<'_> {
-    /// Returns the libraries of a directory of Jsonnet, and what it imports from elsewhere in this repository.
+    /// Returns the libraries of a directory of Jsonnet, and what it and they import from elsewhere in this repository.
     fn imports(&self, source: &Value, found: &Found, base: &str) -> Result<Vec<String>> {
         let Found::Directory(directory) = found else { return Ok(Vec::new()) };
         let libraries = source.at(&["directory", "jsonnet", "libs"]).and_then(Value::list).unwrap_or_default();
         let mut read: Vec<String> = libraries.iter().filter_map(|one| path::resolve(base, one.text()?)).collect();
-        for file in self.tree.below(directory)?.iter().filter(|file| file.ends_with("sonnet")) {
-            let Resolved::File { path: real, .. } = tree::resolve(self.tree, file)? else { continue };
+        let mut todo = self.tree.below(directory)?;
+        for library in &read {
+            todo.extend(self.tree.below(library)?);
+        }
+        todo.retain(|file| file.ends_with("sonnet"));
+        let mut seen: HashSet<String> = todo.iter().cloned().collect();
+        while let Some(file) = todo.pop() {
+            let Resolved::File { path: real, .. } = tree::resolve(self.tree, &file)? else { continue };
             let bytes = self.tree.read(&real)?;
             let text = String::from_utf8_lossy(&bytes);
             let names = text.split("import").skip(1).filter_map(|rest| rest.split(['\'', '"']).nth(1));
-            read.extend(names.filter_map(|name| path::resolve(path::parent(file), name)));
+            let new = names.filter_map(|name| path::resolve(path::parent(&file), name));
+            let new: Vec<String> = new.filter(|place| seen.insert(place.clone())).collect();
+            read.extend(new.iter().cloned());
+            todo.extend(new);
         }
         Ok(read)
     }
+}
+
+/// Returns a revision as Argo CD reads it: what looks like a version is a tag.
+fn revision(identity: &Identity, url: &str, name: Option<&str>) -> Revision {
+    let is_version = |name: &str| {
+        let numbers = name.strip_prefix('v').unwrap_or(name).split('.');
+        let is_number = |one: &str| one.starts_with(|first: char| first.is_ascii_digit());
+        numbers.clone().count() > 1 && numbers.take(2).all(is_number)
+    };
+    identity.revision(url, name, name.is_some_and(is_version))
 }
 
 /// Returns how Argo CD builds a source.

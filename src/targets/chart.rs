@@ -84,7 +84,7 @@ impl Keys {
             let all = at(key).map_or(&[][..], |value| value.list().unwrap_or(std::slice::from_ref(value)));
             release.arguments.extend(all.iter().filter_map(Value::scalar).filter_map(|value| match value.as_str() {
                 "" | "false" => None,
-                "true" => Some((*option).to_owned()),
+                "true" if option.starts_with("--skip") => Some((*option).to_owned()),
                 value => Some(format!("{option}={value}")),
             }));
         }
@@ -140,7 +140,7 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
             return refuse("its engine fills in `${…}` of its values for each cluster".to_owned());
         }
         // Values may be templates, too.
-        if asks && names_lookup(&text) {
+        if asks && names(&text, &["lookup"]) {
             return refuse("its values may ask the cluster (`lookup`)".to_owned());
         }
         texts.push(text);
@@ -151,7 +151,9 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
                 return refuse(format!("`{link}` in the chart leads out of the repository"));
             }
             // Nobody looks into what is packed.
-            Resolved::File { path, .. } if asks && (path.ends_with(".tgz") || names_lookup(&tree.read(&path)?)) => {
+            Resolved::File { path, .. }
+                if asks && (path.ends_with(".tgz") || names(&tree.read(&path)?, &["lookup"])) =>
+            {
                 return refuse(format!("`{path}` may ask the cluster (`lookup`)"));
             }
             _ => {}
@@ -173,10 +175,37 @@ pub(crate) fn places(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
     Ok(places)
 }
 
-/// Returns whether an action of a text names `lookup`.
-fn names_lookup(text: &[u8]) -> bool {
+/// Returns why a chart may render to something else in a cluster than here; none where nothing in it asks for that. What
+/// differs here differs there, too.
+pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Option<String>> {
+    const VERSIONS: [&str; 2] = ["--api-versions", "--kube-version"];
+    let is_said = release.arguments.iter().any(|one| VERSIONS.iter().any(|option| one.starts_with(option)));
+    let mut asked: Vec<&str> = if is_said { Vec::new() } else { vec![".Capabilities"] };
+    if target.engine.gives_lookup() {
+        asked.extend([".Release.IsUpgrade", ".Release.IsInstall", ".Release.Revision"]);
+    }
+    for place in places(tree, chart)? {
+        if let Resolved::File { path, .. } = tree::resolve(tree, &place)? {
+            let bytes = tree.read(&path)?;
+            if path.ends_with(".tgz") || names(&bytes, &asked) {
+                return Ok(Some(format!(
+                    "`{path}` may render to something else in the cluster (`.Capabilities`, `.Release`)"
+                )));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether an action of a text names one of these, or a field of one.
+fn names(text: &[u8], all: &[&str]) -> bool {
     let text = String::from_utf8_lossy(text);
     let mut actions = text.split("{{").skip(1).filter_map(|rest| rest.split("}}").next());
-    let is_between = |letter: char| letter.is_whitespace() || "()|-".contains(letter);
-    actions.any(|action| action.split(is_between).any(|word| word == "lookup"))
+    let is_word = |letter: char| letter.is_alphanumeric() || "_.$".contains(letter);
+    let is_it = |word: &str| {
+        // That of the top.
+        let word = word.strip_prefix('$').filter(|rest| rest.starts_with('.')).unwrap_or(word);
+        all.iter().any(|one| word.strip_prefix(one).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+    };
+    actions.any(|action| action.split(|letter| !is_word(letter)).any(is_it))
 }

@@ -77,7 +77,9 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
         Bound::Elsewhere(why) => Place::External(why),
         Bound::Unsaid(why) => match path::resolve("", written) {
             Some(place) if !place.is_empty() && tree.entry(&place)?.is_some() => {
-                Place::Templated(format!("{why}, and `{place}` is in this one"))
+                let why = format!("{why}, and `{place}` is in this one");
+                build.values.push(place);
+                Place::Templated(why)
             }
             _ => Place::External(why),
         },
@@ -110,7 +112,7 @@ fn placed(tree: &dyn Tree, here: Here, build: &mut Build) -> Result<Place> {
         }
         None => {
             if artifact.is_some_and(|artifact| artifact.has_submodules) {
-                build.hold_submodule(tree, &here.found)?;
+                build.hold_submodule(tree, &here.found, true)?;
             }
             Place::Here(here)
         }

@@ -45,7 +45,7 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
                         Engine::Fleet,
                         base,
                         written,
-                        identity.revision(repository, Some(revision)),
+                        identity.revision(repository, Some(revision), false),
                         None,
                     )?;
                     // What is not there makes no bundle, but was meant to.

@@ -125,8 +125,9 @@ impl Identity {
         own.map(|(_, directory)| directory.as_str())
     }
 
-    /// Returns a revision of a repository that is named, or what stands for one.
-    pub fn revision(&self, url: &str, name: Option<&str>) -> Revision {
+    /// Returns a revision of a repository that is named, or what stands for one. `is_tag` tells whether that is said to be a tag,
+    /// or the digest of an artifact.
+    pub fn revision(&self, url: &str, name: Option<&str>, is_tag: bool) -> Revision {
         let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
         let is_this = match branch {
             None | Some("" | "HEAD") => true,
@@ -135,12 +136,15 @@ impl Identity {
                 self.branches.contains(source) || DEFAULTS.contains(&source)
             }
         };
+        let is_fixed =
+            is_tag || matches!(Pin::of(branch), Pin::Commit) || branch.is_some_and(|one| one.starts_with("refs/tags/"));
         // The tag of an artifact is none of the repository that it is made of.
-        let is_this = is_this || url.starts_with("oci://") && Pin::of(branch).floats();
+        let is_this = is_this || url.starts_with("oci://") && !is_fixed;
         let own = normal(url);
         let is_known = !self.is_any && self.urls.iter().take(self.known).any(|(known, _)| *known == own);
         let url = Some(own).filter(|_| !is_known);
-        Revision { name: branch.filter(|name| !name.is_empty()).map(str::to_owned), is_this, url }
+        let is_fixed = is_fixed && !is_this;
+        Revision { is_fixed, name: branch.filter(|name| !name.is_empty()).map(str::to_owned), is_this, url }
     }
 }
 
@@ -203,7 +207,7 @@ mod tests {
             (Some("production"), false),
             (Some("0123456789012345678901234567890123456789"), false),
         ] {
-            assert_eq!(identity.revision("", name).is_this, is_this, "{name:?}");
+            assert_eq!(identity.revision("", name, false).is_this, is_this, "{name:?}");
         }
     }
 }

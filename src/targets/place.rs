@@ -138,9 +138,9 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 
 impl Build {
     /// Notes that a directory of plain files holds a submodule, whose files this repository does not hold.
-    pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, found: &Found) -> Result<()> {
+    pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, found: &Found, recurse: bool) -> Result<()> {
         let Found::Directory(directory) = found else { return Ok(()) };
-        for place in tree.below(directory)? {
+        for place in tree.below(directory)?.into_iter().filter(|place| recurse || path::parent(place) == directory) {
             if tree.entry(&place)? == Some(Entry::Submodule) {
                 self.unread.get_or_insert(format!("`{place}` is a submodule"));
                 self.values.push(place);

@@ -44,6 +44,12 @@ impl Unsettled {
             target.changed_by = changer;
             target.object.namespace.push_str(&namespace);
         }
+        for Target { object, build, .. } in &mut found.targets {
+            let is_read = |file: &str| file == object.file;
+            if build.renamed.is_some() && !readers(graph, &is_read).is_empty() {
+                build.unread = build.unread.take().or_else(|| build.renamed.take());
+            }
+        }
         found.undeployed = found.undeployed(graph);
         found
     }

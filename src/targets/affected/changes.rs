@@ -101,25 +101,17 @@ impl Changes {
         Ok(charts)
     }
 
-    /// Returns what the files in which the trees differ hold on both sides, of those that may make a `ConfigMap` or a `Secret`.
-    pub(super) fn maps(&self) -> Result<Vec<(String, String)>> {
-        const MAKE: [&str; 4] = ["ConfigMap", "Secret", "configMapGenerator", "secretGenerator"];
-        let mut maps = Vec::new();
+    /// Returns the files in which the trees differ, of those whose names end so.
+    pub(super) fn files(&self, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeSet<String>> {
+        let mut files = BTreeSet::new();
         for place in &self.paths {
-            let mut files = BTreeSet::from([place.clone()]);
+            files.insert(place.clone());
             for tree in [&self.old, &self.new] {
                 files.extend(tree.below(place)?);
             }
-            for file in files {
-                let read = |tree: &Rc<dyn Tree>| tree.read(&file).unwrap_or_default();
-                let text = [read(&self.old), read(&self.new)].concat();
-                let text = String::from_utf8_lossy(&text);
-                if MAKE.iter().any(|kind| text.contains(kind)) {
-                    maps.push((file, text.into_owned()));
-                }
-            }
         }
-        Ok(maps)
+        files.retain(|file| is_wanted(file));
+        Ok(files)
     }
 
     /// Returns the first of these inputs that is different.

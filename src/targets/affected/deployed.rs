@@ -101,7 +101,7 @@ impl Causes<'_> {
         }
         let here = both().filter_map(|target| match &target.place {
             // What a tag names is what it was.
-            Place::Here(here) if !here.revision.is_fixed() => Some((target, here)),
+            Place::Here(here) if !here.revision.is_fixed => Some((target, here)),
             Place::Here(_) | Place::External(_) | Place::Templated(_) => None,
         });
         let here: Vec<_> = here.collect();
@@ -109,7 +109,6 @@ impl Causes<'_> {
         if target.unknown().is_some() {
             inputs.extend(written(&target.said, from).into_iter().map(Input::Below));
         }
-        inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(Input::Below)));
         for (target, here) in &here {
             inputs.extend(targets::inputs(&*self.changes.new, target, here)?);
         }
@@ -160,7 +159,9 @@ fn written(said: &str, from: &str) -> Vec<String> {
             // A template of objects.
             Value::String(text) => {
                 let paths = text.lines().filter_map(|line| line.trim_start_matches(['-', ' ']).strip_prefix("path: "));
-                paths.for_each(|text| add("", text.trim_matches([' ', '"', '\''])));
+                let paths = paths.map(|text| text.trim_matches([' ', '"', '\'']));
+                // That of a request, or everything, says nothing.
+                paths.filter(|text| !text.starts_with('/')).for_each(|text| add("", text));
             }
             _ => {}
         }

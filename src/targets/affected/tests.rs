@@ -111,6 +111,13 @@ fn whoever_reads_a_file_is_named() {
         (git("g", "ref: {branch: production}") + &apps("path: ./a"), vec![plain], "a/x.yaml", Some(false)),
         (git("g", "ref: {tag: v1.0.0}") + &apps("path: ./a"), vec![plain], "a/x.yaml", None),
         (app("targetRevision: v1.0.0"), vec![plain], "a/x.yaml", None),
+        (git("g", "ref: {branch: eu1}") + &apps("path: ./a"), vec![plain], "a/x.yaml", Some(false)),
+        (
+            app("targetRevision: v1.0.0, helm: {valueFiles: [v.yaml]}"),
+            vec![("a/Chart.yaml", "name: a\n"), ("a/v.yaml", "a: b\n")],
+            "a/v.yaml",
+            None,
+        ),
         // Nobody here says that it is another repository.
         (of("GitRepository"), vec![plain], "a/x.yaml", Some(false)),
         (source("Bucket", "endpoint: x") + &of("Bucket"), vec![plain], "a/x.yaml", Some(false)),
@@ -157,7 +164,12 @@ fn whoever_reads_a_file_is_named() {
         ),
         (
             app(""),
-            vec![root, plain, ("a/.argocd-source-a-prod.yaml", "kustomize: {namePrefix: x-}\n")],
+            vec![
+                root,
+                plain,
+                ("a/.argocd-source-a-prod.yaml", "kustomize: {namePrefix: x-}\n"),
+                ("kustomization.yaml", "resources: [o.yaml]\nnameSuffix: -prod\n"),
+            ],
             "a/.argocd-source-a-prod.yaml",
             Some(false),
         ),
@@ -173,6 +185,18 @@ fn whoever_reads_a_file_is_named() {
             "v.yaml",
             Some(true),
         ),
+        (
+            app(""),
+            vec![
+                ("a/x.jsonnet", "import '../lib/l.libsonnet'\n"),
+                ("lib/l.libsonnet", "import 'm.libsonnet'\n"),
+                ("lib/m.libsonnet", "{}\n"),
+            ],
+            "lib/m.libsonnet",
+            Some(false),
+        ),
+        // That of a request.
+        (resources("/"), vec![("README.md", "")], "README.md", None),
         (resources("./a"), vec![plain], "a/x.yaml", Some(false)),
         (resources("./<< inputs.x >>/b"), vec![plain], "a/x.yaml", Some(false)),
         (repo.to_owned(), vec![plain], "a/x.yaml", Some(true)),
@@ -200,6 +224,22 @@ fn whoever_reads_a_file_is_named() {
         let expected: Vec<_> = is_known.map(|is_known| ("a".to_owned(), is_known)).into_iter().collect();
         assert_eq!(by_file(&all, changed, &(text + "\n# changed\n")), expected, "{object}");
     }
+    // A generator makes the object of a file, and who takes values from it is none.
+    let taking = flux("path: ./a, postBuild: {substituteFrom: [{kind: ConfigMap, name: map}]}");
+    let other = taking.replace("name: a", "name: b");
+    let root = "configMapGenerator: [{name: map, envs: [c.env]}, {name: other, envs: [d.env]}]\n";
+    let all = [
+        ("o.yaml", &*taking),
+        plain,
+        ("k.yaml", &*other),
+        ("vars/kustomization.yaml", root),
+        ("vars/c.env", "A=b\n"),
+        ("vars/d.env", "A=b\n"),
+    ];
+    let both = [("b".to_owned(), false), ("a".to_owned(), false)];
+    assert_eq!(by_file(&all, "vars/c.env", "A=c\n"), both);
+    assert_eq!(by_file(&all, "vars/d.env", "A=c\n"), []);
+    assert_eq!(by_file(&all, "k.yaml", &(other.clone() + "# x\n")), []);
     // The object stands in a file of another name.
     let files = [("k.tmpl", &*flux("path: ./a")), ("kustomization.yaml", "resources: [k.tmpl]\n"), plain];
     assert_eq!(by_file(&files, "a/x.yaml", "a: b\n"), [("a".to_owned(), true)]);

@@ -168,7 +168,7 @@ impl Reader<'_> {
     fn git(&mut self, git: &Value) -> Result<Given> {
         let text = |key: &str| git.get(key).and_then(Value::text);
         let (argo, url) = (self.argo, text("repoURL").unwrap_or_default());
-        let revision = argo.identity.revision(url, text("revision"));
+        let revision = super::revision(argo.identity, url, text("revision"));
         let base = match argo.identity.directory_of(url) {
             Some(base) if revision.is_this => base,
             Some(_) => return Ok(Given::unknown("its generator reads another revision")),

@@ -73,7 +73,7 @@ impl Argo<'_> {
         let mut all = found.value.at(&["spec", "sources"])?.list()?.iter();
         let named = all.find(|one| one.get("ref").and_then(Value::text) == Some(name))?;
         let url = named.get("repoURL")?.text()?;
-        let revision = self.identity.revision(url, named.get("targetRevision").and_then(Value::text));
+        let revision = super::revision(self.identity, url, named.get("targetRevision").and_then(Value::text));
         self.identity.directory_of(url).filter(|_| revision.is_this)
     }
 }

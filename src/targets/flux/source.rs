@@ -114,9 +114,13 @@ impl<'a> Sources<'a> {
     /// Returns what a source with a URL is; none without one: it is a patch for a source.
     fn of_url(&self, found: &Document, objects: &[Document]) -> Option<Bound> {
         let spec = |key: &str| found.value.at(&["spec", key]);
-        let named = REVISIONS.into_iter().find_map(|key| spec("ref")?.get(key)?.scalar());
+        let named = REVISIONS.into_iter().find_map(|key| Some((key, spec("ref")?.get(key)?.scalar()?)));
+        let is_git = found.object.kind == "GitRepository";
+        let is_tag =
+            named.as_ref().is_some_and(|(key, _)| *key == "digest" || is_git && ["commit", "tag"].contains(key));
+        let named = named.map(|(_, named)| named);
         let list = |key: &str| spec(key).and_then(Value::list).unwrap_or_default().iter();
-        Some(self.bound(spec("url")?.text()?, named.as_deref(), |base| {
+        Some(self.bound(spec("url")?.text()?, (named.as_deref(), is_tag), |base| {
             let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
             let mut ignores = match found.object.kind.as_str() {
                 "GitRepository" => {
@@ -151,7 +155,7 @@ impl<'a> Sources<'a> {
     /// Returns what the source is that a `FluxInstance` makes; none without a URL.
     pub(super) fn of_instance(&self, found: &Document) -> Option<Bound> {
         let sync = |key: &str| found.value.at(&["spec", "sync", key])?.text();
-        Some(self.bound(sync("url")?, sync("ref"), |_| self.whole()))
+        Some(self.bound(sync("url")?, (sync("ref"), false), |_| self.whole()))
     }
 
     /// Returns the artifact of a source that says nothing of what is in it.
@@ -159,15 +163,20 @@ impl<'a> Sources<'a> {
         Some(Rc::new(Artifact { ignores: self.ignores.with("", ""), ..Artifact::default() }))
     }
 
-    /// Returns what a URL is, at a revision that is named or not.
-    fn bound(&self, url: &str, named: Option<&str>, artifact: impl FnOnce(&str) -> Option<Rc<Artifact>>) -> Bound {
+    /// Returns what a URL is, at a revision that is named or not, and that is said to be a tag or not.
+    fn bound(
+        &self,
+        url: &str,
+        (named, is_tag): (Option<&str>, bool),
+        artifact: impl FnOnce(&str) -> Option<Rc<Artifact>>,
+    ) -> Bound {
         if let Some(why) = unfilled([url].into_iter().chain(named)) {
             return Bound::Templated(why);
         }
         match self.identity.directory_of(url) {
             Some(base) => Bound::Here {
                 base: base.to_owned(),
-                revision: self.identity.revision(url, named),
+                revision: self.identity.revision(url, named, is_tag),
                 artifact: artifact(base),
             },
             None => {

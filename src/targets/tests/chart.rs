@@ -226,7 +226,12 @@ fn what_only_the_cluster_answers_is_refused() {
         by(("bundle/fleet.yaml", bundle))
     };
     let refused = Err("`charts/web/templates/a.yaml` may ask the cluster (`lookup`)".to_owned());
-    for text in ["a: {{ (lookup \"v1\" \"Secret\" \"a\" \"b\").data }}", "{{- $x := lookup\n\"v1\" }}", "{{-lookup}}"] {
+    for text in [
+        "a: {{ (lookup \"v1\" \"Secret\" \"a\" \"b\").data }}",
+        "{{- $x := lookup\n\"v1\" }}",
+        "{{-lookup}}",
+        "{{ $x :=lookup 1 }}",
+    ] {
         assert_eq!(asks(text), refused, "{text}");
     }
     for text in ["# lookup in the table", "{{ .Values.lookup }}", "{{ lookups }}", "{{ $lookup }}"] {
@@ -250,4 +255,32 @@ fn what_only_the_cluster_answers_is_refused() {
         outcome(&[("bundle/fleet.yaml", bundle), CHART]),
         Err("its values file `bundle/v.yaml` does not exist".to_owned())
     );
+}
+
+#[test]
+fn what_a_cluster_may_get_otherwise_is_said() {
+    let application = |helm: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec: {{source: {{repoURL: {HERE}, path: charts/web, helm: {{{helm}}}}}}}\n"
+        )
+    };
+    let bundle = "helm: {chart: ../charts/web, releaseName: r}\n";
+    let asks = |object: (&str, &str), text: &str| {
+        let files = [object, CHART, ("charts/web/templates/a.yaml", text)];
+        let target = &find_in(&files).targets[0];
+        let release = target.build.release.clone().unwrap().unwrap();
+        crate::targets::chart::asks(&tree(&files), target, &release, "charts/web").unwrap().is_some()
+    };
+    let (plain, said) = (application("releaseName: x"), application("kubeVersion: 1.30.0"));
+    for (object, text, expected) in [
+        (("a.yaml", &*plain), "{{ if .Capabilities.APIVersions.Has \"a/v1\" }}", true),
+        (("a.yaml", &*plain), "{{ $.Capabilities.KubeVersion }}", true),
+        (("a.yaml", &*said), "{{ .Capabilities.KubeVersion }}", false),
+        (("a.yaml", &*plain), ".Capabilities {{ .Values.Capabilities }}", false),
+        (("a.yaml", &*plain), "{{ if .Release.IsUpgrade }}", false),
+        (("bundle/fleet.yaml", bundle), "{{ if not .Release.IsUpgrade }}", true),
+        (("bundle/fleet.yaml", bundle), "{{ .Release.Name }}", false),
+    ] {
+        assert_eq!(asks(object, text), expected, "{text}");
+    }
 }

@@ -1,0 +1,110 @@
+//! The targets into which a change fills something else, as nobody here does it: variables of Flux, whose values come from an
+//! object that the change has; and another repository, which only the tree tells to be this one.
+
+use std::collections::HashMap;
+
+use serde_json::Value as Json;
+
+use super::{AffectedTarget, Cause, Causes, Status};
+use crate::graph::inputs::Input;
+use crate::kustomization::{documents, read_object};
+use crate::message::failure::Result;
+use crate::os::limits::FILE;
+use crate::targets::generated::VARIABLES;
+use crate::targets::{Changer, Target, scan};
+use crate::tree::{Tree, path};
+
+/// The names of objects with values, each with the file that has it.
+type Maps = HashMap<String, String>;
+
+/// Returns these targets, and adds them to those that the change touches.
+pub(super) fn filled(
+    causes: &Causes<'_>,
+    targets: &[Target],
+    touched: &mut Vec<AffectedTarget>,
+) -> Result<Vec<Target>> {
+    let is_filled = |target: &Target| names_from(target).next().is_some();
+    let maps = if targets.iter().any(is_filled) { causes.maps()? } else { Maps::new() };
+    let key = |target: &Target| (target.object.clone(), target.spot);
+    let known: HashMap<_, usize> = touched.iter().enumerate().map(|(at, one)| (key(&one.target), at)).collect();
+    let mut filled = Vec::new();
+    for target in targets {
+        let map = names_from(target).find_map(|name| maps.get_key_value(name));
+        if map.is_none() && target.url().is_none() {
+            continue;
+        }
+        let at = known.get(&key(target)).copied();
+        let was = at.and_then(|at| touched[at].was.as_ref());
+        let is_moved =
+            was.is_some_and(|was| was.here().is_some() && target.here().is_some() && was.url() != target.url());
+        let by = map.map(|(name, file)| format!("`{name}` in {file}"));
+        let Some(name) = by.or_else(|| is_moved.then(|| "the URL of its source".to_owned())) else { continue };
+        if let (None, Some((_, file))) = (at, map) {
+            let (was, cause) = (Some(target.clone()), Cause::Path(file.clone()));
+            touched.push(AffectedTarget { target: target.clone(), was, status: Status::Changed, cause });
+        }
+        let changed_by = Some(Changer { name, moves: true, not_built: None });
+        filled.push(Target { changed_by, ..target.clone() });
+    }
+    Ok(filled)
+}
+
+/// Returns the names of the objects from which Flux takes values for a target.
+fn names_from(target: &Target) -> impl Iterator<Item = &str> {
+    let from = target.build.overrides.get(VARIABLES).and_then(|said| said.get("substituteFrom")?.as_array());
+    from.into_iter().flatten().filter_map(|one| one["name"].as_str())
+}
+
+impl Causes<'_> {
+    /// Returns the objects with values that a change has: as they stand in files, and as kustomizations generate them.
+    fn maps(&self) -> Result<Maps> {
+        let mut maps = Maps::new();
+        for file in self.changes.files(scan::is_searched)? {
+            let [old, new] = [objects(&*self.changes.old, &file), objects(&*self.changes.new, &file)];
+            let differs = |(name, object): (&String, &Json), other: &HashMap<String, Json>| {
+                (other.get(name) != Some(object)).then(|| (name.clone(), file.clone()))
+            };
+            maps.extend(old.iter().filter_map(|one| differs(one, &new)));
+            maps.extend(new.iter().filter_map(|one| differs(one, &old)));
+        }
+        for (root, _) in self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some()) {
+            let Some(file) = self.graph.own_path(root.file) else { continue };
+            for (name, read) in generated(&*self.changes.new, file) {
+                let mut read: Vec<Input> = read.into_iter().map(Input::At).collect();
+                read.push(Input::At(file.to_owned()));
+                if self.changes.first_of(&read)?.is_some() {
+                    maps.insert(name, file.to_owned());
+                }
+            }
+        }
+        Ok(maps)
+    }
+}
+
+/// Returns the objects with values in a file.
+fn objects(tree: &dyn Tree, file: &str) -> HashMap<String, Json> {
+    let bytes = tree.read(file).unwrap_or_default();
+    let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
+    let read = documents(text).filter(|(_, text)| text.contains("ConfigMap") || text.contains("Secret"));
+    let read = read.filter_map(|(before, text)| Some(read_object(text, before).ok()??.json()));
+    let values = read.filter(|object| ["ConfigMap", "Secret"].iter().any(|kind| object["kind"] == *kind));
+    values.filter_map(|object| Some((object["metadata"]["name"].as_str()?.to_owned(), object))).collect()
+}
+
+/// Returns the objects that a kustomization generates, each with the files that it does so of.
+fn generated(tree: &dyn Tree, file: &str) -> Vec<(String, Vec<String>)> {
+    let bytes = tree.read(file).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let read = Some(()).filter(|()| text.contains("Generator")).and_then(|()| read_object(&text, 0).ok()?);
+    let Some(read) = read.map(|read| read.json()) else { return Vec::new() };
+    let all = ["configMapGenerator", "secretGenerator"].into_iter().filter_map(|key| read[key].as_array()).flatten();
+    let generated = all.filter_map(|one| {
+        let lists = ["files", "envs"].into_iter().filter_map(|key| one[key].as_array()).flatten();
+        let texts = lists.chain(one.get("env")).filter_map(Json::as_str);
+        let files = texts.filter_map(|text| {
+            path::resolve(path::parent(file), text.split_once('=').map_or(text, |(_, named)| named))
+        });
+        Some((one["name"].as_str()?.to_owned(), files.collect()))
+    });
+    generated.collect()
+}
