@@ -56,7 +56,7 @@ pub(crate) fn not_run(error: process::Error) -> Failure {
     match error {
         process::Error::NotFound(_) => failure.hint("install git, or put it on PATH"),
         process::Error::Deadline(..) => {
-            failure.hint("give it more time: write `timeout=SECONDS` into the query of its URL")
+            failure.hint("to allow more time for a URL: add `timeout=SECONDS` to its query")
         }
         _ => failure,
     }

@@ -80,7 +80,7 @@ impl NewDirectory {
         let failed = |failure: Failure| {
             failure
                 .context(format_args!("could not write `{}`", self.shown))
-                .hint("check that the directory above it exists, can be written and has room")
+                .hint("check that its parent directory exists, is writable and has room")
         };
         let said = |error: io::Error| failed(Failure::new(error.to_string()));
         let scratch = Scratch::beside(&self.staging, TEMPORARY).map_err(said)?;

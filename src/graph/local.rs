@@ -160,7 +160,7 @@ impl Walker<'_> {
                 )
             }
             Resolved::Missing { path } => {
-                Trouble::refused(format!("`{text}` leads nowhere: there is no `{}`", tree.label(&path)))
+                Trouble::refused(format!("`{text}` resolves to nothing: there is no `{}`", tree.label(&path)))
             }
             Resolved::Loop { link: path } | Resolved::File { path, .. } | Resolved::Directory { path } => {
                 Trouble::refused(format!("`{text}`: the links at `{}` form a loop", tree.label(&path)))

@@ -112,7 +112,7 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
     if let Some(changer) = target.moved_by() {
         return Err(Failure::new(format!("{} may change it", changer.name)));
     }
-    let unsaid = || Err("nothing says how its chart is rendered".to_owned());
+    let unsaid = || Err("no object says how to render this chart".to_owned());
     let mut release = target.build.release.clone().unwrap_or_else(unsaid).map_err(Failure::new)?;
     // A kustomization may give a release of Flux its namespace.
     let (arguments, own) = (&mut release.arguments, &target.object.namespace);

@@ -132,7 +132,9 @@ impl Reader<'_> {
         let list = |key: &str| merge.get(key).and_then(Value::list).unwrap_or_default();
         let keys: Vec<&str> = list("mergeKeys").iter().filter_map(Value::text).collect();
         if keys.is_empty() || list("generators").len() < 2 || self.is_go && keys.iter().any(|key| key.contains('.')) {
-            return Ok(Given::unknown("its `merge` needs keys and at least two generators"));
+            return Ok(Given::unknown(
+                "its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`",
+            ));
         }
         let key = |one: &Parameters| -> Vec<Option<String>> { keys.iter().map(|key| one.get(*key).cloned()).collect() };
         let (mut merged, mut more): (Option<Vec<Parameters>>, _) = (None, None);

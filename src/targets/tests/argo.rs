@@ -283,7 +283,11 @@ fn a_merge_and_elements_in_a_text_are_read() {
         ),
         (merge("b", &list("{b: x}")), "{{.a}}", vec![odd]),
         (merge("c", &list("{a: two}")), "{{.a}}", vec![odd]),
-        (merge("", &list("{a: two}")), "{{.a}}", vec!["its `merge` needs keys and at least two generators"]),
+        (
+            merge("", &list("{a: two}")),
+            "{{.a}}",
+            vec!["its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`"],
+        ),
         (merge("a", "{clusters: {}}"), "{{.a}}", vec!["only the cluster knows the result of `clusters`"]),
         (
             merge("a", &format!("{{{}}}", merge("a", &list("")))),

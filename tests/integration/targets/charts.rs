@@ -119,7 +119,7 @@ fn what_is_not_rendered_is_unknown() {
     // Nothing but the configuration names it.
     let config = "helm: true\ntargets: [{path: charts/web, engine: argo-cd}]\n";
     work.commit_files(&[(".kustomize-localize", config)]);
-    work.run(&["build", ".kustomize-localize:2"]).fails(2).stderr_has("nothing says how its chart is rendered");
+    work.run(&["build", ".kustomize-localize:2"]).fails(2).stderr_has("no object says how to render this chart");
     work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
     // A values file alone.
     work.git(&["checkout", "--quiet", "."]);

@@ -32,7 +32,7 @@ fn a_server_that_says_nothing_ends_at_the_deadline() {
     repo.run_unchanged(&["app"])
         .fails(2)
         .stderr_has(&format!("{url}: `git` did not finish within 1 s"))
-        .stderr_has("hint: give it more time: write `timeout=SECONDS`");
+        .stderr_has("hint: to allow more time for a URL: add `timeout=SECONDS`");
     lasts_at_most(started, 40);
     is_over(&sandbox);
 }
