@@ -245,11 +245,22 @@ fn sources_of_many_clusters_in_one_directory_are_told_apart() {
 fn an_artifact_of_a_subdirectory_can_be_bound() {
     let config = "repository:\n- url: oci://ghcr.io/acme/manifests\n  path: deploy\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
-    let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: m}\nspec: {url: 'oci://ghcr.io/acme/manifests', ref: {}}\n";
     let text = apps("path: web, sourceRef: {kind: OCIRepository, name: m}");
-    let tree = tree(&[("s.yaml", source), ("a.yaml", &text), ("deploy/web/kustomization.yaml", "")]);
-    let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap().0;
-    assert_eq!(line(&found.targets[0]), "Kustomization flux-system/apps (a.yaml:1) deploy/web kustomization");
+    // Its tag is none of this repository, and its digest is one of its commits.
+    for (reference, expected) in [
+        ("", "deploy/web kustomization"),
+        ("tag: latest", "deploy/web@Some(\"latest\")true kustomization"),
+        ("tag: v1.2.3", "deploy/web@Some(\"v1.2.3\")true kustomization"),
+        ("semver: '>=1.0.0'", "deploy/web@Some(\">=1.0.0\")true kustomization"),
+        ("digest: 'sha256:0'", "deploy/web@Some(\"sha256:0\")false kustomization"),
+    ] {
+        let source = format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {{name: m}}\nspec: {{url: 'oci://ghcr.io/acme/manifests', ref: {{{reference}}}}}\n"
+        );
+        let tree = tree(&[("s.yaml", &*source), ("a.yaml", &*text), ("deploy/web/kustomization.yaml", "")]);
+        let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap().0;
+        assert_eq!(line(&found.targets[0]), format!("Kustomization flux-system/apps (a.yaml:1) {expected}"));
+    }
 }
 
 #[test]

@@ -252,3 +252,27 @@ fn patterns_of_flux_that_come_or_go_touch_all_that_it_deploys() {
     repo.commit("Remove the notes");
     assert_eq!(flux(), APPS.len());
 }
+
+#[test]
+fn a_submodule_in_a_directory_that_is_read_is_not_known() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("fleet");
+    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    for (name, directory) in [("deep", "{recurse: true}"), ("flat", "{}")] {
+        let application = application(name).replace(&format!("deploy/{name}"), "vendor");
+        let application = application.replace("targetRevision: main", &format!("directory: {directory}"));
+        repo.write(&format!("apps/{name}.yaml"), application);
+    }
+    repo.write("vendor/map.yaml", config("map"));
+    repo.commit("Begin");
+    for commit in ["1", "2"] {
+        let link = format!("160000,{},vendor/sub/part", commit.repeat(40));
+        repo.git(&["update-index", "--add", "--cacheinfo", &link]);
+        repo.git(&["commit", "-q", "-m", commit]);
+    }
+    sandbox.builds();
+    // The whole directory counts; what is not read of it builds to the same.
+    assert_eq!(lines(&repo, &["HEAD^"]).len(), 2);
+    let output = repo.run(&["diff", "HEAD^", "--rev", "HEAD", "--exit-code"]);
+    output.fails(1).stdout_has("not built: `vendor/sub/part` is a submodule").stderr_has("unknown: 1 target");
+}
