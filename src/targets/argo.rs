@@ -242,19 +242,22 @@ impl Argo<'_> {
         if is_named {
             build = built(&merged);
         }
-        let revision = text("targetRevision");
+        let named = text("targetRevision");
+        let revision = self::revision(self.identity, url, named);
         // What lies in a tag does not change.
-        let below = path::resolve(base, written).filter(|_| !self::revision(self.identity, url, revision).is_fixed);
+        let below = path::resolve(base, written).filter(|_| !revision.is_fixed);
         build.values = self.values(found, &merged, below.as_deref().map(|below| [base, below]));
-        let place = match self.open(of, [url, written, revision.unwrap_or_default()], &beside) {
+        let place = match self.open(of, [url, written, named.unwrap_or_default()], &beside) {
             Some(why) => Place::Templated(why),
             None => {
-                let revision = self::revision(self.identity, url, revision);
                 let mut here = place::here(self.tree, Engine::ArgoCd, base, written, revision, None)?;
                 here.found = explicit(&merged, here.found);
-                build.unread = self.unread(&merged, &here.found)?;
-                build.values.extend(self.imports(&merged, &here.found, base)?);
-                build.hold_submodule(self.tree, &here.found, build.directory.recurse)?;
+                if let Found::Directory(directory) = &here.found {
+                    let files = self.read_in(directory, build.directory.recurse)?;
+                    build.unread = self::unread(&merged, &files);
+                    build.values.extend(self.imports(&merged, &files, base)?);
+                    build.hold_submodule(self.tree, &files)?;
+                }
                 if matches!(here.found, Found::Chart(_)) {
                     build.release = Some(self.release(found, &merged, base, &here.path));
                 }
@@ -304,28 +307,20 @@ impl Argo<'_> {
         places.map(plain).collect()
     }
 
-    /// Returns why not every object is known that Argo CD applies from a directory of plain files; none where all are.
-    fn unread(&self, source: &Value, found: &Found) -> Result<Option<String>> {
-        let Found::Directory(directory) = found else { return Ok(None) };
-        let is_on = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).as_deref() == Some("true");
-        if is_on("disableExtensionFilter") {
-            return Ok(Some("`disableExtensionFilter` includes files of any name".to_owned()));
+    /// Returns what Argo CD looks at in a directory of plain files.
+    fn read_in(&self, directory: &str, recurse: bool) -> Result<Vec<String>> {
+        if recurse {
+            return self.tree.below(directory);
         }
-        let files = if is_on("recurse") { self.tree.below(directory)? } else { self.tree.names(directory)? };
-        let globs = ["include", "exclude"].map(|key| source.at(&["directory", key]).and_then(Value::text));
-        if let Some(why) = unfilled(globs.into_iter().flatten()) {
-            return Ok(Some(why));
-        }
-        let jsonnet = files.iter().find(|file| file.ends_with(".jsonnet"));
-        Ok(jsonnet.map(|file| format!("Argo CD generates its objects from Jsonnet: `{}`", path::name(file))))
+        let names = self.tree.names(directory)?;
+        Ok(names.iter().map(|name| path::join(directory, name)).collect())
     }
 
-    /// Returns the libraries of a directory of Jsonnet, and what it and they import from elsewhere in this repository.
-    fn imports(&self, source: &Value, found: &Found, base: &str) -> Result<Vec<String>> {
-        let Found::Directory(directory) = found else { return Ok(Vec::new()) };
+    /// Returns the libraries of files of Jsonnet, and what these and they import from elsewhere in this repository.
+    fn imports(&self, source: &Value, files: &[String], base: &str) -> Result<Vec<String>> {
         let libraries = source.at(&["directory", "jsonnet", "libs"]).and_then(Value::list).unwrap_or_default();
         let mut read: Vec<String> = libraries.iter().filter_map(|one| path::resolve(base, one.text()?)).collect();
-        let mut todo = self.tree.below(directory)?;
+        let mut todo = files.to_vec();
         for library in &read {
             todo.extend(self.tree.below(library)?);
         }
@@ -343,6 +338,20 @@ impl Argo<'_> {
         }
         Ok(read)
     }
+}
+
+/// Returns why not every object is known that Argo CD applies from the files of a directory; none where all are.
+fn unread(source: &Value, files: &[String]) -> Option<String> {
+    let said = |key: &str| source.at(&["directory", key]);
+    if said("disableExtensionFilter").and_then(Value::scalar).as_deref() == Some("true") {
+        return Some("`disableExtensionFilter` includes files of any name".to_owned());
+    }
+    let globs = ["include", "exclude"].into_iter().filter_map(|key| said(key)?.text());
+    let jsonnet = || {
+        let file = files.iter().find(|file| file.ends_with(".jsonnet"))?;
+        Some(format!("Argo CD generates its objects from Jsonnet: `{}`", path::name(file)))
+    };
+    unfilled(globs).or_else(jsonnet)
 }
 
 /// Returns a revision as Argo CD reads it: what looks like a version is a tag.

@@ -111,8 +111,8 @@ fn placed(tree: &dyn Tree, here: Here, build: &mut Build) -> Result<Place> {
             Place::Templated(format!("`{included}` comes from `{}`", path::shown(from)))
         }
         None => {
-            if artifact.is_some_and(|artifact| artifact.has_submodules) {
-                build.hold_submodule(tree, &here.found, true)?;
+            if let (Found::Directory(directory), true) = (&here.found, artifact.is_some_and(|one| one.has_submodules)) {
+                build.hold_submodule(tree, &tree.below(directory)?)?;
             }
             Place::Here(here)
         }

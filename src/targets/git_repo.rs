@@ -25,7 +25,7 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
             paths.push(("", found.spot(Some(url))));
         }
         let (mut seen, mut written_before) = (HashSet::new(), HashSet::new());
-        for (written, spot) in expanded(tree, identity.directory_of(repository), paths)? {
+        for (written, spot) in expanded(tree, identity.directory_of(repository), paths, targets)? {
             let written = &*written;
             if !written_before.insert(written.to_owned()) {
                 continue;
@@ -70,21 +70,27 @@ fn is_pattern(path: &str) -> bool {
 }
 
 /// Returns paths with the directories that match in the place of each pattern, as Go's `filepath.Glob` finds them below the
-/// top of this repository. A pattern of another one, or that is broken, stays.
-fn expanded<P: Copy>(tree: &dyn Tree, top: Option<&str>, paths: Vec<(&str, P)>) -> Result<Vec<(String, P)>> {
+/// top of this repository. A pattern of another one, that is broken, or that is too much to match, stays.
+fn expanded<P: Copy>(
+    tree: &dyn Tree,
+    top: Option<&str>,
+    paths: Vec<(&str, P)>,
+    targets: &mut Targets,
+) -> Result<Vec<(String, P)>> {
     let mut all = Vec::new();
+    let is_any = paths.iter().any(|(written, _)| is_pattern(written));
+    let files = top.filter(|_| is_any).map_or(Ok(Vec::new()), |top| tree.below(top))?;
+    let inside = path::directories(files.iter().filter_map(|file| path::below(file, top?)));
     for (written, spot) in paths {
         let pattern = Some(written).filter(|written| is_pattern(written) && unfilled([*written]).is_none());
         let pattern = pattern.and_then(|written| matcher(written.trim_start_matches("./").trim_matches('/')));
-        let (Some(top), Some(pattern)) = (top, pattern) else {
-            all.push((written.to_owned(), spot));
-            continue;
-        };
-        let files = tree.below(top)?;
-        let inside = path::directories(files.iter().filter_map(|file| path::below(file, top)));
-        all.extend(
-            inside.into_iter().filter(|inside| pattern.is_match(inside)).map(|inside| (inside.to_owned(), spot)),
-        );
+        match pattern.filter(|_| top.is_some() && targets.may_do(inside.len())) {
+            Some(pattern) => {
+                let matching = inside.iter().filter(|inside| pattern.is_match(inside));
+                all.extend(matching.map(|inside| ((*inside).to_owned(), spot)));
+            }
+            None => all.push((written.to_owned(), spot)),
+        }
     }
     Ok(all)
 }

@@ -137,13 +137,12 @@ pub(super) fn on_localized(identity: &Identity, targets: &mut Targets) -> Result
 }
 
 impl Build {
-    /// Notes that a directory of plain files holds a submodule, whose files this repository does not hold.
-    pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, found: &Found, recurse: bool) -> Result<()> {
-        let Found::Directory(directory) = found else { return Ok(()) };
-        for place in tree.below(directory)?.into_iter().filter(|place| recurse || path::parent(place) == directory) {
-            if tree.entry(&place)? == Some(Entry::Submodule) {
+    /// Notes which of the plain files that are read are submodules: this repository does not hold what is in them.
+    pub(super) fn hold_submodule(&mut self, tree: &dyn Tree, files: &[String]) -> Result<()> {
+        for place in files {
+            if tree.entry(place)? == Some(Entry::Submodule) {
                 self.unread.get_or_insert(format!("`{place}` is a submodule"));
-                self.values.push(place);
+                self.values.push(place.clone());
             }
         }
         Ok(())

@@ -101,7 +101,7 @@ impl Changes {
         Ok(charts)
     }
 
-    /// Returns the files in which the trees differ, of those whose names end so.
+    /// Returns the files in which the trees differ, of those that are wanted.
     pub(super) fn files(&self, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeSet<String>> {
         let mut files = BTreeSet::new();
         for place in &self.paths {
