@@ -190,7 +190,7 @@ impl Workspace {
         let target = self.lock.as_ref().and_then(|lock| lock.target.as_deref());
         if let Some(target) = target {
             return Err(Failure::new(format!(
-                "`{LOCK_NAME}` at the top belongs to a copy of `{target}`, which is already localized"
+                "this repository is already a localized copy of `{target}` (`{LOCK_NAME}` has a `target`)"
             ))
             .hint("run it in the source repository"));
         }

@@ -92,12 +92,19 @@ fn unused(config: &Config, entry: &Allow, findings: &[Finding]) -> Finding {
     let below = findings.iter().filter(|one| entry.is_exact() && entry.would_cover(one.rule, &one.subject));
     let below: BTreeSet<_> = below.map(|one| (&one.path, one.span, &one.reference)).collect();
     let (message, help) = match below.len() {
-        0 if entry.is_exact() => (format!("`{text}` matches no finding exactly"), "remove or correct the entry"),
-        0 => (format!("`{text}` matches no finding"), "remove or correct the entry, its `refs` or `rules`"),
+        0 if entry.is_exact() => {
+            (format!("unused exception: `{text}` matches no finding exactly"), "remove or correct the entry")
+        }
+        0 => (
+            format!("unused exception: `{text}` matches no finding"),
+            "remove or correct the entry, its `refs` or `rules`",
+        ),
         count => {
             let (are, them) = if count == 1 { ("reference is", "it") } else { ("references are", "them") };
             (
-                format!("`{text}` matches no finding exactly; {count} {are} below it: `refs: any` covers {them}"),
+                format!(
+                    "unused exception: `{text}` matches no finding exactly; {count} {are} below it: `refs: any` covers {them}"
+                ),
                 "write the whole reference as the kustomization has it, or add `refs`",
             )
         }

@@ -184,7 +184,7 @@ fn upstream(all: &[Listed]) -> Vec<String> {
     }
     if count(&Verdict::Moved) > 0 {
         out.push(
-            "  first find out why it moved; name a tag or a file to update it: git kustomize-localize update URL"
+            "  a moved remote is only updated by name, once you know why it moved: git kustomize-localize update URL"
                 .to_owned(),
         );
     }

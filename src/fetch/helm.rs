@@ -56,7 +56,12 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     let url = below(&repository, &listed.url).map_err(|error| odd(&error.to_string()))?;
     match (repository.scheme(), url.scheme()) {
         ("http", "http") | (_, "https") => {}
-        (_, "oci") => return of_registry(network, &artifact(&url, &listed).ok_or_else(|| odd("not an artifact"))?),
+        (_, "oci") => {
+            return of_registry(
+                network,
+                &artifact(&url, &listed).ok_or_else(|| odd("expected `oci://HOST/PATH:TAG`"))?,
+            );
+        }
         ("https", "http") => return Err(odd("https is never downgraded to http")),
         _ => return Err(odd("not an http, https or oci URL")),
     }

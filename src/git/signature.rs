@@ -42,7 +42,7 @@ impl Signers {
     pub(crate) fn parse(file: &str, bytes: Vec<u8>) -> Result<Signers> {
         let failed = |why: String| {
             Failure::new(format!("`{file}`: {why}")).hint(
-                "write git's format of allowed signers (`MAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY",
+                "expected lines of git's allowed signers file (`EMAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY",
             )
         };
         let text = String::from_utf8_lossy(&bytes);

@@ -183,7 +183,7 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     let hidden = troubles.filter_map(|trouble| {
         let file = graph.file_at(trouble.at).filter(|file| !flux.contains(file))?;
         let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;
-        let message = "it may reference more: git kustomize-localize check";
+        let message = "its references are unknown (see: git kustomize-localize check)";
         let path = graph.own_path(file)?.to_owned();
         let is_template = trouble.failure.hints.iter().any(|hint| hint == TEMPLATE);
         let why = if is_template { Why::Template } else { Why::Invalid };

@@ -434,7 +434,7 @@ fn a_lock_that_is_none_is_not_written_over() {
           hint: the lock is generated: restore it from git instead of editing it, or upgrade this program if a newer one wrote it
     "#]]);
     world.work.write(LOCK, "version: 1\ntarget: overlays/dev\n");
-    world.refused(&["lock"]).stderr_has("belongs to a copy of `overlays/dev`");
+    world.refused(&["lock"]).stderr_has("is already a localized copy of `overlays/dev`");
     world.work.remove(LOCK);
     world.work.symlink(LOCK, "elsewhere");
     world.refused(&["lock"]).stderr_has("`kustomize-localize.lock` is not a regular file");

@@ -72,9 +72,9 @@ fn an_index_leads_nowhere_else() {
         ("http://1.1.1.1/nginx.tgz", "https is never downgraded to http"),
         ("file:///etc/passwd", "not an http, https or oci URL"),
         ("ext::sh -c id", "not an http, https or oci URL"),
-        ("oci://registry.example/charts/..", "not an artifact"),
-        ("oci://registry.example/charts/--help", "not an artifact"),
-        ("oci://me:s3cr3t@registry.example/charts/:1", "not an artifact"),
+        ("oci://registry.example/charts/..", "expected `oci://HOST/PATH:TAG`"),
+        ("oci://registry.example/charts/--help", "expected `oci://HOST/PATH:TAG`"),
+        ("oci://me:s3cr3t@registry.example/charts/:1", "expected `oci://HOST/PATH:TAG`"),
         ("https://[", "invalid"),
         ("", "its repository has no such chart"),
     ] {

@@ -178,7 +178,7 @@ fn people_read_one_line_for_each() {
         kustomize-localize.lock:9: moved: file:///home/me/srv/acme/base?ref=v1 was <0>, is <1>: the tag `v1` points to another commit
         upstream of 2 remotes: 1 updated, 1 moved
           to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
-          first find out why it moved; name a tag or a file to update it: git kustomize-localize update URL
+          a moved remote is only updated by name, once you know why it moved: git kustomize-localize update URL
         NOT verified HEAD (<11>): 1 difference
     "#]]);
     // A ref that moved forward is not a difference by itself.
