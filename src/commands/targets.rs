@@ -102,14 +102,13 @@ pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Survey
     // What is deployed from a localized branch is what that holds, where it is here.
     let config = Config::of(&**tree, "")?;
     let engines = targets::installed(&**tree, &config, &found)?;
-    let identity = Identity::of(here, &config)?;
     let places = found.targets.iter().filter_map(|target| match &target.place {
         Place::Here(there) => Some(there.revision.clone()),
         Place::External(_) | Place::Templated(_) => None,
     });
     let revisions: HashSet<Revision> = places.collect();
     for revision in revisions.iter().filter(|revision| revision.is_localized()) {
-        if let Some(tip) = identity.tip(revision)? {
+        if let Some(tip) = Identity::of(here, &config)?.tip(revision)? {
             let there = found.reaches(&explore_all(Rc::new(tip))?, |other| other == revision)?;
             reaches.iter_mut().zip(there).filter(|(_, there)| there.is_some()).for_each(|(here, there)| *here = there);
         }

@@ -309,8 +309,14 @@ impl LocalRepo {
         if let Some(known) = self.main_branches.get() {
             return Ok(known.clone());
         }
-        let heads = self.refs(&["refs/remotes/*/HEAD"])?;
-        let names = self.head()?.into_iter().chain(heads.into_values().filter_map(|head| head.other_name));
+        let refs = self.refs(&["refs/heads/", "refs/remotes/*/HEAD"])?;
+        let head = match refs.iter().find(|(_, found)| found.is_head) {
+            Some((name, _)) => Some(name.clone()),
+            // A branch without a commit.
+            None => self.head()?,
+        };
+        let remote = refs.into_iter().filter(|(name, _)| name.starts_with("refs/remotes/"));
+        let names = head.into_iter().chain(remote.filter_map(|(_, found)| found.other_name));
         let branches: Vec<String> = names.filter_map(|name| branch_of(&name).map(str::to_owned)).collect();
         Ok(self.main_branches.get_or_init(|| branches).clone())
     }

@@ -31,8 +31,12 @@ pub(crate) struct DiskTree {
 struct Tracked {
     /// The submodules of the index, whether they are checked out or not.
     submodules: BTreeSet<String>,
-    /// What is executable, where modes on disk mean nothing (`core.fileMode`): git adds any other file as one that is not.
-    programs: Option<BTreeSet<String>>,
+    here: Rc<LocalRepo>,
+    /// What is executable in the index.
+    programs: BTreeSet<String>,
+    /// Whether modes on disk mean something (`core.fileMode`), once that is asked for. Where they do not, git adds a file
+    /// that it does not track as one that is not executable.
+    has_modes: OnceCell<bool>,
     /// The paths that git tracks, or neither tracks nor ignores, each with whether it does: also what is odd.
     files: BTreeMap<String, bool>,
     /// What a sparse checkout leaves out of them.
@@ -43,6 +47,16 @@ struct Tracked {
     /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
     read: RefCell<HashMap<String, u64>>,
     hasher: RandomState,
+}
+
+impl Tracked {
+    fn has_modes(&self) -> Result<bool> {
+        if let Some(known) = self.has_modes.get() {
+            return Ok(*known);
+        }
+        let has_modes = self.here.config("core.filemode")?.as_deref() != Some("false");
+        Ok(*self.has_modes.get_or_init(|| has_modes))
+    }
 }
 
 impl DiskTree {
@@ -57,7 +71,6 @@ impl DiskTree {
             let entries = staged.iter().filter(|entry| entry.mode == mode);
             entries.map(|entry| entry.path.clone()).collect()
         };
-        let has_modes = here.config("core.filemode")?.as_deref() != Some("false");
         // A repository of its own within this one, which git only ever adds as a submodule.
         let (within, untracked): (Vec<String>, Vec<String>) =
             untracked.into_iter().partition(|path| path.ends_with('/'));
@@ -65,7 +78,8 @@ impl DiskTree {
         submodules.extend(within.iter().map(|path| path.trim_end_matches('/').to_owned()));
         let git = Tracked {
             submodules,
-            programs: (!has_modes).then(|| of_mode("100755")),
+            programs: of_mode("100755"),
+            has_modes: OnceCell::new(),
             unmerged: staged.iter().filter(|entry| entry.stage > 0).cloned().collect(),
             left_out: staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.clone()).collect(),
             files: staged
@@ -76,6 +90,7 @@ impl DiskTree {
             present: OnceCell::new(),
             read: RefCell::default(),
             hasher: RandomState::new(),
+            here,
         };
         Ok(DiskTree { git: Some(git), ..DiskTree::at(top, true) })
     }
@@ -154,8 +169,10 @@ impl Tree for DiskTree {
         let entry = look(&self.place(path)).map_err(self.failed(path))?;
         let entry = match (entry, &self.git) {
             (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
-            (Some(Entry::File { .. }), Some(Tracked { programs: Some(programs), .. })) => {
-                Some(Entry::File { executable: programs.contains(path) })
+            (Some(Entry::File { executable }), Some(git)) => {
+                let is_staged = git.programs.contains(path);
+                let is_told = executable == is_staged || git.has_modes()?;
+                Some(Entry::File { executable: if is_told { executable } else { is_staged } })
             }
             (entry, _) => entry,
         };

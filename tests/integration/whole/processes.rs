@@ -9,15 +9,15 @@ use crate::support::{Repo, Sandbox, World, config_map};
 /// walks.
 fn started(sandbox: &Sandbox, repo: &Repo, args: &[&str]) -> (usize, usize) {
     let [trace, walks] = [sandbox.path("trace"), sandbox.path("walks")];
-    sandbox.set("GIT_TRACE2_EVENT", &trace);
-    sandbox.set("KUSTOMIZE_LOCALIZE_WALKS", &walks);
-    let output = repo.run_as_is(args);
-    let events = fs::read_to_string(&trace).unwrap();
-    let walked = fs::read_to_string(&walks).unwrap_or_default().lines().count();
     for file in [&trace, &walks] {
+        // git is also started by the test.
         let _ = fs::remove_file(file);
     }
-    output.success();
+    sandbox.set("GIT_TRACE2_EVENT", &trace);
+    sandbox.set("KUSTOMIZE_LOCALIZE_WALKS", &walks);
+    repo.run_as_is(args).success();
+    let events = fs::read_to_string(&trace).unwrap();
+    let walked = fs::read_to_string(&walks).unwrap_or_default().lines().count();
     let starts = events.lines().filter(|line| line.contains("\"event\":\"start\""));
     let own = starts.filter(|line| {
         let id = line.split("\"sid\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
@@ -71,11 +71,11 @@ fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
             counts,
             [
                 ("lock", 6, 2),
-                ("check", 5, 1),
+                ("check", 2, 1),
                 ("check --staged", 2, 1),
                 ("check --rev HEAD", 2, 1),
-                ("targets", 5, 1),
-                ("tree", 3, 1),
+                ("targets", 2, 1),
+                ("tree", 2, 1),
                 ("affected HEAD", 3, 2),
                 ("branch --no-verify", 9, 3),
                 ("branch --no-verify", 6, 0),
