@@ -43,6 +43,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::config::Config;
+use crate::git::Snapshot;
 use crate::graph::{self, Explored, Graph, TroubleKind};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{self, Finding, Rule, Severity, Span};
@@ -61,8 +62,8 @@ const LONGEST_LINE: usize = 10_000;
 
 /// What to check.
 pub struct Input<'a> {
-    /// What is checked, for the report.
-    pub checking: Checking,
+    /// Which files these are, for the report.
+    pub source: Snapshot,
     /// Its files, from the top of the repository.
     pub tree: Rc<dyn Tree>,
     /// The directories and kustomizations to begin at, from the top; all when empty.
@@ -125,7 +126,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         is_made_by_branch: top.is_some_and(merged_back::is_made_by_branch),
         read: explored.graph.own_paths().chain(explored.graph.own_charts()).map(str::to_owned).collect(),
         findings,
-        ..Checked::failed(input.checking, failures)
+        ..Checked::failed(input.source, failures)
     };
     // A program that checks ends next: to free many small pieces takes a tenth of the time.
     // But for the trees, which may hold a temporary directory.
@@ -259,30 +260,6 @@ fn references(graph: &Graph) -> usize {
     edges.map(|edge| (edge.from, &edge.reference.spot)).collect::<HashSet<_>>().len()
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(tag = "source", rename_all = "kebab-case")]
-pub enum Checking {
-    /// The index: what would be committed.
-    Index,
-    /// The working tree.
-    #[default]
-    WorkingTree,
-    Commit {
-        /// As it was named.
-        rev: String,
-        /// Its full id; empty when it could not be found.
-        commit: String,
-    },
-}
-
-impl Checking {
-    /// Returns a commit, or the working tree where none is named.
-    pub(crate) fn of(rev: Option<&str>) -> Checking {
-        let commit = |rev: &str| Checking::Commit { rev: rev.to_owned(), commit: String::new() };
-        rev.map_or(Checking::WorkingTree, commit)
-    }
-}
-
 /// How many references are remote, charts among them, by what keeps a build from fetching anything new.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RemoteReferences {
@@ -334,7 +311,7 @@ pub struct Builds {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Checked {
     #[serde(flatten)]
-    pub source: Checking,
+    pub source: Snapshot,
     /// The number of kustomizations that were read.
     pub kustomizations: usize,
     /// The number of references in them.
@@ -375,7 +352,7 @@ pub struct Checked {
 
 impl Checked {
     /// What comes of a check that could not begin.
-    pub fn failed(source: Checking, failures: Vec<Failure>) -> Self {
+    pub fn failed(source: Snapshot, failures: Vec<Failure>) -> Self {
         Checked { source, failures, ..Checked::default() }
     }
 

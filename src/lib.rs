@@ -97,8 +97,9 @@ pub fn as_git() -> Option<ExitCode> {
 #[doc(hidden)]
 pub mod seams {
     pub mod check {
-        pub use crate::check::{Checked, Checking, Input, check};
+        pub use crate::check::{Checked, Input, check};
         pub use crate::commands::check::formats as report;
+        pub use crate::git::Snapshot;
     }
     pub mod record {
         pub use crate::record::{Lock, Mode, StoredFile, Trailers, sha256_hex};

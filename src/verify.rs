@@ -10,9 +10,9 @@ pub(crate) mod upstream;
 
 use std::rc::Rc;
 
-use crate::check::{self, Checking, Input};
+use crate::check::{self, Input};
 use crate::config::{Config, RuleKey};
-use crate::git::{self, LocalRepo};
+use crate::git::{self, LocalRepo, Snapshot};
 use crate::graph;
 use crate::message::failure::{Failure, Failures, Result, shown};
 use crate::message::finding::{Finding, Rule, Severity, Subject};
@@ -60,8 +60,8 @@ pub(crate) fn verify(here: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
         };
         return Err(Failure::new(message).hint(hint).into());
     }
-    let checking = Checking::Commit { rev: id.commit.clone(), commit: id.commit.clone() };
-    verifier.findings(&locks, &checking, &checked_out, Some(here))?;
+    let source = Snapshot::Commit { rev: id.commit.clone(), commit: id.commit.clone() };
+    verifier.findings(&locks, &source, &checked_out, Some(here))?;
     Ok(Verified { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(records, ask)? })
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn verify_directory(
         let message = format!("`{}` has no `{LOCK_NAME}` that lists localized files", shown(directory));
         return Err(Failure::new(message).hint("name a directory that `--no-commit` wrote, or a commit").into());
     }
-    verifier.findings(&locks, &Checking::WorkingTree, &tree, None)?;
+    verifier.findings(&locks, &Snapshot::WorkingTree, &tree, None)?;
     Ok(Verified { rev: directory.to_owned(), ..verifier.verified(records, ask)? })
 }
 
@@ -182,7 +182,7 @@ impl Verifier {
     fn findings(
         &mut self,
         locks: &[(String, Lock)],
-        checking: &Checking,
+        source: &Snapshot,
         tree: &Rc<dyn Tree>,
         here: Option<&Rc<LocalRepo>>,
     ) -> Result<()> {
@@ -212,7 +212,7 @@ impl Verifier {
             let identity = here.map(|here| || Ok(Identity::new([], &config, here.main_branches()?)));
             let inside = [directory.clone()];
             let checked = check::check(Input {
-                checking: checking.clone(),
+                source: source.clone(),
                 tree: tree.clone(),
                 paths: if directory.is_empty() { &[] } else { &inside },
                 config: &config,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::config::{Config, FILE_NAME};
-use crate::git::{CommitId, LocalRepo};
+use crate::git::{CommitId, LocalRepo, Snapshot};
 use crate::graph::Source;
 use crate::kustomization;
 use crate::message::failure::{Failure, Failures, Result, short, shown};
@@ -54,12 +54,16 @@ pub(crate) enum Files {
         repo: Rc<LocalRepo>,
         /// The commit.
         id: CommitId,
-        /// The full name of the ref that named it, if one did.
+        /// The revision that named it.
+        rev: String,
+        /// The full name of the ref that this is, if it is one.
         name: Option<String>,
         /// Whether it is HEAD by default: then the working tree should match it.
         is_head: bool,
         tree: Rc<GitTree>,
     },
+    /// Those of the index.
+    Index { repo: Rc<LocalRepo>, tree: Rc<GitTree> },
     /// Those of the working tree.
     WorkingTree {
         /// The repository.
@@ -83,6 +87,75 @@ pub(crate) enum Files {
     Tree(Rc<dyn Tree>),
 }
 
+impl Files {
+    /// Opens files of a repository.
+    pub(crate) fn open(repo: &Rc<LocalRepo>, what: &Snapshot) -> Result<Files> {
+        let repo = repo.clone();
+        match what {
+            // No index is what an empty repository has, too.
+            Snapshot::Index if repo.top.is_none() && !repo.index.exists() => {
+                Err(Failure::new("this repository has no working tree, and no index to check")
+                    .hint("check a commit instead: --rev REV"))
+            }
+            Snapshot::Index => Ok(Files::Index { tree: Rc::new(GitTree::of_index(repo.clone())?), repo }),
+            Snapshot::WorkingTree => {
+                let tree = Rc::new(DiskTree::of_working_tree(repo.clone())?);
+                let top = repo.top.clone().unwrap_or_default();
+                let lock = std::fs::read(top.join(LOCK_NAME)).ok();
+                Ok(Files::WorkingTree { repo, top, tree, lock })
+            }
+            Snapshot::Commit { rev, .. } => Files::of_commit(repo, Some(rev)),
+        }
+    }
+
+    /// Opens the commit that `rev` names, or HEAD.
+    fn of_commit(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Files> {
+        let found = repo.named(rev.unwrap_or("HEAD"))?;
+        let (id, name) = found.ok_or_else(|| match rev {
+            None => Failure::new("this repository has no commit yet")
+                .hint("commit your files first: git add . && git commit"),
+            Some(rev) => unknown(rev),
+        })?;
+        let tree = Rc::new(GitTree::of_commit(&repo, &id)?);
+        Ok(Files::Commit { repo, id, rev: rev.unwrap_or("HEAD").to_owned(), name, is_head: rev.is_none(), tree })
+    }
+
+    /// Returns the repository, if there is one.
+    pub(crate) fn repo(&self) -> Option<&Rc<LocalRepo>> {
+        match self {
+            Files::Commit { repo, .. } | Files::Index { repo, .. } | Files::WorkingTree { repo, .. } => Some(repo),
+            Files::Disk { repo, .. } => repo.as_ref(),
+            Files::Tree(_) => None,
+        }
+    }
+
+    /// Returns the files as git checks them out: those that a build reads.
+    pub(crate) fn checked_out(&self) -> SharedTree {
+        match self {
+            Files::Commit { tree, .. } | Files::Index { tree, .. } => Rc::new(tree.checked_out()),
+            Files::WorkingTree { tree, .. } | Files::Disk { tree, .. } => tree.clone(),
+            Files::Tree(tree) => tree.clone(),
+        }
+    }
+
+    /// Returns which files of a repository these are; none where they are not of one.
+    pub(crate) fn snapshot(&self) -> Option<Snapshot> {
+        match self {
+            Files::Commit { id, rev, .. } => Some(Snapshot::Commit { rev: rev.clone(), commit: id.commit.clone() }),
+            Files::Index { .. } => Some(Snapshot::Index),
+            Files::WorkingTree { .. } => Some(Snapshot::WorkingTree),
+            Files::Disk { .. } | Files::Tree(_) => None,
+        }
+    }
+
+    /// Returns what explains why a path is missing in `tree`, which has these files. What a commit lacks may be on disk
+    /// where that should match it.
+    pub(crate) fn absences(&self, tree: &SharedTree) -> Option<Absences> {
+        let lacks_some = !matches!(self, Files::Commit { is_head: false, .. });
+        Some(Absences::new(self.repo()?.clone(), tree.clone(), lacks_some))
+    }
+}
+
 /// The kustomizations of a repository.
 #[derive(Debug, Default)]
 pub(crate) struct Kustomizations {
@@ -103,16 +176,8 @@ impl Kustomizations {
 impl Workspace {
     /// Opens the commit that `rev` names, or HEAD.
     pub(crate) fn of_rev(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
-        let found = repo.named(rev.unwrap_or("HEAD"))?;
-        let (id, name) = found.ok_or_else(|| match rev {
-            None => Failure::new("this repository has no commit yet")
-                .hint("commit your files first: git add . && git commit"),
-            Some(rev) => unknown(rev),
-        })?;
-        let tree = Rc::new(GitTree::of_commit(&repo, &id)?);
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
-        let files = Files::Commit { repo, id, name, is_head: rev.is_none(), tree };
-        Workspace::of(files, prefix, Some(String::new()), None)
+        Workspace::of(Files::of_commit(repo, rev)?, prefix, Some(String::new()), None)
     }
 
     /// Opens the working tree that we were started in. With `merges`, the two sides of a lock that git could not merge
@@ -121,18 +186,20 @@ impl Workspace {
         let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
             Failure::new("this is not a git repository, so there is no place for a lock").hint("run it in a repository")
         })?);
-        let top = repo.top.clone().ok_or_else(|| {
-            Failure::new("this repository has no working tree to change")
+        if repo.top.is_none() {
+            return Err(Failure::new("this repository has no working tree to change")
                 .hint("run it in a clone, or in a linked worktree")
-        })?;
+                .into());
+        }
         history::refuse_checked_out(&repo)?;
         // Not while another run is writing.
         let _alone = repo.alone()?;
-        let tree = Rc::new(DiskTree::of_working_tree(repo.clone())?);
-        let merged = if merges { conflict::merged(&repo, &tree)? } else { None };
-        let lock = std::fs::read(top.join(LOCK_NAME)).ok();
+        let files = Files::open(&repo, &Snapshot::WorkingTree)?;
+        let merged = match &files {
+            Files::WorkingTree { tree, .. } if merges => conflict::merged(&repo, tree)?,
+            _ => None,
+        };
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
-        let files = Files::WorkingTree { repo, top, tree, lock };
         let workspace = Workspace::of(files, prefix, Some(String::new()), merged)?;
         workspace.refuse_foreign_lock()?;
         workspace.kustomizations()?;
@@ -163,7 +230,7 @@ impl Workspace {
 
     fn of(files: Files, prefix: String, top: Option<String>, merged: Option<Merged>) -> Result<Workspace, Failures> {
         let tree: SharedTree = match &files {
-            Files::Commit { tree, .. } => tree.clone(),
+            Files::Commit { tree, .. } | Files::Index { tree, .. } => tree.clone(),
             Files::WorkingTree { tree, .. } | Files::Disk { tree, .. } => tree.clone(),
             Files::Tree(tree) => tree.clone(),
         };
@@ -204,17 +271,13 @@ impl Workspace {
 
     /// Returns the repository, if there is one.
     pub(crate) fn repo(&self) -> Option<&Rc<LocalRepo>> {
-        match &self.files {
-            Files::Commit { repo, .. } | Files::WorkingTree { repo, .. } => Some(repo),
-            Files::Disk { repo, .. } => repo.as_ref(),
-            Files::Tree(_) => None,
-        }
+        self.files.repo()
     }
 
     /// Returns the files of the repository, where they can be listed.
     pub(crate) fn listing(&self) -> Option<&dyn Tree> {
         match &self.files {
-            Files::Commit { tree, .. } => Some(&**tree),
+            Files::Commit { tree, .. } | Files::Index { tree, .. } => Some(&**tree),
             Files::WorkingTree { tree, .. } => Some(&**tree),
             Files::Tree(tree) => Some(&**tree),
             Files::Disk { .. } => None,
@@ -292,10 +355,7 @@ impl Workspace {
 
     /// Returns what explains why a path of a commit is missing.
     pub(crate) fn absences(&self) -> Option<Absences> {
-        let Files::Commit { repo, tree, is_head, .. } = &self.files else {
-            return None;
-        };
-        Some(Absences::new(repo.clone(), tree.clone(), *is_head))
+        matches!(self.files, Files::Commit { .. }).then(|| self.files.absences(&self.tree)).flatten()
     }
 
     /// Returns whether the lock on disk is the one that was read. What is not on disk does not change.

@@ -4,7 +4,8 @@
 //! Every lock of the tree is looked at: the one at the top with the `localized-files` that it lists, and
 //! those of copies, which own all of their directory.
 
-use super::{Checking, Context};
+use super::Context;
+use crate::git::Snapshot;
 use crate::message::failure::{command, pathspec, stage};
 use crate::message::finding::{Finding, Rule};
 use crate::record::history::PREFIX;
@@ -51,7 +52,7 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> Ve
         return vec![format!("copy `{target}` again with `--overwrite`, in the scope of `{name}`")];
     }
     if let Some(source) = source(context).filter(|_| lock.trailers) {
-        let committed = matches!(context.input.checking, Checking::Commit { .. });
+        let committed = matches!(context.input.source, Snapshot::Commit { .. });
         let undo = format!("undo uncommitted changes: {}", command("git checkout HEAD --", [pathspec(place)]));
         let switch = command("git switch", [source]);
         let branch = format!("recreate the branch: {switch} && git kustomize-localize branch --overwrite");
@@ -67,8 +68,8 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> Ve
 
 /// Returns the branch from which the localized branch is made that is looked at; none where it is another one.
 fn source(context: &Context<'_>) -> Option<String> {
-    let name = match &context.input.checking {
-        Checking::Commit { rev, .. } if rev != "HEAD" => rev.clone(),
+    let name = match &context.input.source {
+        Snapshot::Commit { rev, .. } if rev != "HEAD" => rev.clone(),
         _ => context.input.absences?.head()?,
     };
     let (_, source) = name.split_once(PREFIX)?;

@@ -4,9 +4,7 @@ use std::rc::Rc;
 
 use gix::Repository;
 
-use super::Checking;
-use crate::git::LocalRepo;
-use crate::git::object_id;
+use crate::git::{LocalRepo, Snapshot, object_id};
 use crate::message::failure::{Failure, Result, short};
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::record::history;
@@ -22,10 +20,10 @@ pub(super) fn is_made_by_branch(lock: &Lock) -> bool {
 
 /// Finds that a tree with such files is a source. `before` is the lock of a base, where a change to that is judged: only
 /// what brings them there is found, and an error by default.
-pub(crate) fn find(here: &Rc<LocalRepo>, checking: &Checking, before: Option<&Lock>) -> Result<Option<Finding>> {
-    let (rev, last) = match checking {
-        Checking::Commit { rev, commit } => (rev.as_str(), commit.as_str()),
-        Checking::Index | Checking::WorkingTree => ("HEAD", "HEAD"),
+pub(crate) fn find(here: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock>) -> Result<Option<Finding>> {
+    let (rev, last) = match source {
+        Snapshot::Commit { rev, commit } => (rev.as_str(), commit.as_str()),
+        Snapshot::Index | Snapshot::WorkingTree => ("HEAD", "HEAD"),
     };
     let is_meant = match before {
         Some(before) => !before.files.is_empty(),

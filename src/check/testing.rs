@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{Checked, Checking, Input, check};
+use super::{Checked, Input, check};
 use crate::config::Config;
+use crate::git::Snapshot;
 use crate::message::finding::{Finding, Rule};
 use crate::record::{Digest, LOCK_NAME, Lock, Pinned, StoredFile};
 use crate::reference::Upstream;
@@ -88,7 +89,7 @@ impl Scene {
         let config = self.config.clone();
         let identity = || Ok(identity(&config));
         check(Input {
-            checking: Checking::Index,
+            source: Snapshot::Index,
             tree: Rc::new(self.tree),
             paths: &self.paths,
             config: &self.config,

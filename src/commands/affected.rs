@@ -20,7 +20,7 @@ use crate::targets::affected::{self, Affected, Cause, Status};
 use crate::targets::{Changer, Target, Unread};
 use crate::tree::git::GitTree;
 use crate::tree::{SharedTree, Tree, path};
-use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
+use crate::workspace::{Files, commit, merge_base, repository_offline};
 
 /// Arguments of `affected`.
 #[derive(Debug, Clone, Args)]
@@ -71,16 +71,11 @@ pub(super) fn of_commits(here: &Rc<LocalRepo>, old: &CommitId, new: &CommitId) -
     Changes::of(old_tree, new_tree, differences.into_iter().collect())
 }
 
-/// Compares a commit with what a workspace holds.
-pub(super) fn changes(here: &Rc<LocalRepo>, workspace: &Workspace, base: &CommitId) -> Result<Changes> {
-    match &workspace.files {
-        Files::Commit { id, .. } => of_commits(here, base, id),
-        _ => since(here, &workspace.tree, base),
+/// Compares a commit with another one, or with the files of the working tree.
+pub(super) fn changes(here: &Rc<LocalRepo>, files: &Files, tree: &SharedTree, base: &CommitId) -> Result<Changes> {
+    if let Files::Commit { id, .. } = files {
+        return of_commits(here, base, id);
     }
-}
-
-/// Compares a commit with the working tree.
-pub(super) fn since(here: &Rc<LocalRepo>, tree: &SharedTree, base: &CommitId) -> Result<Changes> {
     let was = GitTree::of_commit(here, base)?.checked_out();
     Changes::among(Rc::new(was), tree.clone(), here.changed_since(&base.commit)?)
 }

@@ -16,10 +16,9 @@ use clap::{ArgGroup, Args, ValueHint};
 use super::localize::KustomizeArgs;
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
-use crate::check::{self, Checked, Checking, Input, merged_back, renamed};
+use crate::check::{self, Checked, Input, merged_back, renamed};
 use crate::config::{Config, FILE_NAME};
-use crate::git::object_id;
-use crate::git::{LocalRepo, Side};
+use crate::git::{LocalRepo, Snapshot};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, shown};
 use crate::message::finding::Finding;
@@ -27,12 +26,9 @@ use crate::message::redact::inert;
 use crate::plan::{Changes, changed};
 use crate::record::{LOCK_NAME, Lock, added, sha256_hex};
 use crate::targets::Identity;
-use crate::tree::absence::Absences;
-use crate::tree::disk::DiskTree;
-use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{Tree, path};
-use crate::workspace::{self, Files, Workspace, from_top, merge_base, repository_offline};
+use crate::tree::{SharedTree, path};
+use crate::workspace::{Files, Workspace, from_top, merge_base, repository_offline};
 use build::Building;
 pub(super) use build::How;
 
@@ -80,7 +76,7 @@ pub(super) struct CheckArgs {
 
 impl CheckArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let what = if self.staged { Checking::Index } else { Checking::of(self.rev.as_deref()) };
+        let what = if self.staged { Snapshot::Index } else { Snapshot::of(self.rev.as_deref()) };
         let base = self.base.clone().map_or(Base::Own, Base::Of);
         let how = How { with: &self.with, offline: self.offline, quiet: output.quiet };
         let checked = repository_offline().map_err(Into::into);
@@ -171,56 +167,58 @@ pub(super) enum Base {
 /// said how.
 pub(super) fn check(
     here: &Rc<LocalRepo>,
-    what: &Checking,
+    what: &Snapshot,
     paths: &[String],
     base: &Base,
     how: Option<&How<'_>>,
 ) -> Result<Checked, Failures> {
-    let opened = open(here, what)?;
+    let files = Files::open(here, what)?;
+    let tree = files.checked_out();
     // A change that breaks it would stop every change after it.
-    let own = Config::of(&*opened.tree, "")?;
+    let own = Config::of(&*tree, "")?;
     let policy = match base {
         Base::Own => None,
         Base::Nothing => Some(Config::default()),
         Base::Of(rev) => {
-            let policy = open(here, &Checking::of(Some(rev))).and_then(|base| Config::of(&*base.tree, ""));
+            let base = Files::open(here, &Snapshot::of(Some(rev)));
+            let policy = base.and_then(|base| Config::of(&*base.checked_out(), ""));
             let why = || format!("cannot read the configuration of `{}`", shown(rev));
             Some(policy.map_err(|failure| failure.context(why()))?)
         }
     };
-    let paths = paths.iter().map(|text| from_top(here, &*opened.tree, text)).collect::<Result<Vec<String>>>()?;
+    let paths = paths.iter().map(|text| from_top(here, &*tree, text)).collect::<Result<Vec<String>>>()?;
     let config = policy.as_ref().unwrap_or(&own);
     let own = policy.as_ref().map(|_| &own);
-    let since = match (base, &opened.checking) {
-        (Base::Of(rev), Checking::Commit { commit, .. }) => Some(merge_base(here, rev, Some(commit))?),
+    let since = match (base, &files) {
+        (Base::Of(rev), Files::Commit { id, .. }) => Some(merge_base(here, rev, Some(&id.commit))?),
         (Base::Of(rev), _) => Some(merge_base(here, rev, None)?),
         (Base::Own | Base::Nothing, _) => None,
     };
-    let built = (&opened.checking, &opened.tree);
+    let built = (&files, &tree);
     let building = how.map(|how| Building::open(here, built, (&paths, config), since.as_ref(), how)).transpose()?;
-    let checked = opened.check(&paths, config, own, building.as_ref());
-    let mut checked = checked.map_err(|failure| match opened.unseen(&paths) {
+    let checked = check_tree(&files, &tree, &paths, config, own, building.as_ref());
+    let mut checked = checked.map_err(|failure| match unseen(&files, &paths) {
         0 => failure,
         count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
     })?;
     if checked.kustomizations == 0 {
-        checked.unseen = opened.unseen(&paths);
+        checked.unseen = unseen(&files, &paths);
     }
-    checked.untracked = opened.tree.untracked()?;
+    checked.untracked = tree.untracked()?;
     let is_read = |place: &String| path::and_above(place).any(|above| checked.read.contains(above));
     let is_used = |place: &String| place == FILE_NAME || path::name(place) == LOCK_NAME || is_read(place);
     checked.untracked.retain(is_used);
     match (base, &since) {
-        (Base::Of(rev), Some(since)) => judge(&opened, &mut checked, rev, &since.commit, config)?,
-        (Base::Nothing, _) => checked.judge(&[], "", config, &Lock::default(), &*opened.tree),
+        (Base::Of(rev), Some(since)) => judge(here, (&files, &tree), &mut checked, rev, &since.commit, config)?,
+        (Base::Nothing, _) => checked.judge(&[], "", config, &Lock::default(), &*tree),
         _ => {}
     }
     if let Some(building) = building {
         building.add_to(&mut checked);
     }
     // A fix that is not staged yet.
-    if opened.checking == Checking::Index && checked.status() != 0 {
-        let kustomizations = opened.tree.kustomizations()?.into_iter().collect();
+    if checked.source == Snapshot::Index && checked.status() != 0 {
+        let kustomizations = tree.kustomizations()?.into_iter().collect();
         checked.differing = here.unstaged_paths(&kustomizations)?.len();
     }
     Ok(checked)
@@ -228,27 +226,19 @@ pub(super) fn check(
 
 /// Checks what is going to be localized where it stands, by paths from the top; everything without any.
 pub(super) fn before(workspace: &Workspace, paths: &[String], how: Option<&How<'_>>) -> Result<Vec<Finding>, Failures> {
-    let (here, tree, checking): (_, Rc<dyn Tree>, _) = match &workspace.files {
-        // Links that the check follows are none that the result depends on.
-        Files::Commit { repo, id, tree, is_head, .. } => {
-            let rev = if *is_head { "HEAD" } else { &id.commit };
-            let tree = tree.beside(object_id(&id.tree)?).checked_out();
-            (repo, Rc::new(tree), Checking::Commit { rev: rev.to_owned(), commit: id.commit.clone() })
-        }
-        Files::WorkingTree { repo, tree, .. } => (repo, tree.clone(), Checking::WorkingTree),
-        Files::Disk { .. } | Files::Tree(_) => return Ok(Vec::new()),
-    };
-    let lacks_some = !matches!(workspace.files, Files::Commit { is_head: false, .. });
-    let opened = Opened { here: here.clone(), checking, tree, lacks_some };
+    let files = &workspace.files;
+    let Some(here) = files.repo().filter(|_| files.snapshot().is_some()) else { return Ok(Vec::new()) };
+    // Links that the check follows are none that the result depends on: a tree of its own.
+    let tree = files.checked_out();
     let mut config = workspace.config.clone();
     if !paths.is_empty() {
         // What is named is meant.
         config.include.clear();
         config.exclude.clear();
     }
-    let built = (&opened.checking, &opened.tree);
+    let built = (files, &tree);
     let building = how.map(|how| Building::open(here, built, (paths, &config), None, how)).transpose()?;
-    let mut checked = opened.check(paths, &config, None, building.as_ref())?;
+    let mut checked = check_tree(files, &tree, paths, &config, None, building.as_ref())?;
     if let Some(building) = building {
         building.add_to(&mut checked);
     }
@@ -261,127 +251,99 @@ pub(super) fn before(workspace: &Workspace, paths: &[String], how: Option<&How<'
 
 /// Checks the working tree as it is once changes are written, by another configuration.
 pub(super) fn once_written(workspace: &Workspace, changes: &Changes, config: &Config) -> Result<Checked, Failures> {
-    let Files::WorkingTree { repo, tree, .. } = &workspace.files else {
-        return Err(Failure::new("only a working tree can be changed").into());
-    };
-    let tree = Rc::new(changed(OverlayTree::new(tree.clone()), changes));
-    let opened = Opened { here: repo.clone(), checking: Checking::WorkingTree, tree, lacks_some: true };
-    let checked = opened.check(&[], config, None, None)?;
+    let tree: SharedTree = Rc::new(changed(OverlayTree::new(workspace.tree.clone()), changes));
+    let checked = check_tree(&workspace.files, &tree, &[], config, None, None)?;
     if checked.failures.is_empty() { Ok(checked) } else { Err(Failures(checked.failures)) }
 }
 
 /// Leaves out what the commit has, too, from which the change to `base` begins, and finds what is new in its
 /// configuration and its locks.
-fn judge(opened: &Opened, checked: &mut Checked, base: &str, since: &str, config: &Config) -> Result<(), Failures> {
-    let here = &opened.here;
-    let side = match &opened.checking {
-        Checking::Commit { commit, .. } => Side::Commit(commit),
-        Checking::Index => Side::Index,
-        Checking::WorkingTree => Side::WorkingTree,
-    };
-    let before = open(here, &Checking::of(Some(since)))?;
-    checked.new_config = here.changed_lines(since, side, FILE_NAME)?;
-    for place in opened.tree.locks()? {
+fn judge(
+    here: &Rc<LocalRepo>,
+    (files, tree): (&Files, &SharedTree),
+    checked: &mut Checked,
+    base: &str,
+    since: &str,
+    config: &Config,
+) -> Result<(), Failures> {
+    let before = Files::open(here, &Snapshot::of(Some(since)))?;
+    let old_tree = before.checked_out();
+    checked.new_config = here.changed_lines(since, &checked.source, FILE_NAME)?;
+    for place in tree.locks()? {
         // One that cannot be read is a failure of the check already.
-        let new = added(&*opened.tree, &*before.tree, &place);
+        let new = added(&**tree, &*old_tree, &place);
         checked.new_locked.extend(new.unwrap_or_default());
     }
     let mut old = Vec::new();
     if !checked.findings.is_empty() {
         // Whatever allows it there, it is not new.
-        let found = before.check(&[], config, Some(config), None)?;
+        let found = check_tree(&before, &old_tree, &[], config, Some(config), None)?;
         if let Some(failure) = found.failures.into_iter().next() {
             let what = format_args!("cannot tell what is new since {since}");
             return Err(failure.context(what).into());
         }
-        old = renamed(found.findings, &here.renames(since, side)?);
+        old = renamed(found.findings, &here.renames(since, &checked.source)?);
     }
     // One that cannot be read holds nothing.
-    let locked = Lock::at(&*before.tree, LOCK_NAME).ok().flatten().unwrap_or_default();
-    opened.merged_back(checked, Some(&locked), config)?;
-    checked.judge(&old, base, config, &locked, &*opened.tree);
+    let locked = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
+    merged_back(files, tree, checked, Some(&locked), config)?;
+    checked.judge(&old, base, config, &locked, &**tree);
     Ok(())
 }
 
-/// What is checked, opened.
-pub(super) struct Opened {
-    here: Rc<LocalRepo>,
-    checking: Checking,
-    /// Its files, as git checks them out: those a build sees.
-    pub tree: Rc<dyn Tree>,
-    /// Whether what it lacks may be on disk, and can be added.
-    lacks_some: bool,
+/// Checks paths of a tree from its top, by a configuration. `own` is that of the change, where `config` is that of its
+/// base.
+fn check_tree(
+    files: &Files,
+    tree: &SharedTree,
+    paths: &[String],
+    config: &Config,
+    own: Option<&Config>,
+    building: Option<&Building<'_>>,
+) -> Result<Checked> {
+    let build = building.map(|building| |targets| building.targets(targets));
+    let identity = files.repo().map(|repo| || Identity::of_any_clone(repo, config));
+    let absences = files.absences(tree);
+    let mut checked = check::check(Input {
+        source: files.snapshot().unwrap_or_default(),
+        tree: tree.clone(),
+        paths,
+        config,
+        own,
+        absences: absences.as_ref(),
+        identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> Result<Identity>),
+        build: build.as_ref().map(|build| check::Build(build)),
+    })?;
+    if own.is_none() {
+        merged_back(files, tree, &mut checked, None, config)?;
+    }
+    Ok(checked)
 }
 
-impl Opened {
-    /// Checks paths from the top, by a configuration. `own` is that of the change, where `config` is that of its base.
-    fn check(
-        &self,
-        paths: &[String],
-        config: &Config,
-        own: Option<&Config>,
-        building: Option<&Building<'_>>,
-    ) -> Result<Checked> {
-        let build = building.map(|building| |targets| building.targets(targets));
-        let identity = || Identity::of_any_clone(&self.here, config);
-        let absences = Absences::new(self.here.clone(), self.tree.clone(), self.lacks_some);
-        let mut checked = check::check(Input {
-            checking: self.checking.clone(),
-            tree: self.tree.clone(),
-            paths,
-            config,
-            own,
-            absences: Some(&absences),
-            identity: Some(&identity),
-            build: build.as_ref().map(|build| check::Build(build)),
-        })?;
-        if own.is_none() {
-            self.merged_back(&mut checked, None, config)?;
-        }
-        Ok(checked)
+/// Adds that the localized branch was merged; `before` is the lock of a base.
+fn merged_back(
+    files: &Files,
+    tree: &SharedTree,
+    checked: &mut Checked,
+    before: Option<&Lock>,
+    config: &Config,
+) -> Result<()> {
+    if let Some(repo) = files.repo().filter(|_| checked.is_made_by_branch) {
+        let found = merged_back::find(repo, &checked.source, before)?;
+        checked.add(found.into_iter().collect(), config, &**tree);
     }
-
-    /// Adds that the localized branch was merged; `before` is the lock of a base.
-    fn merged_back(&self, checked: &mut Checked, before: Option<&Lock>, config: &Config) -> Result<()> {
-        if checked.is_made_by_branch {
-            let found = merged_back::find(&self.here, &self.checking, before)?;
-            checked.add(found.into_iter().collect(), config, &*self.tree);
-        }
-        Ok(())
-    }
-
-    /// Returns how many kustomizations in or below `paths` are on disk and not looked at: those that git ignores, or that
-    /// it does not track.
-    fn unseen(&self, paths: &[String]) -> usize {
-        let untracked = match self.checking {
-            Checking::Commit { .. } => Ok(Vec::new()),
-            Checking::Index | Checking::WorkingTree => {
-                self.here.untracked_named(&FILE_NAMES, self.checking == Checking::WorkingTree)
-            }
-        };
-        let is_asked =
-            |place: &&String| paths.is_empty() || paths.iter().any(|path| path::is_in(path::parent(place), path));
-        untracked.unwrap_or_default().iter().filter(is_asked).count()
-    }
+    Ok(())
 }
 
-/// Opens the files to check.
-pub(super) fn open(here: &Rc<LocalRepo>, what: &Checking) -> Result<Opened> {
-    let mut checking = what.clone();
-    let tree: Rc<dyn Tree> = match &mut checking {
-        // No index is what an empty repository has, too.
-        Checking::Index if here.top.is_none() && !here.index.exists() => {
-            return Err(Failure::new("this repository has no working tree, and no index to check")
-                .hint("check a commit instead: --rev REV"));
-        }
-        Checking::Index => Rc::new(GitTree::of_index(here.clone())?.checked_out()),
-        Checking::WorkingTree => Rc::new(DiskTree::of_working_tree(here.clone())?),
-        Checking::Commit { rev, commit } => {
-            let id = workspace::commit(here, rev)?;
-            *commit = id.commit.clone();
-            Rc::new(GitTree::of_commit(here, &id)?.checked_out())
-        }
+/// Returns how many kustomizations in or below `paths` are on disk and not looked at: those that git ignores, or that it
+/// does not track.
+fn unseen(files: &Files, paths: &[String]) -> usize {
+    let untracked = match files {
+        Files::Index { repo, .. } => repo.untracked_named(&FILE_NAMES, false),
+        Files::WorkingTree { repo, .. } => repo.untracked_named(&FILE_NAMES, true),
+        Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => Ok(Vec::new()),
     };
-    let lacks_some = !matches!(checking, Checking::Commit { .. });
-    Ok(Opened { here: here.clone(), checking, tree, lacks_some })
+    let is_asked =
+        |place: &&String| paths.is_empty() || paths.iter().any(|path| path::is_in(path::parent(place), path));
+    untracked.unwrap_or_default().iter().filter(is_asked).count()
 }

@@ -153,7 +153,7 @@ impl DiffArgs {
         let base = merge_base(&here, &base, Some(&head.commit))?;
         let at_base = |failures: Failures| failures.context(format!("at {}", short(&base.commit)));
         let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?;
-        let changes = changes(&here, &new, &base)?;
+        let changes = changes(&here, &new.files, &new.tree, &base)?;
         let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
         let mut diff = Diff::between(&here, [&old, &new], &changes, only, &self.with, self.offline, output.quiet)?;
         (diff.since, diff.commit, diff.repository) = (base.commit, commit, here.name()?);

@@ -10,9 +10,9 @@ use super::check::{self, Base};
 use super::messages::{counted, first, lines, listed};
 use super::output::{Done, Outcome, Shown};
 use super::targets::{described, named, surveyed};
-use crate::check::{Checked, Checking, RemoteReferences};
+use crate::check::{Checked, RemoteReferences};
 use crate::destination::{BranchOptions, Destination, State, commit, uncommitted};
-use crate::git::{LocalRepo, branch_of};
+use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::message::failure::{Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
@@ -20,7 +20,7 @@ use crate::targets::{Installed, Reached, Target};
 use crate::tree::SharedTree;
 use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
-use crate::workspace::{Workspace, repository_offline};
+use crate::workspace::{Files, Workspace, repository_offline};
 
 /// How many targets are named without `verbose`.
 const NAMED: usize = 10;
@@ -39,7 +39,7 @@ impl StatusArgs {
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
     #[serde(flatten)]
-    source: Checking,
+    source: Snapshot,
     kustomizations: usize,
     remote_references: RemoteReferences,
     errors: usize,
@@ -93,7 +93,7 @@ fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
     let mut status = Status::without_targets(here)?;
     // Where something cannot be read, what deploys it cannot be told either.
     if status.kustomizations > 0 && status.failures == 0 {
-        let found = surveyed(here, &check::open(here, &status.source)?.tree)?;
+        let found = surveyed(here, &Files::open(here, &status.source)?.checked_out())?;
         status.targets = found.each().map(TargetStatus::of).collect();
         status.engines = found.engines;
     }
@@ -108,10 +108,10 @@ pub(super) fn next(here: &Rc<LocalRepo>) -> Result<String, Failures> {
 impl Status {
     fn without_targets(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
         let head = here.commit("HEAD")?;
-        let checking = if here.top.is_some() { Checking::WorkingTree } else { Checking::of(Some("HEAD")) };
+        let source = if here.top.is_some() { Snapshot::WorkingTree } else { Snapshot::of(Some("HEAD")) };
         let mut checked = match (&here.top, &head) {
-            (None, None) => Checked::failed(checking, Vec::new()),
-            _ => check::check(here, &checking, &[], &Base::Own, None)?,
+            (None, None) => Checked::failed(source, Vec::new()),
+            _ => check::check(here, &source, &[], &Base::Own, None)?,
         };
         let branch = if head.is_some() { Branch::of(here) } else { Branch::missing() };
         let read = std::mem::take(&mut checked.read);

@@ -10,13 +10,11 @@ use clap::Args;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-use super::check;
 use super::messages::counted;
 use super::output::{Done, Outcome, Page, Shown};
 use crate::build::subject::{Known, build_all};
-use crate::check::Checking;
 use crate::config::{Config, FILE_NAME};
-use crate::git::LocalRepo;
+use crate::git::{LocalRepo, Snapshot};
 use crate::graph::Explored;
 use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failures, Result};
@@ -26,7 +24,7 @@ use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{self, Found, Here, Identity, Installed, Place, Reached, Revision, Target, Targets, Unsettled};
 use crate::tree::{SharedTree, path};
-use crate::workspace::repository_offline;
+use crate::workspace::{Files, repository_offline};
 
 /// How many builds are run for what they make of objects.
 const MOST_BUILDS: usize = 1000;
@@ -46,16 +44,16 @@ pub(super) struct TargetsArgs {
 impl TargetsArgs {
     pub(super) fn run(&self) -> Done {
         let here = repository_offline()?;
-        let opened = check::open(&here, &Checking::of(self.rev.as_deref()))?;
+        let tree = Files::open(&here, &Snapshot::of(self.rev.as_deref()))?.checked_out();
         if self.manifest_generate_paths {
-            let (explored, found) = find(&here, &opened.tree)?;
+            let (explored, found) = find(&here, &tree)?;
             let lines = targets::generate_paths(&explored.graph, &found)?.into_iter().map(|(object, value)| {
                 let name = format!("{}: {} {}", object.place(), object.kind, object.full_name());
                 format!("{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n", visible(&name), visible(&value))
             });
             return Page::of(inert(&lines.collect::<String>()));
         }
-        Ok(Box::new(surveyed(&here, &opened.tree)?))
+        Ok(Box::new(surveyed(&here, &tree)?))
     }
 }
 

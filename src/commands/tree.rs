@@ -7,10 +7,9 @@ use clap::{Args, ValueHint};
 use console::Style;
 use serde::Serialize;
 
-use super::check;
 use super::output::{Done, Outcome, OutputArgs, Shown};
-use crate::check::Checking;
 use crate::config::Config;
+use crate::git::Snapshot;
 use crate::graph::inputs::explore;
 use crate::graph::named::{Link, Namer, Node, NodeKind};
 use crate::graph::{RootId, reach};
@@ -21,7 +20,7 @@ use crate::record::{LOCK_NAME, Lock};
 use crate::reference::{RepoSpec, Upstream};
 use crate::targets::flux_objects;
 use crate::tree::{Tree, path};
-use crate::workspace::{from_top, repository_offline};
+use crate::workspace::{Files, from_top, repository_offline};
 
 /// Arguments of `tree`.
 #[derive(Debug, Clone, Args)]
@@ -45,18 +44,18 @@ impl TreeArgs {
     /// Returns the graph.
     pub(super) fn run(&self) -> Done {
         let here = repository_offline()?;
-        let opened = check::open(&here, &Checking::of(self.rev.as_deref()))?;
-        let config = Config::of(&*opened.tree, "")?;
+        let files = Files::open(&here, &Snapshot::of(self.rev.as_deref()))?.checked_out();
+        let config = Config::of(&*files, "")?;
         let targets = self.targets.iter().map(|text| {
             if text.contains("://") {
                 return Err(Failure::new(format!("`{}` is not a directory of this repository", redact::url(text)))
                     .hint("to see what references it: --invert URL"));
             }
-            from_top(&here, &*opened.tree, text)
+            from_top(&here, &*files, text)
         });
         let targets = targets.collect::<Result<Vec<String>>>()?;
-        let lock = Lock::at(&*opened.tree, LOCK_NAME)?.unwrap_or_default();
-        let mut tree = ReferenceTree::survey(opened.tree, &config, &targets)?;
+        let lock = Lock::at(&*files, LOCK_NAME)?.unwrap_or_default();
+        let mut tree = ReferenceTree::survey(files, &config, &targets)?;
         if let Some(url) = &self.invert {
             let sources = leading_to(url, &lock);
             let is_meant = |source: &Upstream| is_named(url, &source.to_string()) || sources.contains(source);

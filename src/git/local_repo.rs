@@ -5,7 +5,8 @@ mod objects;
 mod remotes;
 mod worktrees;
 
-pub(crate) use files::{Side, Staged};
+pub use files::Snapshot;
+pub(crate) use files::Staged;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -60,7 +60,7 @@ fn ours(held: &Lock) -> impl Iterator<Item = &StoredFile> {
 fn own_tree(workspace: &Workspace) -> &dyn Tree {
     match &workspace.files {
         Files::WorkingTree { tree, .. } => &**tree,
-        Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => &*workspace.tree,
+        _ => &*workspace.tree,
     }
 }
 

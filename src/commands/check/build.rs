@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use crate::build::subject::{Subject, Written};
 use crate::build::{RESTRICTED, missing_flag, unread_file};
-use crate::check::{Builds, Checked, Checking, not_built, unread_reference};
-use crate::commands::affected::{of_commits, since};
+use crate::check::{Builds, Checked, not_built, unread_reference};
+use crate::commands::affected::changes;
 use crate::commands::from_lock;
 use crate::commands::localize::{KustomizeArgs, deployed_from};
 use crate::commands::targets::written;
@@ -27,7 +27,7 @@ use crate::targets::generated::{ANY_FILE, Generated};
 use crate::targets::{Identity, Target, Targets, Unsettled};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
-use crate::workspace::{Workspace, commit};
+use crate::workspace::{Files, Workspace};
 
 /// How to build.
 pub(in crate::commands) struct How<'a> {
@@ -65,7 +65,7 @@ impl<'a> Building<'a> {
     /// Prepares to build what a tree holds; with `base` what a change since then affects.
     pub(super) fn open(
         here: &Rc<LocalRepo>,
-        (what, tree): (&Checking, &SharedTree),
+        (files, tree): (&Files, &SharedTree),
         (paths, policy): (&'a [String], &'a Config),
         base: Option<&CommitId>,
         how: &'a How<'a>,
@@ -73,10 +73,7 @@ impl<'a> Building<'a> {
         let workspace = Workspace::of_tree(tree.clone())?;
         let config = &workspace.config;
         let affected = base.map(|base| -> Result<Affected> {
-            let changes = match what {
-                Checking::Commit { commit: id, .. } => of_commits(here, base, &commit(here, id)?)?,
-                Checking::Index | Checking::WorkingTree => since(here, tree, base)?,
-            };
+            let changes = changes(here, files, tree, base)?;
             let settled = |tree| -> Result<_> {
                 let (explored, found) = written(here, tree, config)?;
                 let targets = found.settle(&explored.graph);

@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::check::{Builds, Checked, Checking};
+use crate::check::{Builds, Checked};
 use crate::commands::findings::{each, explain, painted};
 use crate::commands::messages::{commit, counted, named};
 use crate::commands::output::Shown;
+use crate::git::Snapshot;
 use crate::message::failure::short;
 use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::message::redact::{self, visible};
@@ -58,11 +59,11 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
 /// Returns the line that sums up what was checked and what was found.
 fn summary(checked: &Checked) -> String {
     let source = match &checked.source {
-        Checking::Index => "the index".to_owned(),
-        Checking::WorkingTree => "the working tree".to_owned(),
-        Checking::Commit { rev, commit } if commit.is_empty() => format!("commit {}", visible(rev)),
-        Checking::Commit { rev, commit } if commit.starts_with(rev) => format!("commit {}", short(commit)),
-        Checking::Commit { rev, commit } => format!("commit {} ({})", short(commit), visible(rev)),
+        Snapshot::Index => "the index".to_owned(),
+        Snapshot::WorkingTree => "the working tree".to_owned(),
+        Snapshot::Commit { rev, commit } if commit.is_empty() => format!("commit {}", visible(rev)),
+        Snapshot::Commit { rev, commit } if commit.starts_with(rev) => format!("commit {}", short(commit)),
+        Snapshot::Commit { rev, commit } => format!("commit {} ({})", short(commit), visible(rev)),
     };
     let line = match (checked.kustomizations, checked.unseen) {
         (0, 0) => format!("no kustomization in {source}"),

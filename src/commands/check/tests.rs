@@ -135,7 +135,7 @@ fn every_rule_and_kind_is_in_the_schemas() {
     let findings = rules.map(|(rule, kind)| Finding { rule: *rule, severity: rule.default_severity(), ..kind.clone() });
     let mut checked = reporting(findings.collect());
     checked.source =
-        Checking::Commit { rev: "main".to_owned(), commit: "0123456789abcdef0123456789abcdef01234567".to_owned() };
+        Snapshot::Commit { rev: "main".to_owned(), commit: "0123456789abcdef0123456789abcdef01234567".to_owned() };
     checked.failures = vec![failure("x"), Failure::new("nothing works")];
     for checked in [checked.clone(), reporting(Vec::new())] {
         assert_valid(JSON, &json(&checked));
@@ -179,13 +179,13 @@ fn colour_changes_nothing_else() {
 
 #[test]
 fn the_last_line_names_the_source_and_the_result() {
-    let commit = |rev: &str| Checking::Commit {
+    let commit = |rev: &str| Snapshot::Commit {
         rev: rev.to_owned(),
         commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned(),
     };
     for (source, name) in [
-        (Checking::Index, "the index"),
-        (Checking::WorkingTree, "the working tree"),
+        (Snapshot::Index, "the index"),
+        (Snapshot::WorkingTree, "the working tree"),
         (commit("main~1"), "commit 1a2b3c4d5e6f (main~1)"),
         (commit("1a2b3c4"), "commit 1a2b3c4d5e6f"),
         (commit("a\nb"), "commit 1a2b3c4d5e6f (a\\nb)"),

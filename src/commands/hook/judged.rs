@@ -1,8 +1,7 @@
 //! What a hook that runs has to judge, and against what.
 
-use crate::check::Checking;
 use crate::commands::check::Base;
-use crate::git::LocalRepo;
+use crate::git::{LocalRepo, Snapshot};
 use crate::message::failure::{Failure, Result, shown};
 use crate::record::is_object_id;
 use crate::workspace::commit;
@@ -10,7 +9,7 @@ use crate::workspace::commit;
 /// One thing to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judged {
-    pub what: Checking,
+    pub what: Snapshot,
     /// What it is judged against.
     pub base: Base,
     /// The refs that it is for, where they say more than the commit.
@@ -22,7 +21,7 @@ pub(super) struct Judged {
 impl Judged {
     /// Returns what is about to be committed.
     pub(super) fn index() -> Judged {
-        Judged { what: Checking::Index, base: Base::Own, refs: Vec::new(), is_new: false }
+        Judged { what: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false }
     }
 }
 
@@ -64,7 +63,7 @@ pub(super) fn framework(here: &LocalRepo) -> Result<Judged> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let push = variable("PRE_COMMIT_REMOTE_NAME").and(variable("PRE_COMMIT_LOCAL_BRANCH"));
     match variable("PRE_COMMIT_TO_REF").or(push) {
-        Some(rev) => Ok(Judged { what: Checking::of(Some(&commit(here, &rev)?.commit)), ..Judged::index() }),
+        Some(rev) => Ok(Judged { what: Snapshot::of(Some(&commit(here, &rev)?.commit)), ..Judged::index() }),
         None => Ok(Judged::index()),
     }
 }
@@ -96,7 +95,7 @@ fn judged(here: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Resul
                 _ => continue,
             }
         };
-        let (what, refs) = (Checking::of(Some(&tip.commit)), vec![(*name).to_owned()]);
+        let (what, refs) = (Snapshot::of(Some(&tip.commit)), vec![(*name).to_owned()]);
         let one = Judged { what, base: base(old)?, refs, is_new: is_none(old) };
         match all.iter_mut().find(|other| (&other.what, &other.base) == (&one.what, &one.base)) {
             Some(other) => {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::check;
-use crate::git::LocalRepo;
+use crate::git::{LocalRepo, Snapshot};
 use crate::graph::{Explored, Graph};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
@@ -11,14 +11,14 @@ use crate::plan::{Plan, changed};
 use crate::targets::{self, Identity, Targets};
 use crate::tree::SharedTree;
 use crate::tree::overlay::OverlayTree;
-use crate::workspace::{Files, Workspace};
+use crate::workspace::Workspace;
 
 /// Finds what is deployed from a repository, and adds to the findings of a plan what an engine would do to files of ours
 /// in the result, and does not do now. What is copied on disk alone is judged by `check` once it is committed.
 pub(in crate::commands) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
-    match &workspace.files {
-        Files::Commit { repo, .. } | Files::WorkingTree { repo, .. } => deployed_from(repo, workspace, plan),
-        Files::Disk { .. } | Files::Tree(_) => Ok(Targets::default()),
+    match workspace.repo().filter(|_| workspace.files.snapshot().is_some()) {
+        Some(repo) => deployed_from(repo, workspace, plan),
+        None => Ok(Targets::default()),
     }
 }
 
@@ -53,7 +53,7 @@ pub(in crate::commands) fn deployed_from(
 /// Returns what engines do to files of ours in a tree, of which `graph` was walked.
 fn engine(workspace: &Workspace, targets: &Targets, tree: SharedTree, graph: &mut Graph) -> Result<Vec<Finding>> {
     let input = check::Input {
-        checking: check::Checking::WorkingTree,
+        source: Snapshot::WorkingTree,
         tree,
         paths: &[],
         config: &workspace.config,

@@ -3,19 +3,34 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::{LocalRepo, done};
 use crate::git::run;
 use crate::message::failure::{Failure, Result};
 
-/// What a commit is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side<'a> {
-    /// The index.
+/// Which files of a repository are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "source", rename_all = "kebab-case")]
+pub enum Snapshot {
+    /// What would be committed.
     Index,
-    /// The tracked files of the working tree.
+    #[default]
     WorkingTree,
-    /// A commit, by its id.
-    Commit(&'a str),
+    Commit {
+        /// As it was named.
+        rev: String,
+        /// Its full id; empty when it could not be found.
+        commit: String,
+    },
+}
+
+impl Snapshot {
+    /// Returns a commit, or the working tree if `rev` names none.
+    pub(crate) fn of(rev: Option<&str>) -> Snapshot {
+        let commit = |rev: &str| Snapshot::Commit { rev: rev.to_owned(), commit: String::new() };
+        rev.map_or(Snapshot::WorkingTree, commit)
+    }
 }
 
 /// An entry of the index.
@@ -103,8 +118,8 @@ impl LocalRepo {
     }
 
     /// Returns the files that were renamed since the commit `base`: the new path by the old one, from the top.
-    pub fn renames(&self, base: &str, side: Side<'_>) -> Result<HashMap<String, String>> {
-        let renamed = |how| self.diff(&["-z", "--name-status", "--diff-filter=R", how], base, side, &[]);
+    pub fn renames(&self, base: &str, to: &Snapshot) -> Result<HashMap<String, String>> {
+        let renamed = |how| self.diff(&["-z", "--name-status", "--diff-filter=R", how], base, to, &[]);
         // Files that also changed are not compared where some are missing, as in a partial clone.
         let output = renamed("--find-renames").or_else(|_| renamed("--find-renames=100%"))?;
         let text = String::from_utf8_lossy(&output);
@@ -119,29 +134,29 @@ impl LocalRepo {
     /// Returns the files of the working tree that may not be what they were in the commit `base`, from the top: also those
     /// that git does not track, and does not ignore.
     pub fn changed_since(&self, base: &str) -> Result<Vec<String>> {
-        let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, Side::WorkingTree, &[])?;
+        let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, &Snapshot::WorkingTree, &[])?;
         let tracked = tracked.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         let tracked = tracked.map(|path| String::from_utf8_lossy(path).into_owned());
         Ok(tracked.chain(self.untracked()?).collect())
     }
 
     /// Returns the lines of a file that changed since the commit `base`, each behind `+` or `-`.
-    pub fn changed_lines(&self, base: &str, side: Side<'_>, path: &str) -> Result<Vec<String>> {
+    pub fn changed_lines(&self, base: &str, to: &Snapshot, path: &str) -> Result<Vec<String>> {
         // Whatever attributes and configuration say, the lines themselves.
         let options = ["-p", "-U0", "--text", "--no-ext-diff", "--no-textconv"];
         let spec = format!(":(top,literal){path}");
-        let output = self.diff(&options, base, side, &[&spec])?;
+        let output = self.diff(&options, base, to, &[&spec])?;
         let text = String::from_utf8_lossy(&output);
         let lines = text.lines().skip_while(|line| !line.starts_with("@@"));
         let changed = lines.filter(|line| line.starts_with(['+', '-']));
         Ok(changed.map(str::to_owned).collect())
     }
 
-    fn diff(&self, options: &[&str], base: &str, side: Side<'_>, paths: &[&str]) -> Result<Vec<u8>> {
-        let (command, revisions): (&[&str], &[&str]) = match side {
-            Side::Index => (&["diff-index", "--cached"], &[base]),
-            Side::WorkingTree => (&["diff-index"], &[base]),
-            Side::Commit(commit) => (&["diff-tree", "-r"], &[base, commit]),
+    fn diff(&self, options: &[&str], base: &str, to: &Snapshot, paths: &[&str]) -> Result<Vec<u8>> {
+        let (command, revisions): (&[&str], &[&str]) = match to {
+            Snapshot::Index => (&["diff-index", "--cached"], &[base]),
+            Snapshot::WorkingTree => (&["diff-index"], &[base]),
+            Snapshot::Commit { commit, .. } => (&["diff-tree", "-r"], &[base, commit]),
         };
         self.bytes(&[command, options, revisions, &["--"], paths].concat())
     }

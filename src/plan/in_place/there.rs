@@ -23,7 +23,7 @@ pub(super) fn changes(
     // Whether the mode of a file means anything.
     let modes = match &workspace.files {
         Files::WorkingTree { repo, .. } => repo.config("core.filemode")?.as_deref() != Some("false"),
-        Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => true,
+        _ => true,
     };
     let tree = own_tree(workspace);
     // Whether the very file is at its place; none where nothing is.

@@ -9,7 +9,7 @@ use git_kustomize_localize::seams::Config;
 use git_kustomize_localize::seams::Failures;
 use git_kustomize_localize::seams::Identity;
 use git_kustomize_localize::seams::check::report;
-use git_kustomize_localize::seams::check::{Checked, Checking, Input, check};
+use git_kustomize_localize::seams::check::{Checked, Input, Snapshot, check};
 use git_kustomize_localize::seams::tree::OverlayTree;
 use git_kustomize_localize::seams::tree::{Entry, Tree as _};
 use serde_json::Value;
@@ -67,7 +67,7 @@ impl Memory {
         let fleet = "https://github.com/acme/fleet".to_owned();
         let identity = || Ok(Identity::new([fleet.clone()], &config, []));
         Ok(check(Input {
-            checking: Checking::Index,
+            source: Snapshot::Index,
             config: &config,
             own: None,
             tree: Rc::new(self.tree.clone()),
