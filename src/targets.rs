@@ -469,6 +469,14 @@ impl fmt::Display for Object {
 }
 
 impl Object {
+    /// The kind of what the configuration lists.
+    pub(crate) const LISTED: &str = "target";
+
+    /// Returns whether its file alone says what it is.
+    pub(crate) fn has_no_kind(&self) -> bool {
+        [Object::LISTED, fleet::FILE_NAME].contains(&&*self.kind)
+    }
+
     /// Returns one of no namespace, as its file has it.
     fn of(file: &str, line: usize, kind: &str, name: String) -> Object {
         let [file, kind] = [file, kind].map(str::to_owned);

@@ -10,6 +10,7 @@ use similar::TextDiff;
 
 use crate::message::redact::concealed;
 use crate::record::sha256_hex;
+use crate::targets::affected::Status;
 
 /// What comparing says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -77,8 +78,7 @@ pub(crate) struct ObjectChange {
     /// namespace that it had without saying it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
-    /// What happened to it: `added`, `removed` or `changed`.
-    pub change: &'static str,
+    pub change: Status,
     /// The lines that differ, as they can be shown. Of values of Secrets there are only sizes and digests.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub diff: String,
@@ -155,9 +155,9 @@ fn changed(before: &[Object], after: &[Object], namespaces: [&str; 2]) -> Vec<Ob
 
 fn change(old: Option<&Object>, new: Option<&Object>) -> ObjectChange {
     let (what, named) = match (old, new) {
-        (Some(_), Some(new)) => ("changed", Some(new)),
-        (Some(old), None) => ("removed", Some(old)),
-        (None, new) => ("added", new),
+        (Some(_), Some(new)) => (Status::Changed, Some(new)),
+        (Some(old), None) => (Status::Removed, Some(old)),
+        (None, new) => (Status::Added, new),
     };
     let id = named.map_or(String::new(), |named| named.id.clone());
     let was = old.map(|old| old.id.clone()).filter(|was| *was != id);

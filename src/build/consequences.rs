@@ -16,6 +16,7 @@ use serde_yaml::{Deserializer, Value};
 
 use super::compare::{self, ObjectChange, in_namespace, key};
 use crate::message::redact::concealed;
+use crate::targets::affected::Status;
 use crate::targets::policy::{self, Policy, at, full_name, is_kind, text};
 use crate::targets::{Object, Target};
 
@@ -184,7 +185,7 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
         let is_moved = was.is_some() && is.is_some_and(|is| is_kind(is, policy::KUSTOMIZATION));
         is_moved
             && build.is_built
-            && build.objects.iter().all(|one| one.change == "changed")
+            && build.objects.iter().all(|one| one.change == Status::Changed)
             && gains(was, is, facts::destinations).is_some()
     };
     let still: Vec<_> = all.iter().zip(&own).filter(is_still).map(|(_, own)| own.clone()).collect();
@@ -225,7 +226,7 @@ impl<'a> Around<'a> {
     fn of(all: &'a [Build<'_>], still: Vec<[Option<Value>; 2]>, needs: &'a Needs) -> Around<'a> {
         let mut comes = HashMap::new();
         for build in all.iter().filter(|build| build.target[1].is_some() || build.target[0].is_none()) {
-            for one in build.objects.iter().filter(|one| one.change == "added") {
+            for one in build.objects.iter().filter(|one| one.change == Status::Added) {
                 build.keys(1, &one.id).into_iter().for_each(|key| _ = comes.entry(key).or_insert(build.name));
             }
         }
@@ -234,8 +235,8 @@ impl<'a> Around<'a> {
             let Some(application) = build.application() else { continue };
             let (stays, objects) = applications.entry(application).or_default();
             *stays |= build.target[1].is_some();
-            for one in build.objects.iter().filter(|one| one.change != "changed") {
-                let side = usize::from(one.change == "added");
+            for one in build.objects.iter().filter(|one| one.change != Status::Changed) {
+                let side = usize::from(one.change == Status::Added);
                 let [_, key] = build.keys(side, &one.id);
                 objects.entry(key).or_default()[side] = one.values[side].as_ref();
             }
@@ -281,11 +282,11 @@ impl Build<'_> {
             let comes_in = self.keys(0, &one.id).iter().find_map(|key| comes.get(key)).copied();
             let is_last = was.is_some() && !stays;
             // What moves from one source to another is the same object of the same application.
-            let [_, key] = self.keys(usize::from(one.change == "added"), &one.id);
+            let [_, key] = self.keys(usize::from(one.change == Status::Added), &one.id);
             let moved = application.and_then(|(_, objects)| objects.get(&key));
             let values = match moved {
-                Some([Some(_), Some(_)]) if one.change == "removed" => [None, None],
-                Some([Some(old), Some(new)]) if one.change == "added" => [Some(*old), Some(*new)],
+                Some([Some(_), Some(_)]) if one.change == Status::Removed => [None, None],
+                Some([Some(old), Some(new)]) if one.change == Status::Added => [Some(*old), Some(*new)],
                 _ => one.values.each_ref().map(Option::as_ref),
             };
             let seen = Seen::of(values, needs);

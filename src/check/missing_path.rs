@@ -124,7 +124,7 @@ mod tests {
             let findings = listed("gone").check().findings;
             let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
             assert_eq!(rules, [Rule::StaleAllow, Rule::MissingPath], "{field}");
-            assert_eq!(findings[0].message, "`gone` matches no finding");
+            assert_eq!(findings[0].message, "unused exception: `gone` matches no finding");
             assert_eq!(under_caret(&findings[0]), "{path: gone, reason: r}");
         }
     }

@@ -90,8 +90,7 @@ impl Outcome for Touched {
         let targets = self.affected.targets.iter().map(|one| (one.target.by(), one.status, &one.cause));
         let line = |(what, status, cause): (String, Status, &Cause)| {
             let why = match (status, cause) {
-                (Status::Added, _) => "added",
-                (Status::Removed, _) => "removed",
+                (Status::Added | Status::Removed, _) => status.name(),
                 (Status::Changed, Cause::Path(place)) => path::shown(place),
                 (Status::Changed, Cause::Remote(source)) => &source.to_string(),
             };

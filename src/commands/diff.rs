@@ -268,7 +268,7 @@ fn built(
     match written.each_ref().map(|side| side.build(number)) {
         [Ok(before), Ok(after)] => {
             let (objects, mut needed) = (compare::changes(&before, &after, [was, is]), Needs::new());
-            if objects.iter().any(|one| one.change == "removed") {
+            if objects.iter().any(|one| one.change == Status::Removed) {
                 needs(&after, &mut needed);
             }
             // Here it is the same.
@@ -341,8 +341,7 @@ impl Compared {
     fn why(&self) -> String {
         match (self.status, &self.was) {
             (_, Some(was)) => format!("was {was}, all objects are equal"),
-            (Status::Added, _) => "added".to_owned(),
-            (Status::Removed, _) => "removed".to_owned(),
+            (Status::Added | Status::Removed, _) => self.status.name().to_owned(),
             (Status::Changed, _) => self.because.clone(),
         }
     }

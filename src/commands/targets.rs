@@ -167,10 +167,9 @@ impl Outcome for Survey {
 
 /// Returns the engine, and the object as people name it.
 pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
-    match object.kind.as_str() {
-        // The file says it.
-        "fleet.yaml" | "target" => engine.name().to_owned(),
-        kind => format!("{} {kind} {}", engine.name(), object.full_name()),
+    match object.has_no_kind() {
+        true => engine.name().to_owned(),
+        false => format!("{} {} {}", engine.name(), object.kind, object.full_name()),
     }
 }
 

@@ -75,16 +75,27 @@ pub(crate) struct AffectedRoot {
     pub cause: Cause,
 }
 
-/// How a root or a target differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// How a root, a target or an object differs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
     /// It is new.
     Added,
-    /// Something that its build reads is different.
+    /// It, or something that its build reads, is different.
+    #[default]
     Changed,
     /// It is gone.
     Removed,
+}
+
+impl Status {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Status::Added => "added",
+            Status::Changed => "changed",
+            Status::Removed => "removed",
+        }
+    }
 }
 
 /// What differs.

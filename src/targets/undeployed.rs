@@ -31,7 +31,7 @@ impl Targets {
         reached.extend(files_of(graph, starts));
         // What the configuration declares is deployed because it says so.
         let objects = self.targets.iter().map(|target| &target.object);
-        let objects = objects.filter(|object| object.kind != "target");
+        let objects = objects.filter(|object| object.kind != super::Object::LISTED);
         let files: BTreeSet<&str> = objects.map(|object| object.file.as_str()).collect();
         if files.is_disjoint(&reached) {
             return BTreeMap::new();

@@ -18,7 +18,7 @@ fn difference(before: &[&str], after: &[&str]) -> Difference {
 
 fn changes(difference: &Difference) -> Vec<(&str, &str)> {
     let changes = difference.objects.iter();
-    changes.map(|one| (one.id.as_str(), one.change)).collect()
+    changes.map(|one| (one.id.as_str(), one.change.name())).collect()
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn an_object_is_the_same_under_another_version_and_hash() {
     };
     let both = |before: &str, after: &str| {
         let found = super::changes(before.as_bytes(), after.as_bytes(), ["", ""]);
-        let all = found.into_iter().map(|one| (one.change, one.was.unwrap_or_default(), one.id));
+        let all = found.into_iter().map(|one| (one.change.name(), one.was.unwrap_or_default(), one.id));
         all.collect::<Vec<_>>()
     };
     let (old, new) = (named("x.io/v1beta1", "a", "1"), named("x.io/v1", "a", "1"));

@@ -651,7 +651,7 @@ fn what_says_no_namespace_lies_in_that_of_the_target() {
     };
     let found = objects(role("get").as_bytes(), role("list").as_bytes(), ["x", "y"]);
     assert_eq!(
-        found.iter().map(|one| (one.change, &*one.id)).collect::<Vec<_>>(),
+        found.iter().map(|one| (one.change.name(), &*one.id)).collect::<Vec<_>>(),
         [("changed", "rbac.authorization.k8s.io/v1 ClusterRole a")]
     );
     // Another target has it.

@@ -187,7 +187,7 @@ resources:
         .collect();
     let nothing = "`engine` has no finding here to allow";
     let remove = "remove or correct the entry, its `refs` or `rules`";
-    let entry = |name: &str| format!("`{name}` matches no finding");
+    let entry = |name: &str| format!("unused exception: `{name}` matches no finding");
     assert_eq!(
         stale,
         [
@@ -215,17 +215,20 @@ resources:
 fn an_exact_entry_that_others_stand_below_says_how_many() {
     let text = "resources:\n- https://a.example/x/y.yaml\n- github.com/o/r//a?ref=v1\n- github.com/o/r//b\n";
     for (entry, message) in [
-        ("a.example", "`a.example` matches no finding exactly; 1 reference is below it: `refs: any` covers it"),
+        (
+            "a.example",
+            "unused exception: `a.example` matches no finding exactly; 1 reference is below it: `refs: any` covers it",
+        ),
         (
             "github.com/o",
-            "`github.com/o` matches no finding exactly; 2 references are below it: `refs: any` covers them",
+            "unused exception: `github.com/o` matches no finding exactly; 2 references are below it: `refs: any` covers them",
         ),
         (
             "github.com/o/r",
-            "`github.com/o/r` matches no finding exactly; 2 references are below it: `refs: any` covers them",
+            "unused exception: `github.com/o/r` matches no finding exactly; 2 references are below it: `refs: any` covers them",
         ),
-        ("github.com/o/other", "`github.com/o/other` matches no finding exactly"),
-        ("github.com/o/r//a?ref=v2", "`github.com/o/r//a?ref=v2` matches no finding exactly"),
+        ("github.com/o/other", "unused exception: `github.com/o/other` matches no finding exactly"),
+        ("github.com/o/r//a?ref=v2", "unused exception: `github.com/o/r//a?ref=v2` matches no finding exactly"),
     ] {
         let scene = scene(text).config(&format!("allow: [{{url: '{entry}', reason: r}}]\n"));
         let findings = scene.git("https://github.com/o/r", None).check().findings;

@@ -109,7 +109,7 @@ fn section(number: usize, group: &[&Compared], is_short: bool) -> String {
     for (at, object) in build.objects.iter().enumerate() {
         let was = object.was.as_ref().map_or(String::new(), |was| format!(" <small>was {}</small>", code(was)));
         let open = if object.diff.lines().count() > LONG { "" } else { " open" };
-        let change = object.change;
+        let change = object.change.name();
         out += &format!("<details class=\"object\" id=\"b{number}o{at}\"{open}><summary>");
         out += &format!("<b class=\"{change}\">{change}</b> {}{was}</summary>\n", code(&object.id));
         out += &build.consequences(Some(&object.id)).map(consequence).collect::<String>();

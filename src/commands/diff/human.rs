@@ -7,6 +7,7 @@ use crate::build::consequences::Consequence;
 use crate::commands::messages::{NAMED, first, fitting, named};
 use crate::commands::output::Shown;
 use crate::message::redact::visible;
+use crate::targets::affected::Status;
 
 /// Returns what differs: what names each build, what that brings about, and its objects.
 pub(super) fn text(diff: &Diff, shown: Shown) -> String {
@@ -34,14 +35,14 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
                 build.consequences(Some(&object.id)).map(|one| consequence(one, "")).collect();
             if diff.is_short {
                 let was = was.map_or(String::new(), |was| format!(", was {was}"));
-                out += &format!("  {:<7} {id}{was}\n", object.change);
+                out += &format!("  {:<7} {id}{was}\n", object.change.name());
                 consequences.iter().for_each(|line| out += &format!("    {line}"));
                 continue;
             }
             let [before, after] = match object.change {
-                "added" => ["/dev/null", &id],
-                "removed" => [&*id, "/dev/null"],
-                _ => [was.as_deref().unwrap_or(&id), &id],
+                Status::Added => ["/dev/null", &id],
+                Status::Removed => [&*id, "/dev/null"],
+                Status::Changed => [was.as_deref().unwrap_or(&id), &id],
             };
             // They belong to what follows, not to the lines above.
             out += if consequences.is_empty() { "" } else { "\n" };

@@ -83,7 +83,7 @@ fn head(group: &[&Compared]) -> String {
 
 fn object(object: &ObjectChange, is_short: bool) -> String {
     let was = object.was.as_ref().map_or(String::new(), |was| format!(", was {}", code(was)));
-    let named = format!("<p>{} {}{was}</p>\n\n", object.change, code(&object.id));
+    let named = format!("<p>{} {}{was}</p>\n\n", object.change.name(), code(&object.id));
     if is_short {
         return named;
     }
@@ -108,7 +108,6 @@ pub(super) mod tests {
         let change = |diff: &&str| ObjectChange {
             id: "v1 ConfigMap <b>@all".to_owned(),
             was: None,
-            change: "changed",
             diff: (*diff).to_owned(),
             ..ObjectChange::default()
         };

@@ -10,6 +10,7 @@ use crate::commands::messages::{self, NAMED, counted, fitting};
 use crate::message::failure::short;
 use crate::message::redact::visible;
 use crate::reference::Upstream;
+use crate::targets::affected::Status;
 
 /// What an entry of the lock that is something else brings about.
 #[derive(Debug, Serialize)]
@@ -57,11 +58,11 @@ impl Diff {
 
     /// Returns how much differs, what that brings about, and how much of it is not known, in a sentence.
     pub(super) fn counts(&self) -> String {
-        let of = |change: &str| {
+        let of = |change: Status| {
             let objects = self.builds.iter().flat_map(|build| &build.objects);
             objects.filter(|one| one.change == change).count()
         };
-        let counts = ["added", "changed", "removed"].map(|change| (of(change), change));
+        let counts = [Status::Added, Status::Changed, Status::Removed].map(|change| (of(change), change.name()));
         let objects = counted(counts.iter().map(|(count, _)| count).sum(), "object");
         let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, change)| format!("{count} {change}"));
         let counts = counts.collect::<Vec<_>>().join(", ");

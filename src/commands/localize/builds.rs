@@ -83,7 +83,10 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
         };
         out.push(format!("  {target}: {what}"));
         if let Some(Difference { objects, diff, .. }) = difference {
-            out.extend(first(objects.iter().map(|object| format!("    {} {}", object.change, object.id)), NAMED));
+            out.extend(first(
+                objects.iter().map(|object| format!("    {} {}", object.change.name(), object.id)),
+                NAMED,
+            ));
             out.extend(diff.lines().map(|line| format!("    {line}")));
         }
         out.extend(outputs.iter().map(|kept| format!("  both outputs: {kept}")));
