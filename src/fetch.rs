@@ -173,6 +173,16 @@ impl Fetcher {
         Fetcher { tips: OnceCell::new(), branches: here.cloned(), ..self }
     }
 
+    /// Lets another lock and another tip decide from now on. What that lock says otherwise is forgotten.
+    pub(crate) fn relock(&mut self, lock: Lock, tip: Tip) {
+        let old = |one: &Upstream| self.locks.iter().find_map(|lock| lock.get(one));
+        let is_same = |one: &Upstream| old(one) == lock.get(one);
+        self.known.retain(|key, _| is_same(&key.upstream()));
+        self.opened.retain(|key, _| is_same(&key.upstream()));
+        self.locks = vec![Rc::new(lock)];
+        self.tips = OnceCell::from(vec![tip]);
+    }
+
     /// Refuses what no lock holds, or takes it as it is today.
     pub(crate) fn locked(mut self, locked: bool) -> Self {
         self.options.locked = locked;

@@ -19,7 +19,7 @@ use crate::message::failure::{Failure, FailureKind, Failures, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, TurnedBack};
 use crate::plan::lock::{Relocked, relock};
-use crate::plan::update::{self, Name, Retarget};
+use crate::plan::update::{self, Name};
 use crate::plan::{Changes, File, Options, Plan, changed};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::{RepoSpec, Upstream};
@@ -55,149 +55,239 @@ pub(super) struct UpdateArgs {
 
 impl UpdateArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let mut workspace = Workspace::of_working_tree(false)?;
-        let before = workspace.lock.clone().ok_or_else(|| {
-            Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
-        })?;
-        let (paths, urls) = match &self.to {
-            Some(to) => split(&workspace, &self.url, to)?,
-            None => (Vec::new(), self.url.clone()),
-        };
-        let mut selected = update::select(&before, &urls)?;
-        let there = workspace.tree.clone();
-        let mut turned = in_place::turned_back(&workspace, &before)?;
-        let (mut kept, mut held) = (Vec::new(), Vec::new());
-        let edits = match &self.to {
-            Some(to) if is_pattern(to) => {
-                let mut releases = Releases::of(&workspace, &before, to, output.quiet)?;
-                let edits = edit(&mut workspace, &mut turned, &urls, &paths, &mut |spec| releases.newest(spec))?;
-                (held, selected) = (releases.held, releases.left);
-                edits
-            }
-            Some(to) => edit(&mut workspace, &mut turned, &urls, &paths, &mut |_| Ok(Some(to.clone())))?,
-            None => Changes::new(),
-        };
-        loop {
-            // Where it is named as before, beside the paths, it stays what it is.
-            let again = if paths.is_empty() { selected.clone() } else { BTreeSet::new() };
-            let options =
-                fetch::Options { before: Some(before.clone()), ..fetching(&workspace.config, false, output.quiet) };
-            let tip = Tip {
-                tree: there.clone(),
-                directory: String::new(),
-                lock: Rc::new(update::without_files(&before, &again)),
-                has_licenses: true,
-            };
-            let locks = vec![Rc::new(update::without(&before, &again))];
-            let mut fetcher = fetcher(workspace.repo(), options, locks, Some(tip))?;
-            let is_stored = update::is_stored(&before, &selected);
-            if self.to.is_none() && is_stored {
-                // What is stored stays as it is where its upstream does not answer.
-                let unanswered = unanswered(&mut fetcher, &before, &selected);
-                if leave_out(&mut selected, unanswered, &mut kept) {
-                    continue;
-                }
-            }
-            let turned = is_stored.then(|| turned.clone());
-            let resolved = resolved(&workspace, &before, turned, &mut fetcher);
-            let failures = resolved.as_ref().map_or_else(|failures| &failures.0, |(_, relocked)| &relocked.unresolved);
-            let (too_young, unsigned) = distrusted(failures, &selected);
-            if leave_out(&mut selected, too_young, &mut held) | leave_out(&mut selected, unsigned, &mut kept) {
-                continue;
-            }
-            let (plan, mut relocked) = resolved?;
-            if self.to.is_some() && !relocked.unresolved.is_empty() {
-                // A ref that is not there is not to stay.
-                relocked.unresolved.iter_mut().for_each(|failure| failure.exception = None);
-                return Err(Failures(relocked.unresolved));
-            }
-            if self.url.is_empty() {
-                let changes = Lock::changes(&before, &relocked.lock);
-                let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
-                let moved = update::moved_versions(&changes, &is_tag);
-                if leave_out(&mut selected, moved, &mut kept) {
-                    continue;
-                }
-            }
-            let (rewritten, news) = histories(&fetcher, &before, &relocked.lock);
-            let compare = || compared(&workspace, &there, &edits, plan.as_ref(), &relocked.lock, output.quiet);
-            let diff = self.diff.then(compare).transpose()?;
-            let outcome = self.written(&workspace, &before, relocked, plan, edits, rewritten)?;
-            return Ok(Box::new(Localized { news, kept, held, diff, ..outcome }));
-        }
-    }
-
-    /// Writes what was resolved: the lock, or with it what is stored and was brought in again.
-    fn written(
-        &self,
-        workspace: &Workspace,
-        before: &Lock,
-        relocked: Relocked,
-        plan: Option<Plan>,
-        edits: Changes,
-        mut rewritten: Vec<Finding>,
-    ) -> Result<Localized, Failures> {
-        let Some(mut plan) = plan else {
-            workspace.config.judge(&mut rewritten);
-            return lock::finish(workspace, self.dry_run, rewritten, before, relocked, edits);
-        };
-        plan.findings.extend(rewritten);
-        plan.changes = edits.into_iter().chain(plan.changes).collect();
-        deployed(workspace, &mut plan)?;
-        workspace.config.judge(&mut plan.findings);
-        let status = write(workspace, &plan.changes, &plan.findings, self.dry_run)?;
-        let changes = Lock::changes(before, &plan.lock);
-        let files = ChangedFiles::of(&plan.changes);
-        Ok(on_disk(status, plan, files, changes))
+        let mut update = Update::open(self, output.quiet)?;
+        let resolved = update.resolve()?;
+        Ok(Box::new(update.finish(resolved)?))
     }
 }
 
-/// Resolves what no lock holds: for the lock alone, or for what is stored, which is brought in again.
-fn resolved(
-    workspace: &Workspace,
-    before: &Lock,
-    stored: Option<TurnedBack>,
-    fetcher: &mut Fetcher,
-) -> Result<(Option<Plan>, Relocked), Failures> {
-    let Some(turned) = stored else {
-        return Ok((None, relock(workspace, before, fetcher)?));
-    };
-    let request = in_place::Request { again: Some(turned), ..in_place::Request::default() };
-    let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
-    let relocked = Relocked { lock: plan.lock.clone(), ..Relocked::default() };
-    Ok((Some(plan), relocked))
+/// An update that is under way.
+struct Update<'a> {
+    args: &'a UpdateArgs,
+    quiet: bool,
+    /// With `--to` its tree names the new ref, and has the URLs back.
+    workspace: Workspace,
+    before: Rc<Lock>,
+    /// The files as they are.
+    there: SharedTree,
+    turned: TurnedBack,
+    /// What `--to` writes into the user's files.
+    edits: Changes,
+    /// Whether `--to` leaves out what no path of the command line covers: there an entry stays what it is.
+    is_partial: bool,
+    selection: Selection,
+    fetcher: Fetcher,
+}
+
+/// The entries of the lock that are resolved again, and why others that were asked for are not.
+#[derive(Default)]
+struct Selection {
+    sources: BTreeSet<Upstream>,
+    /// Unanswered, unsigned, or a version that moved.
+    kept: Vec<Failure>,
+    /// Too young.
+    held: Vec<Failure>,
+}
+
+impl Selection {
+    fn leave_out(&mut self, stays: Vec<Stays>) {
+        for (source, failure) in stays {
+            self.sources.remove(&source);
+            let why = if failure.kind == FailureKind::Young { &mut self.held } else { &mut self.kept };
+            why.push(failure);
+        }
+    }
 }
 
 /// An entry of the lock that stays as it was, and why.
 type Stays = (Upstream, Failure);
 
-/// Returns which of these may not move: what is too young, and what is not signed.
-fn distrusted(failures: &[Failure], selected: &BTreeSet<Upstream>) -> (Vec<Stays>, Vec<Stays>) {
-    let of = |kind| {
-        let failures = failures.iter().filter(move |failure| failure.kind == kind);
-        let source = |failure: &Failure| selected.iter().find(|one| *failure.upstream == one.to_string()).cloned();
-        failures.filter_map(|failure| Some((source(failure)?, failure.clone()))).collect()
-    };
-    (of(FailureKind::Young), of(FailureKind::Unsigned))
+/// What comes of resolving all that is selected.
+enum Round {
+    /// With a plan where files are stored, which are brought in again.
+    Resolved(Option<Plan>, Relocked),
+    /// Some of it may not move.
+    Stays(Vec<Stays>),
 }
 
-/// Builds what an update touches, before and after.
-fn compared(
-    workspace: &Workspace,
-    there: &SharedTree,
-    edits: &Changes,
-    plan: Option<&Plan>,
-    lock: &Lock,
-    quiet: bool,
-) -> Result<Diff, Failures> {
-    let Some(here) = workspace.repo() else { return Ok(Diff::default()) };
-    let mut changes = edits.clone();
-    changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
-    changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
-    let tree = changed(OverlayTree::new(there.clone()), &changes);
-    let (old, new) = (Workspace::of_tree(there.clone())?, Workspace::of_tree(Rc::new(tree))?);
-    let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
-    Diff::between(here, [&old, &new], &changes, &[], &KustomizeArgs::default(), false, quiet)
+impl<'a> Update<'a> {
+    /// Selects, and writes another ref where that was asked for.
+    fn open(args: &'a UpdateArgs, quiet: bool) -> Result<Update<'a>, Failures> {
+        let workspace = Workspace::of_working_tree(false)?;
+        let before = workspace.lock.clone().ok_or_else(|| {
+            Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
+        })?;
+        let (paths, urls) = match &args.to {
+            Some(to) => split(&workspace, &args.url, to)?,
+            None => (Vec::new(), args.url.clone()),
+        };
+        let selection = Selection { sources: update::select(&before, &urls)?, ..Selection::default() };
+        let options = fetch::Options { before: Some(before.clone()), ..fetching(&workspace.config, false, quiet) };
+        let mut update = Update {
+            args,
+            quiet,
+            there: workspace.tree.clone(),
+            turned: in_place::turned_back(&workspace, &before)?,
+            edits: Changes::new(),
+            is_partial: !paths.is_empty(),
+            selection,
+            fetcher: fetcher(workspace.repo(), options, vec![before.clone()], None)?,
+            before,
+            workspace,
+        };
+        if let Some(to) = &args.to {
+            update.retarget(to, &urls, &paths)?;
+        }
+        Ok(update)
+    }
+
+    /// Writes another ref into the references to what `urls` name, below some paths or everywhere, in the tree of the
+    /// workspace.
+    fn retarget(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
+        let (workspace, turned) = (&mut self.workspace, &mut self.turned);
+        workspace.tree = turned.tree.clone();
+        let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
+        let mut changes = if is_pattern(to) {
+            let mut releases = Releases::of(to, &self.before, &workspace.config, &mut self.fetcher)?;
+            let changes = update::retargeted(workspace, &names, paths, &mut |spec| releases.newest(spec))?;
+            let Releases { held, left, .. } = releases;
+            self.selection = Selection { sources: left, held, ..Selection::default() };
+            changes
+        } else {
+            update::retargeted(workspace, &names, paths, &mut |_| Ok(Some(to.to_owned())))?
+        };
+        turned.tree = Rc::new(changed(OverlayTree::new(turned.tree.clone()), &changes));
+        workspace.tree = turned.tree.clone();
+        // What localized files are named by is written with them.
+        let edited: Vec<String> = changes.keys().cloned().collect();
+        changes.retain(|path, _| !turned.files.contains(path));
+        turned.files.extend(edited);
+        self.edits = changes;
+        Ok(())
+    }
+
+    /// Resolves what is selected, again without what has to stay.
+    fn resolve(&mut self) -> Result<(Option<Plan>, Relocked), Failures> {
+        loop {
+            match self.round()? {
+                Round::Resolved(plan, relocked) => return Ok((plan, relocked)),
+                Round::Stays(stays) => self.selection.leave_out(stays),
+            }
+        }
+    }
+
+    fn round(&mut self) -> Result<Round, Failures> {
+        self.lock_the_rest();
+        let is_stored = update::is_stored(&self.before, &self.selection.sources);
+        if self.args.to.is_none() && is_stored {
+            // What is stored stays as it is where its upstream does not answer.
+            let unanswered = self.unanswered();
+            if !unanswered.is_empty() {
+                return Ok(Round::Stays(unanswered));
+            }
+        }
+        let resolved = self.resolved(is_stored);
+        let failures = resolved.as_ref().map_or_else(|failures| &failures.0, |(_, relocked)| &relocked.unresolved);
+        let distrusted = self.distrusted(failures);
+        if !distrusted.is_empty() {
+            return Ok(Round::Stays(distrusted));
+        }
+        let (plan, mut relocked) = resolved?;
+        if self.args.to.is_some() && !relocked.unresolved.is_empty() {
+            // A ref that is not there is not to stay.
+            relocked.unresolved.iter_mut().for_each(|failure| failure.exception = None);
+            return Err(Failures(relocked.unresolved));
+        }
+        let moved = self.moved_versions(&relocked.lock);
+        Ok(if moved.is_empty() { Round::Resolved(plan, relocked) } else { Round::Stays(moved) })
+    }
+
+    /// Lets the lock and what is stored decide about everything that is not selected.
+    fn lock_the_rest(&mut self) {
+        let nothing = BTreeSet::new();
+        let again = if self.is_partial { &nothing } else { &self.selection.sources };
+        let tip = Tip {
+            tree: self.there.clone(),
+            directory: String::new(),
+            lock: Rc::new(update::without_files(&self.before, again)),
+            has_licenses: true,
+        };
+        self.fetcher.relock(update::without(&self.before, again), tip);
+    }
+
+    /// Resolves what no lock holds: for the lock alone, or for what is stored, which is brought in again.
+    fn resolved(&mut self, is_stored: bool) -> Result<(Option<Plan>, Relocked), Failures> {
+        let (workspace, fetcher) = (&self.workspace, &mut self.fetcher);
+        if !is_stored {
+            return Ok((None, relock(workspace, &self.before, fetcher)?));
+        }
+        let request = in_place::Request { again: Some(self.turned.clone()), ..in_place::Request::default() };
+        let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
+        let relocked = Relocked { lock: plan.lock.clone(), ..Relocked::default() };
+        Ok((Some(plan), relocked))
+    }
+
+    /// Returns the sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
+    /// names them, and so who may be asked with which login.
+    fn unanswered(&mut self) -> Vec<Stays> {
+        let behind: BTreeSet<Upstream> = self.before.named().map(Upstream::source).collect();
+        let own = self.selection.sources.iter().filter(|source| !behind.contains(source));
+        let wanted = own.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
+        let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();
+        let answers = self.fetcher.resolve(&wanted).into_iter().zip(sources);
+        answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
+    }
+
+    /// Returns what is too young or not signed.
+    fn distrusted(&self, failures: &[Failure]) -> Vec<Stays> {
+        let distrusted = |one: &&Failure| matches!(one.kind, FailureKind::Young | FailureKind::Unsigned);
+        let source = |one: &Failure| self.selection.sources.iter().find(|source| *one.upstream == source.to_string());
+        failures.iter().filter(distrusted).filter_map(|one| Some((source(one)?.clone(), one.clone()))).collect()
+    }
+
+    /// Returns the versions that moved although nobody named them.
+    fn moved_versions(&self, after: &Lock) -> Vec<Stays> {
+        if !self.args.url.is_empty() {
+            return Vec::new();
+        }
+        let is_tag = |url: &str, reference: &str| self.fetcher.is_tag(url, reference);
+        update::moved_versions(&Lock::changes(&self.before, after), &is_tag)
+    }
+
+    /// Writes what was resolved: the lock, or with it what is stored and was brought in again.
+    fn finish(self, (plan, relocked): (Option<Plan>, Relocked)) -> Result<Localized, Failures> {
+        let (mut rewritten, news) = histories(&self.fetcher, &self.before, &relocked.lock);
+        let diff = self.args.diff.then(|| self.compared(plan.as_ref(), &relocked.lock)).transpose()?;
+        let Update { args, workspace, before, edits, selection: Selection { kept, held, .. }, .. } = self;
+        let outcome = match plan {
+            Some(mut plan) => {
+                plan.findings.extend(rewritten);
+                plan.changes = edits.into_iter().chain(plan.changes).collect();
+                deployed(&workspace, &mut plan)?;
+                workspace.config.judge(&mut plan.findings);
+                let status = write(&workspace, &plan.changes, &plan.findings, args.dry_run)?;
+                let (files, changes) = (ChangedFiles::of(&plan.changes), Lock::changes(&before, &plan.lock));
+                on_disk(status, plan, files, changes)
+            }
+            None => {
+                workspace.config.judge(&mut rewritten);
+                lock::finish(&workspace, args.dry_run, rewritten, &before, relocked, edits)?
+            }
+        };
+        Ok(Localized { news, kept, held, diff, ..outcome })
+    }
+
+    /// Builds what this touches, before and after.
+    fn compared(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
+        let Some(here) = self.workspace.repo() else { return Ok(Diff::default()) };
+        let mut changes = self.edits.clone();
+        changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
+        changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
+        let tree = changed(OverlayTree::new(self.there.clone()), &changes);
+        let (old, new) = (Workspace::of_tree(self.there.clone())?, Workspace::of_tree(Rc::new(tree))?);
+        let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
+        Diff::between(here, [&old, &new], &changes, &[], &KustomizeArgs::default(), false, self.quiet)
+    }
 }
 
 /// Takes the words of the command line apart: what is there in the working tree is a path, everything else a URL.
@@ -224,11 +314,11 @@ fn is_pattern(to: &str) -> bool {
 }
 
 /// The newest release of each repository, as the user's files name it.
-struct Releases {
-    fetcher: Fetcher,
-    config: Config,
+struct Releases<'a> {
+    fetcher: &'a mut Fetcher,
+    config: &'a Config,
     pattern: GlobMatcher,
-    before: Rc<Lock>,
+    before: &'a Lock,
     known: BTreeMap<Upstream, Option<String>>,
     /// What is newer, and may not be locked.
     held: Vec<Failure>,
@@ -236,20 +326,13 @@ struct Releases {
     left: BTreeSet<Upstream>,
 }
 
-impl Releases {
-    fn of(workspace: &Workspace, before: &Rc<Lock>, to: &str, quiet: bool) -> Result<Releases, Failures> {
+impl<'a> Releases<'a> {
+    fn of(to: &str, before: &'a Lock, config: &'a Config, fetcher: &'a mut Fetcher) -> Result<Self, Failure> {
         let pattern =
             Glob::new(to).map_err(|error| Failure::new(format!("`{to}` is not a pattern: {}", error.kind())))?;
-        let options = fetching(&workspace.config, false, quiet);
-        Ok(Releases {
-            fetcher: fetcher(workspace.repo(), options, vec![before.clone()], None)?,
-            config: workspace.config.clone(),
-            pattern: pattern.compile_matcher(),
-            before: before.clone(),
-            known: BTreeMap::new(),
-            held: Vec::new(),
-            left: BTreeSet::new(),
-        })
+        let pattern = pattern.compile_matcher();
+        let (known, held, left) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+        Ok(Releases { fetcher, config, pattern, before, known, held, left })
     }
 
     fn newest(&mut self, spec: &RepoSpec) -> Result<Option<String>, Failure> {
@@ -257,7 +340,7 @@ impl Releases {
         if let Some(known) = self.known.get(&source) {
             return Ok(known.clone());
         }
-        let (newest, held) = self.fetcher.newest(spec, &self.pattern, &self.config)?;
+        let (newest, held) = self.fetcher.newest(spec, &self.pattern, self.config)?;
         // Several refs of one repository are held up by the same.
         let new: Vec<Failure> = held.into_iter().filter(|one| !self.held.contains(one)).collect();
         self.held.extend(new);
@@ -266,46 +349,6 @@ impl Releases {
         self.known.insert(source, newest.clone());
         Ok(newest)
     }
-}
-
-/// Writes another ref into the references to what is selected, below some paths or everywhere, in the tree of the
-/// workspace.
-fn edit(
-    workspace: &mut Workspace,
-    turned: &mut TurnedBack,
-    urls: &[String],
-    paths: &[String],
-    to: &mut Retarget<'_>,
-) -> Result<Changes, Failures> {
-    workspace.tree = turned.tree.clone();
-    let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
-    let mut changes = update::retargeted(workspace, &names, paths, to)?;
-    turned.tree = Rc::new(changed(OverlayTree::new(turned.tree.clone()), &changes));
-    workspace.tree = turned.tree.clone();
-    // What localized files are named by is written with them.
-    let edited: Vec<String> = changes.keys().cloned().collect();
-    changes.retain(|path, _| !turned.files.contains(path));
-    turned.files.extend(edited);
-    Ok(changes)
-}
-
-/// Takes entries out of those that are resolved again; returns whether there were any.
-fn leave_out(selected: &mut BTreeSet<Upstream>, out: Vec<Stays>, kept: &mut Vec<Failure>) -> bool {
-    selected.retain(|source| !out.iter().any(|(other, _)| other == source));
-    let is_any = !out.is_empty();
-    kept.extend(out.into_iter().map(|(_, failure)| failure));
-    is_any
-}
-
-/// Returns the sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
-/// names them, and so who may be asked with which login.
-fn unanswered(fetcher: &mut Fetcher, before: &Lock, selected: &BTreeSet<Upstream>) -> Vec<Stays> {
-    let behind: BTreeSet<Upstream> = before.named().map(Upstream::source).collect();
-    let own = selected.iter().filter(|source| !behind.contains(source));
-    let wanted = own.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
-    let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();
-    let answers = fetcher.resolve(&wanted).into_iter().zip(sources);
-    answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
 }
 
 /// Returns the branches that do not contain what was locked, and of each repository that moved how old it is, who signed it

@@ -127,6 +127,19 @@ fn a_tag_that_moved_stays_until_it_is_named() {
 }
 
 #[test]
+fn what_stays_lets_nobody_be_asked_twice() {
+    let world = world();
+    world.file(TAGGED, config_map("two"));
+    world.file(FILE, config_map("two"));
+    world.server.forget();
+    update(&world, &[]).fails(1).stdout_has(&format!("  moved {FILE} ")).stderr_has(&format!("{TAGGED}: a version"));
+    let asked = world.server.log();
+    for url in [FILE, TAGGED] {
+        assert_eq!(asked.iter().filter(|one| **one == format!("GET {url}")).count(), 1, "{asked:?}");
+    }
+}
+
+#[test]
 fn other_bytes_under_a_version_stay_until_they_are_named() {
     let world = world();
     world.file(TAGGED, config_map("two"));
