@@ -104,7 +104,7 @@ impl HookCommand {
                 let mut locked = LockArgs::default().locked(output)?;
                 if locked.status == Status::Written {
                     let failure = format!("{LOCK_NAME} was updated, and is not part of this commit yet");
-                    locked.kept.push(Failure::new(failure).hint(stage(&locked.stage)));
+                    locked.locking.kept.push(Failure::new(failure).hint(stage(&locked.stage)));
                 }
                 return Ok(Box::new(locked));
             }

@@ -103,9 +103,8 @@ pub(super) struct Localized {
     /// What happened to the result.
     #[serde(rename = "outcome")]
     pub status: Status,
-    /// What was copied; none of the repository where it stands.
     #[serde(flatten)]
-    pub copy: Option<Copy>,
+    pub made: Made,
     /// The roots that were named; all when there are none.
     pub targets: Vec<String>,
     /// The files that were written, from the top of a copy, with the number of their bytes.
@@ -129,9 +128,6 @@ pub(super) struct Localized {
     pub now_remote: Vec<NowRemote>,
     /// The remotes that were added, removed, or moved to another commit.
     pub changes: Vec<Change>,
-    /// What the authors of what moved wrote, where that is asked for.
-    #[serde(skip)]
-    pub news: News,
     /// The references that were changed.
     pub rewritten: Vec<Rewritten>,
     /// What is wrong, or should be known.
@@ -139,6 +135,39 @@ pub(super) struct Localized {
     /// The result of building; none where no build is affected.
     #[serde(rename = "verified")]
     pub builds: Option<BuildCheck>,
+    /// The kustomizations of the working tree that HEAD, which is localized, does not have like that.
+    pub uncommitted: Vec<String>,
+    #[serde(flatten)]
+    pub locking: Locking,
+}
+
+/// What was made.
+#[derive(Debug, Default, Serialize)]
+#[serde(untagged)]
+pub(super) enum Made {
+    Copy {
+        /// What was localized: a path from the top of the repository, or a URL without secrets.
+        target: String,
+        /// Where the copy is: a path from the top of the repository, or as the user named it.
+        new_directory: String,
+    },
+    /// The repository, localized where it stands.
+    #[default]
+    InPlace,
+    /// The lock, and nothing else: URLs stay.
+    Lock {
+        /// Whether there was none before.
+        #[serde(skip)]
+        is_first: bool,
+    },
+}
+
+/// What `lock` and `update` say beside that; nothing where the lock decides.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Locking {
+    /// What the authors of what moved wrote.
+    #[serde(skip)]
+    pub news: News,
     /// What stays as it was, and why: versions that moved, what both sides of a conflict changed.
     pub kept: Vec<Failure>,
     /// What is too young to move, and stays what it was.
@@ -147,19 +176,11 @@ pub(super) struct Localized {
     pub unread: Vec<Failure>,
     /// What could not be resolved.
     pub unresolved: Vec<Failure>,
-    /// The kustomizations of the working tree that HEAD, which is localized, does not have like that.
-    pub uncommitted: Vec<String>,
     /// What this changes in what is deployed, where that is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<Diff>,
     /// Whether the lock was in conflict, and its two sides were merged.
     pub merged: bool,
-    /// Whether nothing was to be brought in: URLs stay.
-    #[serde(skip)]
-    pub is_lock: bool,
-    /// Whether there was no lock before.
-    #[serde(skip)]
-    pub is_first: bool,
 }
 
 /// Something that an exception has taken out of the lock.
@@ -185,14 +206,6 @@ impl NowRemote {
     pub(super) fn line(&self) -> String {
         format!("now remote: {} (allowed by {})", self.url, self.allowed_by)
     }
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Copy {
-    /// What was localized: a path from the top of the repository, or a URL without secrets.
-    pub target: String,
-    /// Where the copy is: a path from the top of the repository, or as the user named it.
-    pub new_directory: String,
 }
 
 /// The branch of a result.
@@ -474,8 +487,8 @@ impl<'a> Run<'a> {
         let now_remote = NowRemote::between(&before, &plan.lock, &workspace.config);
         let on_disk = on_disk(status, plan, changed, changes);
         let mut localized = Localized { branch, builds, targets, discarded, now_remote, ..on_disk };
-        if let Some(copy) = &mut localized.copy {
-            copy.new_directory = destination.shown().to_owned();
+        if let Made::Copy { new_directory, .. } = &mut localized.made {
+            *new_directory = destination.shown().to_owned();
         }
         Ok(Some(localized))
     }
@@ -537,7 +550,7 @@ pub(super) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, cha
     let target = plan.lock.target.unwrap_or_default();
     Localized {
         status,
-        copy: plan.new_dir.map(|new_directory| Copy { target, new_directory }),
+        made: plan.new_dir.map_or(Made::InPlace, |new_directory| Made::Copy { target, new_directory }),
         files,
         removed,
         stage: plan.stage,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::localize::{Localized, NowRemote, write};
+use super::localize::{Localized, Locking, Made, NowRemote, write};
 use super::output::{Done, OutputArgs};
 use super::{fetcher, fetching};
 use crate::destination::ChangedFiles;
@@ -65,6 +65,7 @@ pub(super) fn finish(
         changes.insert(LOCK_NAME.to_owned(), Some(file));
     }
     Ok(Localized {
+        made: Made::Lock { is_first: workspace.lock.is_none() },
         files: ChangedFiles::of(&changes).files,
         stage: changes.keys().cloned().collect(),
         status: write(workspace, &changes, &findings, dry_run)?,
@@ -72,13 +73,14 @@ pub(super) fn finish(
         now_remote: NowRemote::between(before, &relocked.lock, &workspace.config),
         remotes: relocked.lock.remotes,
         left: relocked.lock.left,
-        unread: relocked.unread,
-        unresolved: relocked.unresolved,
-        merged: workspace.merged.is_some(),
-        kept: workspace.merged.clone().unwrap_or_default(),
         findings,
-        is_lock: true,
-        is_first: workspace.lock.is_none(),
+        locking: Locking {
+            unread: relocked.unread,
+            unresolved: relocked.unresolved,
+            merged: workspace.merged.is_some(),
+            kept: workspace.merged.clone().unwrap_or_default(),
+            ..Locking::default()
+        },
         ..Localized::default()
     })
 }

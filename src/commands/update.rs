@@ -7,7 +7,7 @@ use clap::Args;
 use globset::{Glob, GlobMatcher};
 
 use super::diff::Diff;
-use super::localize::{KustomizeArgs, Localized, deployed, on_disk, write};
+use super::localize::{KustomizeArgs, Localized, Locking, deployed, on_disk, write};
 use super::lock;
 use super::output::{Done, OutputArgs};
 use super::{News, fetcher, fetching};
@@ -274,7 +274,7 @@ impl<'a> Update<'a> {
                 lock::finish(&workspace, args.dry_run, rewritten, &before, relocked, edits)?
             }
         };
-        Ok(Localized { news, kept, held, diff, ..outcome })
+        Ok(Localized { locking: Locking { news, kept, held, diff, ..outcome.locking }, ..outcome })
     }
 
     /// Builds what this touches, before and after.

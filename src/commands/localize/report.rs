@@ -1,7 +1,7 @@
 //! What people read of localizing and of locking.
 
 use super::builds::{differences, proof, refusal};
-use super::{Branch, Localized};
+use super::{Branch, Localized, Locking, Made};
 use crate::commands::messages::{self, changes, counted, left, lines};
 use crate::commands::output::{Outcome, OutputArgs, Shown};
 use crate::commands::{Status, findings};
@@ -16,27 +16,31 @@ impl Outcome for Localized {
         match (self.status, &self.builds) {
             (Status::Differs, Some(builds)) => lines(differences(builds)),
             _ if shown.quiet => String::new(),
-            _ => lines(self.told(shown.verbose)) + &self.diff.as_ref().map_or(String::new(), |diff| diff.text(shown)),
+            _ => {
+                lines(self.told(shown.verbose))
+                    + &self.locking.diff.as_ref().map_or(String::new(), |diff| diff.text(shown))
+            }
         }
     }
 
     fn said(&self, output: &OutputArgs) -> String {
         let differs = self.builds.as_ref().and_then(refusal);
-        let failures: Vec<Failure> = self.kept.iter().chain(&self.unresolved).cloned().chain(differs).collect();
+        let Locking { kept, unresolved, diff, .. } = &self.locking;
+        let failures: Vec<Failure> = kept.iter().chain(unresolved).cloned().chain(differs).collect();
         let said = self.uncommitted(output.verbose)
             + &findings::of_localizing(&self.findings, self.source(), output.verbose)
             + &messages::first_failures(&failures, output.verbose);
-        let said = said + &self.diff.as_ref().map_or(String::new(), |diff| diff.said(output));
-        if self.unresolved.is_empty() {
+        let said = said + &diff.as_ref().map_or(String::new(), |diff| diff.said(output));
+        if unresolved.is_empty() {
             return said;
         }
-        let count = counted(self.unresolved.len(), "error");
+        let count = counted(unresolved.len(), "error");
         let failure = Failure::new(format!("could not resolve all references: {count}"));
         said + &messages::failures(&[failure])
     }
 
     fn status(&self) -> u8 {
-        let is_done = self.kept.is_empty() && self.unresolved.is_empty();
+        let is_done = self.locking.kept.is_empty() && self.locking.unresolved.is_empty();
         u8::from(matches!(self.status, Status::Differs | Status::Warned) || !is_done)
     }
 }
@@ -44,11 +48,12 @@ impl Outcome for Localized {
 impl Localized {
     fn told(&self, verbose: bool) -> Vec<String> {
         let what = self.what();
-        let (done, tail) = if self.is_lock {
-            let count = counted(self.remotes.len(), "remote reference");
-            (["wrote", "would write"], format!(": {count}"))
-        } else {
-            (["localized", "would localize"], self.numbers())
+        let Locking { news, held, unread, diff, merged, .. } = &self.locking;
+        let (done, tail) = match self.made {
+            Made::Lock { .. } => {
+                (["wrote", "would write"], format!(": {}", counted(self.remotes.len(), "remote reference")))
+            }
+            Made::Copy { .. } | Made::InPlace => (["localized", "would localize"], self.numbers()),
         };
         let mut out = vec![match self.status {
             Status::Written => format!("{} {what}{tail}", done[0]),
@@ -56,27 +61,27 @@ impl Localized {
             Status::Unchanged => self.unchanged(),
             Status::Warned | Status::Differs => return Vec::new(),
         }];
-        if self.merged {
+        if *merged {
             out.push("  merged both sides of the conflict".to_owned());
         }
         if self.status != Status::Unchanged {
             out.extend(self.discarded());
-            let brings = |upstream: &Upstream| self.diff.as_ref()?.brings(upstream);
-            out.extend(changes(&self.changes, &self.news, brings, verbose));
+            let brings = |upstream: &Upstream| diff.as_ref()?.brings(upstream);
+            out.extend(changes(&self.changes, news, brings, verbose));
             out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
         }
         // What to do about it is to wait, which comes first.
-        let held = |one: &Failure| {
+        let told = |one: &Failure| {
             let wait = one.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
             format!("  held: {}{wait}", one.message)
         };
-        out.extend(self.held.iter().map(held));
+        out.extend(held.iter().map(told));
         out.extend(self.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(left(&self.left, verbose));
         out.extend(findings::number(&self.findings, verbose));
         // What was not followed, because something in the tree itself is wrong.
-        if !self.unread.is_empty() {
-            let count = counted(self.unread.len(), "reference");
+        if !unread.is_empty() {
+            let count = counted(unread.len(), "reference");
             out.push(format!("  {count} not followed: see `git kustomize-localize check`"));
         }
         if verbose || self.status == Status::DryRun {
@@ -93,7 +98,7 @@ impl Localized {
             // What is ignored would be left out without `-f`.
             out.push(format!("  to stage it: {}", stage(&self.stage)));
         }
-        if self.is_first && self.status == Status::Written {
+        if matches!(self.made, Made::Lock { is_first: true }) && self.status == Status::Written {
             out.push("kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`".to_owned());
         }
         out
@@ -105,12 +110,12 @@ impl Localized {
     }
 
     fn what(&self) -> String {
-        match (&self.copy, self.targets.as_slice(), &self.branch) {
-            _ if self.is_lock => LOCK_NAME.to_owned(),
-            (Some(copy), _, _) => format!("{} into {}", copy.target, copy.new_directory),
-            (None, [], Some(_)) => "the repository".to_owned(),
-            (None, [], None) => "the working tree".to_owned(),
-            (None, targets, _) => targets.join(", "),
+        match (&self.made, self.targets.as_slice(), &self.branch) {
+            (Made::Lock { .. }, ..) => LOCK_NAME.to_owned(),
+            (Made::Copy { target, new_directory }, ..) => format!("{target} into {new_directory}"),
+            (Made::InPlace, [], Some(_)) => "the repository".to_owned(),
+            (Made::InPlace, [], None) => "the working tree".to_owned(),
+            (Made::InPlace, targets, _) => targets.join(", "),
         }
     }
 
@@ -147,16 +152,18 @@ impl Localized {
 
     fn unchanged(&self) -> String {
         let count = counted(self.remotes.len(), "remote reference");
+        let Locking { unresolved, unread, .. } = &self.locking;
         match &self.branch {
             Some(branch) => {
-                let source = short(&branch.source);
-                let holds = self.copy.as_ref().map(|copy| format!("{} in {}", copy.target, copy.new_directory));
-                let holds = holds.unwrap_or_else(|| format!("{source} localized"));
+                let holds = match &self.made {
+                    Made::Copy { target, new_directory } => format!("{target} in {new_directory}"),
+                    Made::InPlace | Made::Lock { .. } => format!("{} localized", short(&branch.source)),
+                };
                 format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
             }
-            None if !self.unresolved.is_empty() && self.remotes.is_empty() => "nothing could be locked".to_owned(),
-            None if !self.unresolved.is_empty() => format!("{LOCK_NAME} not changed: {count}"),
-            None if self.remotes.is_empty() && self.unread.is_empty() && self.left.is_empty() => {
+            None if !unresolved.is_empty() && self.remotes.is_empty() => "nothing could be locked".to_owned(),
+            None if !unresolved.is_empty() => format!("{LOCK_NAME} not changed: {count}"),
+            None if self.remotes.is_empty() && unread.is_empty() && self.left.is_empty() => {
                 "nothing to do: no remote references".to_owned()
             }
             None => format!("nothing to do: {LOCK_NAME} has {count}"),
@@ -165,7 +172,7 @@ impl Localized {
 
     /// Returns what was not followed, every file, and every reference that was changed.
     fn each(&self) -> Vec<String> {
-        let unread = self.unread.iter().map(|failure| format!("  not followed: {failure}"));
+        let unread = self.locking.unread.iter().map(|failure| format!("  not followed: {failure}"));
         let files = self.files.iter().map(|(path, size)| match size {
             Some(size) => format!("  file {path} ({size})"),
             None => format!("  file {path}"),
