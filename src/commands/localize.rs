@@ -243,18 +243,11 @@ impl Branch {
     }
 }
 
-/// How often to begin again when the branch at the remote has moved meanwhile.
+/// How often to deliver when the branch at the remote has moved meanwhile.
 const PUSHES: usize = 3;
 
 pub(super) fn localize(request: &Request<'_>) -> output::Done {
-    for _ in 0..PUSHES {
-        if let Some(localized) = Run::open(request)?.localize()? {
-            return Ok(Box::new(localized));
-        }
-    }
-    Err(Failure::new(format!("the remote branch was updated {PUSHES} times during this run"))
-        .hint("run the same command again")
-        .into())
+    Ok(Box::new(Run::open(request)?.localize()?))
 }
 
 /// One run: where it starts and where it ends.
@@ -262,6 +255,8 @@ struct Run<'a> {
     request: &'a Request<'a>,
     workspace: Workspace,
     subject: Subject,
+    /// NEW_DIR as the user named it; none in place.
+    new_dir: Option<String>,
     destination: Destination,
     held: Option<Tip>,
     fetcher: Fetcher,
@@ -290,14 +285,14 @@ impl<'a> Run<'a> {
         };
         let locks = workspace.lock.clone().into_iter().chain(own).collect();
         let fetcher = super::fetcher(workspace.repo(), options, locks, held.clone())?;
-        Ok(Run { request, workspace, subject, destination, held, fetcher })
+        Ok(Run { request, workspace, subject, new_dir, destination, held, fetcher })
     }
 
-    /// Plans, builds and delivers. None where the branch at the remote has moved meanwhile.
-    fn localize(mut self) -> Result<Option<Localized>, Failures> {
+    /// Plans, builds and delivers.
+    fn localize(mut self) -> Result<Localized, Failures> {
         let how = self.request.how;
         if let Some(unchanged) = self.unchanged()? {
-            return Ok(Some(unchanged));
+            return Ok(unchanged);
         }
         let found = self.findings()?;
         let uncommitted = match &self.subject {
@@ -309,14 +304,7 @@ impl<'a> Run<'a> {
             let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
             let on = self.destination.branch();
             let branch = on.map(|on| Branch::of(on, Delivered::default(), &Targets::default()));
-            return Ok(Some(Localized {
-                status,
-                targets,
-                findings: found,
-                uncommitted,
-                branch,
-                ..Localized::default()
-            }));
+            return Ok(Localized { status, targets, findings: found, uncommitted, branch, ..Localized::default() });
         }
         let mut plan = self.plan()?;
         // What is wrong in the user's own files is said once.
@@ -340,8 +328,8 @@ impl<'a> Run<'a> {
         plan.findings.retain(|one| one.rule != Rule::NotBuilt || one.fails());
         finding::sort(&mut plan.findings);
         fill(&*self.workspace.tree, &mut plan.findings);
-        let localized = self.deliver(plan, builds, deployed)?;
-        Ok(localized.map(|localized| Localized { uncommitted, ..localized }))
+        let delivered = self.deliver(plan, builds, &deployed)?;
+        Ok(Localized { uncommitted, ..delivered })
     }
 
     /// Returns what a branch holds that was made of this very source: then no walk tells more.
@@ -455,42 +443,60 @@ impl<'a> Run<'a> {
     }
 
     /// Writes the result, unless something stands against it.
-    fn deliver(self, plan: Plan, builds: Option<BuildCheck>, deployed: Targets) -> Result<Option<Localized>, Failures> {
-        let Run { request, workspace, destination, .. } = &self;
-        // What the source has vendored is not new on its branch.
-        let vendored = workspace.lock.as_ref().filter(|lock| plan.new_dir.is_none() && !lock.files.is_empty());
-        let before = self.held.as_ref().map(|held| &held.lock).or(vendored);
-        let before = before.map(|lock| (**lock).clone()).unwrap_or_default();
+    fn deliver(mut self, plan: Plan, builds: Option<BuildCheck>, deployed: &Targets) -> Result<Localized, Failures> {
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
-        let (dry_run, is_branch) = (request.how.dry_run, destination.branch().is_some());
-        let overwritten = request.how.overwrite.then(|| destination.discarded(self.held.as_ref(), &plan));
-        let discarded = overwritten.transpose()?.unwrap_or_default();
-        let mut delivered = Delivered::default();
-        let status = match differs.or_else(|| withheld(&plan.changes, &plan.findings, dry_run, is_branch)) {
-            Some(status) => {
-                delivered.changed = destination.changed(&plan)?;
-                status
-            }
-            None => {
-                let histories = |moves: &[Move<'_>]| self.fetcher.histories(moves);
-                match destination.deliver(workspace, &plan, builds.as_ref(), &before, &histories)? {
-                    Some(done) => delivered = done,
-                    None => return Ok(None),
-                }
-                if delivered.is_new { Status::Written } else { Status::Unchanged }
-            }
-        };
+        let (dry_run, is_branch) = (self.request.how.dry_run, self.destination.branch().is_some());
+        let withheld = differs.or_else(|| withheld(&plan.changes, &plan.findings, dry_run, is_branch));
+        let (mut delivered, discarded) = self.persist(&plan, builds.as_ref(), withheld.is_some())?;
+        let status = withheld.unwrap_or(if delivered.is_new { Status::Written } else { Status::Unchanged });
         let changed = std::mem::take(&mut delivered.changed);
-        let branch = destination.branch().map(|on| Branch::of(on, delivered, &deployed));
+        let branch = self.destination.branch().map(|on| Branch::of(on, delivered, deployed));
+        let before = self.before(&plan);
         let changes = Lock::changes(&before, &plan.lock);
         let targets = self.subject.targets().to_vec();
-        let now_remote = NowRemote::between(&before, &plan.lock, &workspace.config);
+        let now_remote = NowRemote::between(&before, &plan.lock, &self.workspace.config);
         let on_disk = on_disk(status, plan, changed, changes);
         let mut localized = Localized { branch, builds, targets, discarded, now_remote, ..on_disk };
         if let Made::Copy { new_directory, .. } = &mut localized.made {
-            *new_directory = destination.shown().to_owned();
+            *new_directory = self.destination.shown().to_owned();
         }
-        Ok(Some(localized))
+        Ok(localized)
+    }
+
+    /// Delivers, again while somebody else pushes first: the plan and its builds do not depend on what the branch holds, so
+    /// that only the branch is looked at again.
+    fn persist(
+        &mut self,
+        plan: &Plan,
+        builds: Option<&BuildCheck>,
+        is_withheld: bool,
+    ) -> Result<(Delivered, Discarded)> {
+        let overwrite = self.request.how.overwrite;
+        for _ in 0..PUSHES {
+            let destination = &self.destination;
+            let discarded = overwrite.then(|| destination.discarded(self.held.as_ref(), plan));
+            let discarded = discarded.transpose()?.unwrap_or_default();
+            if is_withheld {
+                return Ok((Delivered { changed: destination.changed(plan)?, ..Delivered::default() }, discarded));
+            }
+            let histories = |moves: &[Move<'_>]| self.fetcher.histories(moves);
+            let before = self.before(plan);
+            if let Some(delivered) = destination.deliver(&self.workspace, plan, builds, &before, &histories)? {
+                return Ok((delivered, discarded));
+            }
+            self.destination =
+                Destination::open(&self.workspace, self.request.branch, self.new_dir.as_deref(), overwrite)?;
+            self.held = self.destination.held(&self.workspace)?;
+        }
+        Err(Failure::new(format!("the remote branch was updated {PUSHES} times during this run"))
+            .hint("run the same command again"))
+    }
+
+    /// Returns the lock that the result is compared with.
+    fn before(&self, plan: &Plan) -> Rc<Lock> {
+        // What the source has vendored is not new on its branch.
+        let vendored = self.workspace.lock.as_ref().filter(|lock| plan.new_dir.is_none() && !lock.files.is_empty());
+        self.held.as_ref().map(|held| &held.lock).or(vendored).cloned().unwrap_or_default()
     }
 }
 

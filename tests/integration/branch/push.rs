@@ -138,7 +138,7 @@ fn a_branch_that_only_the_remote_has_is_not_begun_again() {
 }
 
 #[test]
-fn it_begins_again_when_somebody_else_is_faster() {
+fn it_delivers_again_when_somebody_else_is_faster() {
     let shared = Shared::new();
     let (origin, clone) = (&shared.origin, &shared.clone);
     let other = shared.another("other", &[]);
@@ -147,7 +147,12 @@ fn it_begins_again_when_somebody_else_is_faster() {
     let source = clone.commit("second");
     let push = format!("git -C {} push -q origin localized/main", other.path().display());
     before_push(clone, &push);
-    clone.run(&PUSH).success();
+    let walks = shared.project.sandbox.path("walks");
+    shared.project.sandbox.set("KUSTOMIZE_LOCALIZE_WALKS", &walks);
+    clone.run_as_is(&PUSH).success();
+    shared.project.sandbox.unset("KUSTOMIZE_LOCALIZE_WALKS");
+    // As many as when nobody is faster.
+    assert_eq!(std::fs::read_to_string(&walks).unwrap().lines().count(), 3);
     assert_eq!(clone.parents(BRANCH), [other.id(BRANCH), source]);
     assert_eq!(origin.id(BRANCH), clone.id(BRANCH));
     // Somebody who never stops.
@@ -164,6 +169,28 @@ fn it_begins_again_when_somebody_else_is_faster() {
     let before = clone.id(BRANCH);
     clone.run(&PUSH).fails(2).stderr_has("the remote branch was updated 3 times");
     assert_eq!(clone.id(BRANCH), before);
+}
+
+#[test]
+fn an_edit_that_somebody_else_pushes_meanwhile_is_not_lost() {
+    let shared = Shared::new();
+    let (origin, clone) = (&shared.origin, &shared.clone);
+    clone.run(&PUSH).success();
+    let other = shared.another("other", &["--branch=localized/main"]);
+    other.write("other/config.yaml", "a: b\n");
+    let edit = other.commit("by hand");
+    clone.write("README.md", "Second.\n");
+    clone.commit("second");
+    let before = clone.id(BRANCH);
+    before_push(clone, &format!("git -C {} push -q origin localized/main", other.path().display()));
+    clone.run_as_is(&PUSH).fails(2).stderr_has("`localized/main` was edited by hand by ");
+    assert_eq!((clone.id(BRANCH), origin.id(BRANCH)), (before, edit.clone()));
+    // One that comes after the plan is discarded by its name, too.
+    other.write("other/config.yaml", "a: c\n");
+    let again = other.commit("by hand again");
+    let discarded = format!("discarded edits by hand by {}, {}: ", &again[..12], &edit[..12]);
+    clone.run_as_is(&[&PUSH[..], &["--overwrite"]].concat()).success().stdout_has(&discarded);
+    assert_eq!(clone.parents(BRANCH)[0], again);
 }
 
 #[test]
