@@ -174,11 +174,12 @@ impl Destination {
     }
 
     /// Returns what a delivery would change.
-    pub(crate) fn changed(&self, plan: &Plan) -> Result<ChangedFiles> {
-        match self {
-            Destination::Branch(branch) => branch.changed(plan),
-            Destination::Directory(_) | Destination::WorkingTree => Ok(ChangedFiles::of(&plan.changes)),
-        }
+    pub(crate) fn pending(&self, plan: &Plan) -> Result<Delivered> {
+        let changed = match self {
+            Destination::Branch(branch) => branch.changed(plan)?,
+            Destination::Directory(_) | Destination::WorkingTree => ChangedFiles::of(&plan.changes),
+        };
+        Ok(Delivered { changed, ..Delivered::default() })
     }
 
     /// Returns the edits by hand that a delivery discards. `held` is what was localized there before.

@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::Args;
 use serde::Serialize;
 
-use super::localize::NowRemote;
+use super::localize::{NowRemote, write};
 use super::messages::{self, changes, counted, lines};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::status;
 use super::{News, check, fetcher, fetching, lock};
 use crate::check::{Checked, RemoteReferences};
 use crate::config::{Config, FILE_NAME, is_placeholder};
-use crate::destination::working;
 use crate::fetch::Fetcher;
 use crate::graph;
 use crate::kustomization::TEMPLATE;
@@ -208,11 +207,8 @@ impl Setup {
 
     fn finish(self, dry_run: bool) -> Result<Initialized, Failures> {
         let changes = self.changes(&self.texts[1]);
-        if !dry_run {
-            working::write(&self.workspace, &changes)?;
-        }
         Ok(Initialized {
-            outcome: working_status(&changes, dry_run),
+            outcome: write(&self.workspace, &changes, &[], dry_run)?,
             edit: self.edits(),
             files: changes.into_keys().collect(),
             remote_references: self.checked.remote,
@@ -251,16 +247,6 @@ impl Setup {
         }));
         edits.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
         edits
-    }
-}
-
-fn working_status(changes: &Changes, dry_run: bool) -> super::Status {
-    if changes.is_empty() {
-        super::Status::Unchanged
-    } else if dry_run {
-        super::Status::DryRun
-    } else {
-        super::Status::Written
     }
 }
 

@@ -19,7 +19,7 @@ use super::{News, Status, check, fetching};
 use crate::build::{self, BuildCheck, Job};
 use crate::check::{fill, unread_reference};
 use crate::config::Config;
-use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, OnBranch, working};
+use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, working};
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::git::LocalRepo;
 use crate::graph;
@@ -145,21 +145,22 @@ pub(super) struct Localized {
 #[derive(Debug, Default, Serialize)]
 #[serde(untagged)]
 pub(super) enum Made {
-    Copy {
-        /// What was localized: a path from the top of the repository, or a URL without secrets.
-        target: String,
-        /// Where the copy is: a path from the top of the repository, or as the user named it.
-        new_directory: String,
-    },
+    Copy(Copy),
     /// The repository, localized where it stands.
     #[default]
     InPlace,
     /// The lock, and nothing else: URLs stay.
-    Lock {
-        /// Whether there was none before.
-        #[serde(skip)]
-        is_first: bool,
-    },
+    Lock,
+    /// The same where there was none before.
+    FirstLock,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Copy {
+    /// What was localized: a path from the top of the repository, or a URL without secrets.
+    pub target: String,
+    /// Where the copy is: a path from the top of the repository, or as the user named it.
+    pub new_directory: String,
 }
 
 /// What `lock` and `update` say beside that; nothing where the lock decides.
@@ -228,21 +229,6 @@ pub(super) struct Branch {
     pushed: Option<String>,
 }
 
-impl Branch {
-    fn of(on: &OnBranch, delivered: Delivered, deployed: &Targets) -> Branch {
-        let name = &on.branch.name;
-        Branch {
-            pushed: on.pushed.as_ref().filter(|_| delivered.commit.is_some()).map(|one| one.remote().to_owned()),
-            commit: delivered.commit,
-            tree: delivered.tree,
-            source: on.source.commit.clone(),
-            worktree: on.options.worktree.as_ref().map(|directory| directory.display().to_string()),
-            deployed: deployed.deployed_from(name, |one| one.name.as_ref() == Some(name)),
-            name: name.clone(),
-        }
-    }
-}
-
 /// How often to deliver when the branch at the remote has moved meanwhile.
 const PUSHES: usize = 3;
 
@@ -255,8 +241,6 @@ struct Run<'a> {
     request: &'a Request<'a>,
     workspace: Workspace,
     subject: Subject,
-    /// NEW_DIR as the user named it; none in place.
-    new_dir: Option<String>,
     destination: Destination,
     held: Option<Tip>,
     fetcher: Fetcher,
@@ -280,12 +264,12 @@ impl<'a> Run<'a> {
         // does not hold it.
         let own = held.as_ref().filter(|_| !is_in_place).map(|held| held.lock.clone());
         let options = fetch::Options {
-            locked: is_in_place && destination.branch().is_some(),
+            locked: is_in_place && request.branch.is_some(),
             ..fetching(&workspace.config, request.how.offline, request.quiet)
         };
         let locks = workspace.lock.clone().into_iter().chain(own).collect();
         let fetcher = super::fetcher(workspace.repo(), options, locks, held.clone())?;
-        Ok(Run { request, workspace, subject, new_dir, destination, held, fetcher })
+        Ok(Run { request, workspace, subject, destination, held, fetcher })
     }
 
     /// Plans, builds and delivers.
@@ -302,8 +286,7 @@ impl<'a> Run<'a> {
         };
         if found.iter().any(Finding::fails) {
             let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
-            let on = self.destination.branch();
-            let branch = on.map(|on| Branch::of(on, Delivered::default(), &Targets::default()));
+            let branch = self.branch(None, None, &Targets::default());
             return Ok(Localized { status, targets, findings: found, uncommitted, branch, ..Localized::default() });
         }
         let mut plan = self.plan()?;
@@ -348,7 +331,7 @@ impl<'a> Run<'a> {
         let tree = on.tip.as_ref().map(|tip| tip.tree.to_string());
         Ok(Some(Localized {
             status: Status::Unchanged,
-            branch: Some(Branch::of(on, Delivered { commit, tree, ..Delivered::default() }, &Targets::default())),
+            branch: self.branch(commit, tree, &Targets::default()),
             remotes: held.lock.remotes.clone(),
             left: held.lock.left.clone(),
             uncommitted: self.workspace.uncommitted("")?,
@@ -362,7 +345,7 @@ impl<'a> Run<'a> {
             return Ok(Vec::new());
         };
         // For a branch the lock decides.
-        let resolves = self.destination.branch().is_none();
+        let resolves = self.request.branch.is_none();
         // What a run left that was killed is finished.
         let is_left = |repo: &Rc<LocalRepo>| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY);
         let brings_back = resolves && (self.request.how.overwrite || self.workspace.repo().is_some_and(is_left));
@@ -389,8 +372,8 @@ impl<'a> Run<'a> {
     fn plan(&mut self) -> Result<Plan, Failures> {
         let (workspace, destination, fetcher) = (&self.workspace, &self.destination, &mut self.fetcher);
         let overwrite = self.request.how.overwrite;
-        let branch = destination.branch();
-        let options = Options { overwrite: overwrite && branch.is_none(), trailers: branch.is_some() };
+        let trailers = self.request.branch.is_some();
+        let options = Options { overwrite: overwrite && !trailers, trailers };
         let plan = match self.subject.copied(workspace, fetcher)? {
             Some(target) => {
                 destination.claim(workspace, &target.name, overwrite)?;
@@ -401,9 +384,7 @@ impl<'a> Run<'a> {
                 plan::in_place::plan(workspace, request, &options, fetcher)?
             }
         };
-        if branch.is_some() {
-            destination::refuse_changed(workspace, &plan.before)?;
-        }
+        destination::refuse_changed(workspace, &plan.before)?;
         Ok(plan)
     }
 
@@ -416,10 +397,9 @@ impl<'a> Run<'a> {
         if how.no_verify {
             return Ok(Some(BuildCheck::without("--no-verify")));
         }
-        let earlier = match self.destination.branch() {
-            Some(branch) => branch.earlier(&self.workspace, self.held.as_ref().map(|held| &*held.lock))?,
-            None => None,
-        };
+        let held = self.held.as_ref().map(|held| &*held.lock);
+        let branch = self.destination.branch();
+        let earlier = branch.map_or(Ok(None), |on| on.earlier(&self.workspace, held))?;
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let checkout = is_commit.then(|| self.workspace.tree.clone());
         let options = build::Options {
@@ -431,6 +411,21 @@ impl<'a> Run<'a> {
             outputs: self.outputs(),
         };
         build::check_builds(&Job { plan, checkout, earlier }, &options).map(Some)
+    }
+
+    /// Returns the branch, with its tip and the tree of NEW_DIR there; none on disk.
+    fn branch(&self, commit: Option<String>, tree: Option<String>, deployed: &Targets) -> Option<Branch> {
+        let on = self.destination.branch()?;
+        let (name, worktree, pushed) = (&on.branch.name, &on.options.worktree, on.pushed.as_ref());
+        Some(Branch {
+            pushed: pushed.filter(|_| commit.is_some()).map(|one| one.remote().to_owned()),
+            commit,
+            tree,
+            source: on.source.commit.clone(),
+            worktree: worktree.as_ref().map(|directory| directory.display().to_string()),
+            deployed: deployed.deployed_from(name, |one| one.name.as_ref() == Some(name)),
+            name: name.clone(),
+        })
     }
 
     /// Returns what outputs that differ are kept under: a name for the repository, or else for the directory at hand.
@@ -445,20 +440,19 @@ impl<'a> Run<'a> {
     /// Writes the result, unless something stands against it.
     fn deliver(mut self, plan: Plan, builds: Option<BuildCheck>, deployed: &Targets) -> Result<Localized, Failures> {
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
-        let (dry_run, is_branch) = (self.request.how.dry_run, self.destination.branch().is_some());
+        let (dry_run, is_branch) = (self.request.how.dry_run, self.request.branch.is_some());
         let withheld = differs.or_else(|| withheld(&plan.changes, &plan.findings, dry_run, is_branch));
-        let (mut delivered, discarded) = self.persist(&plan, builds.as_ref(), withheld.is_some())?;
+        let (delivered, discarded) = self.persist(&plan, builds.as_ref(), withheld.is_some())?;
         let status = withheld.unwrap_or(if delivered.is_new { Status::Written } else { Status::Unchanged });
-        let changed = std::mem::take(&mut delivered.changed);
-        let branch = self.destination.branch().map(|on| Branch::of(on, delivered, deployed));
+        let branch = self.branch(delivered.commit, delivered.tree, deployed);
         let before = self.before(&plan);
         let changes = Lock::changes(&before, &plan.lock);
         let targets = self.subject.targets().to_vec();
         let now_remote = NowRemote::between(&before, &plan.lock, &self.workspace.config);
-        let on_disk = on_disk(status, plan, changed, changes);
+        let on_disk = on_disk(status, plan, delivered.changed, changes);
         let mut localized = Localized { branch, builds, targets, discarded, now_remote, ..on_disk };
-        if let Made::Copy { new_directory, .. } = &mut localized.made {
-            *new_directory = self.destination.shown().to_owned();
+        if let Made::Copy(copy) = &mut localized.made {
+            copy.new_directory = self.destination.shown().to_owned();
         }
         Ok(localized)
     }
@@ -473,30 +467,31 @@ impl<'a> Run<'a> {
     ) -> Result<(Delivered, Discarded)> {
         let overwrite = self.request.how.overwrite;
         for _ in 0..PUSHES {
-            let destination = &self.destination;
+            let (workspace, destination) = (&self.workspace, &self.destination);
             let discarded = overwrite.then(|| destination.discarded(self.held.as_ref(), plan));
             let discarded = discarded.transpose()?.unwrap_or_default();
             if is_withheld {
-                return Ok((Delivered { changed: destination.changed(plan)?, ..Delivered::default() }, discarded));
+                return Ok((destination.pending(plan)?, discarded));
             }
-            let histories = |moves: &[Move<'_>]| self.fetcher.histories(moves);
-            let before = self.before(plan);
-            if let Some(delivered) = destination.deliver(&self.workspace, plan, builds, &before, &histories)? {
+            let (before, histories) = (self.before(plan), |moves: &[Move<'_>]| self.fetcher.histories(moves));
+            if let Some(delivered) = destination.deliver(workspace, plan, builds, &before, &histories)? {
                 return Ok((delivered, discarded));
             }
-            self.destination =
-                Destination::open(&self.workspace, self.request.branch, self.new_dir.as_deref(), overwrite)?;
+            // What is pushed is no copy.
+            self.destination = Destination::open(workspace, self.request.branch, None, overwrite)?;
             self.held = self.destination.held(&self.workspace)?;
         }
-        Err(Failure::new(format!("the remote branch was updated {PUSHES} times during this run"))
-            .hint("run the same command again"))
+        let failure = Failure::new(format!("the remote branch was updated {PUSHES} times during this run"));
+        Err(failure.hint("run the same command again"))
     }
 
     /// Returns the lock that the result is compared with.
     fn before(&self, plan: &Plan) -> Rc<Lock> {
         // What the source has vendored is not new on its branch.
-        let vendored = self.workspace.lock.as_ref().filter(|lock| plan.new_dir.is_none() && !lock.files.is_empty());
-        self.held.as_ref().map(|held| &held.lock).or(vendored).cloned().unwrap_or_default()
+        let vendored = self.workspace.lock.as_ref();
+        let vendored = vendored.filter(|lock| plan.new_dir.is_none() && !lock.files.is_empty());
+        let held = self.held.as_ref().map(|held| &held.lock);
+        held.or(vendored).cloned().unwrap_or_default()
     }
 }
 
@@ -556,7 +551,7 @@ pub(super) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, cha
     let target = plan.lock.target.unwrap_or_default();
     Localized {
         status,
-        made: plan.new_dir.map_or(Made::InPlace, |new_directory| Made::Copy { target, new_directory }),
+        made: plan.new_dir.map_or(Made::InPlace, |new_directory| Made::Copy(Copy { target, new_directory })),
         files,
         removed,
         stage: plan.stage,

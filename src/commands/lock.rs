@@ -65,7 +65,7 @@ pub(super) fn finish(
         changes.insert(LOCK_NAME.to_owned(), Some(file));
     }
     Ok(Localized {
-        made: Made::Lock { is_first: workspace.lock.is_none() },
+        made: if workspace.lock.is_some() { Made::Lock } else { Made::FirstLock },
         files: ChangedFiles::of(&changes).files,
         stage: changes.keys().cloned().collect(),
         status: write(workspace, &changes, &findings, dry_run)?,

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use clap::Args;
-use globset::{Glob, GlobMatcher};
+use globset::Glob;
 
 use super::diff::Diff;
-use super::localize::{KustomizeArgs, Localized, Locking, deployed, on_disk, write};
+use super::localize::{KustomizeArgs, Localized, deployed, on_disk, write};
 use super::lock;
 use super::output::{Done, OutputArgs};
 use super::{News, fetcher, fetching};
-use crate::config::Config;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::graph::{RemoteRef, Remotes as _};
@@ -22,7 +21,7 @@ use crate::plan::lock::{Relocked, relock};
 use crate::plan::update::{self, Name};
 use crate::plan::{Changes, File, Options, Plan, changed};
 use crate::record::{LOCK_NAME, Lock};
-use crate::reference::{RepoSpec, Upstream};
+use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes as Changed;
 use crate::tree::SharedTree;
 use crate::tree::overlay::OverlayTree;
@@ -93,22 +92,69 @@ impl Selection {
     fn leave_out(&mut self, stays: Vec<Stays>) {
         for (source, failure) in stays {
             self.sources.remove(&source);
-            let why = if failure.kind == FailureKind::Young { &mut self.held } else { &mut self.kept };
-            why.push(failure);
+            match failure.kind {
+                FailureKind::Young => self.held.push(failure),
+                _ => self.kept.push(failure),
+            }
         }
+    }
+
+    /// Returns the sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
+    /// names them, and so who may be asked with which login.
+    fn unanswered(&self, before: &Lock, fetcher: &mut Fetcher) -> Vec<Stays> {
+        let behind: BTreeSet<Upstream> = before.named().map(Upstream::source).collect();
+        let own = self.sources.iter().filter(|source| !behind.contains(source));
+        let wanted = own.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
+        let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();
+        let answers = fetcher.resolve(&wanted).into_iter().zip(sources);
+        answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
+    }
+
+    /// Returns what is too young or not signed.
+    fn distrusted(&self, failures: &[Failure]) -> Vec<Stays> {
+        let stays = |one: &Failure| {
+            let distrusted = matches!(one.kind, FailureKind::Young | FailureKind::Unsigned);
+            let source = self.sources.iter().find(|source| *one.upstream == source.to_string());
+            Some((source.filter(|_| distrusted)?.clone(), one.clone()))
+        };
+        failures.iter().filter_map(stays).collect()
+    }
+
+    /// Writes the newest release of each repository that a pattern matches and that may be locked, and selects what it comes
+    /// in the place of.
+    fn newest(
+        &mut self,
+        (pattern, before, fetcher): (&str, &Lock, &mut Fetcher),
+        workspace: &Workspace,
+        names: &[Name],
+        paths: &[String],
+    ) -> Result<Changes, Failures> {
+        let glob = Glob::new(pattern);
+        let glob = glob.map_err(|error| Failure::new(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
+        let (glob, mut known) = (glob.compile_matcher(), BTreeMap::new());
+        let changes = update::retargeted(workspace, names, paths, &mut |spec| {
+            let source = Upstream::git(spec).source();
+            if let Some(known) = known.get(&source) {
+                return Ok(Option::clone(known));
+            }
+            let (newest, mut held) = fetcher.newest(spec, &glob, &workspace.config)?;
+            // Several refs of one repository are held up by the same.
+            held.retain(|one| !self.held.contains(one));
+            self.held.extend(held);
+            known.insert(source, newest.clone());
+            Ok(newest)
+        })?;
+        known.retain(|source, newest| newest.is_some() && before.get(source).is_some());
+        self.sources = known.into_keys().collect();
+        Ok(changes)
     }
 }
 
 /// An entry of the lock that stays as it was, and why.
 type Stays = (Upstream, Failure);
 
-/// What comes of resolving all that is selected.
-enum Round {
-    /// With a plan where files are stored, which are brought in again.
-    Resolved(Option<Plan>, Relocked),
-    /// Some of it may not move.
-    Stays(Vec<Stays>),
-}
+/// What was resolved; with a plan where files are stored, which are brought in again.
+type Resolved = (Option<Plan>, Relocked);
 
 impl<'a> Update<'a> {
     /// Selects, and writes another ref where that was asked for.
@@ -148,11 +194,8 @@ impl<'a> Update<'a> {
         workspace.tree = turned.tree.clone();
         let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
         let mut changes = if is_pattern(to) {
-            let mut releases = Releases::of(to, &self.before, &workspace.config, &mut self.fetcher)?;
-            let changes = update::retargeted(workspace, &names, paths, &mut |spec| releases.newest(spec))?;
-            let Releases { held, left, .. } = releases;
-            self.selection = Selection { sources: left, held, ..Selection::default() };
-            changes
+            let releases = (to, &*self.before, &mut self.fetcher);
+            self.selection.newest(releases, workspace, &names, paths)?
         } else {
             update::retargeted(workspace, &names, paths, &mut |_| Ok(Some(to.to_owned())))?
         };
@@ -167,39 +210,45 @@ impl<'a> Update<'a> {
     }
 
     /// Resolves what is selected, again without what has to stay.
-    fn resolve(&mut self) -> Result<(Option<Plan>, Relocked), Failures> {
+    fn resolve(&mut self) -> Result<Resolved, Failures> {
         loop {
             match self.round()? {
-                Round::Resolved(plan, relocked) => return Ok((plan, relocked)),
-                Round::Stays(stays) => self.selection.leave_out(stays),
+                Ok(resolved) => return Ok(resolved),
+                Err(stays) => self.selection.leave_out(stays),
             }
         }
     }
 
-    fn round(&mut self) -> Result<Round, Failures> {
+    /// Resolves all that is selected, or returns what of it may not move.
+    fn round(&mut self) -> Result<Result<Resolved, Vec<Stays>>, Failures> {
         self.lock_the_rest();
         let is_stored = update::is_stored(&self.before, &self.selection.sources);
         if self.args.to.is_none() && is_stored {
             // What is stored stays as it is where its upstream does not answer.
-            let unanswered = self.unanswered();
+            let unanswered = self.selection.unanswered(&self.before, &mut self.fetcher);
             if !unanswered.is_empty() {
-                return Ok(Round::Stays(unanswered));
+                return Ok(Err(unanswered));
             }
         }
         let resolved = self.resolved(is_stored);
         let failures = resolved.as_ref().map_or_else(|failures| &failures.0, |(_, relocked)| &relocked.unresolved);
-        let distrusted = self.distrusted(failures);
+        let distrusted = self.selection.distrusted(failures);
         if !distrusted.is_empty() {
-            return Ok(Round::Stays(distrusted));
+            return Ok(Err(distrusted));
         }
         let (plan, mut relocked) = resolved?;
         if self.args.to.is_some() && !relocked.unresolved.is_empty() {
             // A ref that is not there is not to stay.
-            relocked.unresolved.iter_mut().for_each(|failure| failure.exception = None);
+            for failure in &mut relocked.unresolved {
+                failure.exception = None;
+            }
             return Err(Failures(relocked.unresolved));
         }
-        let moved = self.moved_versions(&relocked.lock);
-        Ok(if moved.is_empty() { Round::Resolved(plan, relocked) } else { Round::Stays(moved) })
+        let is_tag = |url: &str, reference: &str| self.fetcher.is_tag(url, reference);
+        let moved = update::moved_versions(&Lock::changes(&self.before, &relocked.lock), &is_tag);
+        // What is named is meant to.
+        let has_moved = self.args.url.is_empty() && !moved.is_empty();
+        Ok(if has_moved { Err(moved) } else { Ok((plan, relocked)) })
     }
 
     /// Lets the lock and what is stored decide about everything that is not selected.
@@ -216,7 +265,7 @@ impl<'a> Update<'a> {
     }
 
     /// Resolves what no lock holds: for the lock alone, or for what is stored, which is brought in again.
-    fn resolved(&mut self, is_stored: bool) -> Result<(Option<Plan>, Relocked), Failures> {
+    fn resolved(&mut self, is_stored: bool) -> Result<Resolved, Failures> {
         let (workspace, fetcher) = (&self.workspace, &mut self.fetcher);
         if !is_stored {
             return Ok((None, relock(workspace, &self.before, fetcher)?));
@@ -227,54 +276,30 @@ impl<'a> Update<'a> {
         Ok((Some(plan), relocked))
     }
 
-    /// Returns the sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
-    /// names them, and so who may be asked with which login.
-    fn unanswered(&mut self) -> Vec<Stays> {
-        let behind: BTreeSet<Upstream> = self.before.named().map(Upstream::source).collect();
-        let own = self.selection.sources.iter().filter(|source| !behind.contains(source));
-        let wanted = own.filter_map(|source| Some((source.clone(), Rc::new(update::wanted(source)?))));
-        let (sources, wanted): (Vec<Upstream>, Vec<Rc<RemoteRef>>) = wanted.unzip();
-        let answers = self.fetcher.resolve(&wanted).into_iter().zip(sources);
-        answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
-    }
-
-    /// Returns what is too young or not signed.
-    fn distrusted(&self, failures: &[Failure]) -> Vec<Stays> {
-        let distrusted = |one: &&Failure| matches!(one.kind, FailureKind::Young | FailureKind::Unsigned);
-        let source = |one: &Failure| self.selection.sources.iter().find(|source| *one.upstream == source.to_string());
-        failures.iter().filter(distrusted).filter_map(|one| Some((source(one)?.clone(), one.clone()))).collect()
-    }
-
-    /// Returns the versions that moved although nobody named them.
-    fn moved_versions(&self, after: &Lock) -> Vec<Stays> {
-        if !self.args.url.is_empty() {
-            return Vec::new();
-        }
-        let is_tag = |url: &str, reference: &str| self.fetcher.is_tag(url, reference);
-        update::moved_versions(&Lock::changes(&self.before, after), &is_tag)
-    }
-
     /// Writes what was resolved: the lock, or with it what is stored and was brought in again.
-    fn finish(self, (plan, relocked): (Option<Plan>, Relocked)) -> Result<Localized, Failures> {
+    fn finish(self, (plan, relocked): Resolved) -> Result<Localized, Failures> {
         let (mut rewritten, news) = histories(&self.fetcher, &self.before, &relocked.lock);
         let diff = self.args.diff.then(|| self.compared(plan.as_ref(), &relocked.lock)).transpose()?;
-        let Update { args, workspace, before, edits, selection: Selection { kept, held, .. }, .. } = self;
-        let outcome = match plan {
+        let (workspace, before, dry_run) = (self.workspace, self.before, self.args.dry_run);
+        let mut outcome = match plan {
             Some(mut plan) => {
                 plan.findings.extend(rewritten);
-                plan.changes = edits.into_iter().chain(plan.changes).collect();
+                plan.changes = self.edits.into_iter().chain(plan.changes).collect();
                 deployed(&workspace, &mut plan)?;
                 workspace.config.judge(&mut plan.findings);
-                let status = write(&workspace, &plan.changes, &plan.findings, args.dry_run)?;
+                let status = write(&workspace, &plan.changes, &plan.findings, dry_run)?;
                 let (files, changes) = (ChangedFiles::of(&plan.changes), Lock::changes(&before, &plan.lock));
                 on_disk(status, plan, files, changes)
             }
             None => {
                 workspace.config.judge(&mut rewritten);
-                lock::finish(&workspace, args.dry_run, rewritten, &before, relocked, edits)?
+                lock::finish(&workspace, dry_run, rewritten, &before, relocked, self.edits)?
             }
         };
-        Ok(Localized { locking: Locking { news, kept, held, diff, ..outcome.locking }, ..outcome })
+        let locking = &mut outcome.locking;
+        (locking.news, locking.diff) = (news, diff);
+        (locking.kept, locking.held) = (self.selection.kept, self.selection.held);
+        Ok(outcome)
     }
 
     /// Builds what this touches, before and after.
@@ -311,44 +336,6 @@ fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<Strin
 /// Returns whether `--to` names several refs: git allows no `*` in the name of one.
 fn is_pattern(to: &str) -> bool {
     to.contains('*')
-}
-
-/// The newest release of each repository, as the user's files name it.
-struct Releases<'a> {
-    fetcher: &'a mut Fetcher,
-    config: &'a Config,
-    pattern: GlobMatcher,
-    before: &'a Lock,
-    known: BTreeMap<Upstream, Option<String>>,
-    /// What is newer, and may not be locked.
-    held: Vec<Failure>,
-    /// The entries of the lock in whose place a newer release comes.
-    left: BTreeSet<Upstream>,
-}
-
-impl<'a> Releases<'a> {
-    fn of(to: &str, before: &'a Lock, config: &'a Config, fetcher: &'a mut Fetcher) -> Result<Self, Failure> {
-        let pattern =
-            Glob::new(to).map_err(|error| Failure::new(format!("`{to}` is not a pattern: {}", error.kind())))?;
-        let pattern = pattern.compile_matcher();
-        let (known, held, left) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        Ok(Releases { fetcher, config, pattern, before, known, held, left })
-    }
-
-    fn newest(&mut self, spec: &RepoSpec) -> Result<Option<String>, Failure> {
-        let source = Upstream::git(spec).source();
-        if let Some(known) = self.known.get(&source) {
-            return Ok(known.clone());
-        }
-        let (newest, held) = self.fetcher.newest(spec, &self.pattern, self.config)?;
-        // Several refs of one repository are held up by the same.
-        let new: Vec<Failure> = held.into_iter().filter(|one| !self.held.contains(one)).collect();
-        self.held.extend(new);
-        let is_locked = newest.is_some() && self.before.get(&source).is_some();
-        self.left.extend(is_locked.then(|| source.clone()));
-        self.known.insert(source, newest.clone());
-        Ok(newest)
-    }
 }
 
 /// Returns the branches that do not contain what was locked, and of each repository that moved how old it is, who signed it

@@ -1,7 +1,7 @@
 //! What people read of localizing and of locking.
 
 use super::builds::{differences, proof, refusal};
-use super::{Branch, Localized, Locking, Made};
+use super::{Branch, Localized, Made};
 use crate::commands::messages::{self, changes, counted, left, lines};
 use crate::commands::output::{Outcome, OutputArgs, Shown};
 use crate::commands::{Status, findings};
@@ -25,8 +25,9 @@ impl Outcome for Localized {
 
     fn said(&self, output: &OutputArgs) -> String {
         let differs = self.builds.as_ref().and_then(refusal);
-        let Locking { kept, unresolved, diff, .. } = &self.locking;
-        let failures: Vec<Failure> = kept.iter().chain(unresolved).cloned().chain(differs).collect();
+        let (diff, kept, unresolved) = (&self.locking.diff, &self.locking.kept, &self.locking.unresolved);
+        let failures = kept.iter().chain(unresolved).cloned().chain(differs);
+        let failures: Vec<Failure> = failures.collect();
         let said = self.uncommitted(output.verbose)
             + &findings::of_localizing(&self.findings, self.source(), output.verbose)
             + &messages::first_failures(&failures, output.verbose);
@@ -48,12 +49,13 @@ impl Outcome for Localized {
 impl Localized {
     fn told(&self, verbose: bool) -> Vec<String> {
         let what = self.what();
-        let Locking { news, held, unread, diff, merged, .. } = &self.locking;
+        let locking = &self.locking;
         let (done, tail) = match self.made {
-            Made::Lock { .. } => {
-                (["wrote", "would write"], format!(": {}", counted(self.remotes.len(), "remote reference")))
+            Made::Lock | Made::FirstLock => {
+                let count = counted(self.remotes.len(), "remote reference");
+                (["wrote", "would write"], format!(": {count}"))
             }
-            Made::Copy { .. } | Made::InPlace => (["localized", "would localize"], self.numbers()),
+            Made::Copy(_) | Made::InPlace => (["localized", "would localize"], self.numbers()),
         };
         let mut out = vec![match self.status {
             Status::Written => format!("{} {what}{tail}", done[0]),
@@ -61,27 +63,27 @@ impl Localized {
             Status::Unchanged => self.unchanged(),
             Status::Warned | Status::Differs => return Vec::new(),
         }];
-        if *merged {
+        if locking.merged {
             out.push("  merged both sides of the conflict".to_owned());
         }
         if self.status != Status::Unchanged {
             out.extend(self.discarded());
-            let brings = |upstream: &Upstream| diff.as_ref()?.brings(upstream);
-            out.extend(changes(&self.changes, news, brings, verbose));
+            let brings = |upstream: &Upstream| locking.diff.as_ref()?.brings(upstream);
+            out.extend(changes(&self.changes, &locking.news, brings, verbose));
             out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
         }
         // What to do about it is to wait, which comes first.
-        let told = |one: &Failure| {
+        let held = |one: &Failure| {
             let wait = one.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
             format!("  held: {}{wait}", one.message)
         };
-        out.extend(held.iter().map(told));
+        out.extend(locking.held.iter().map(held));
         out.extend(self.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(left(&self.left, verbose));
         out.extend(findings::number(&self.findings, verbose));
         // What was not followed, because something in the tree itself is wrong.
-        if !unread.is_empty() {
-            let count = counted(unread.len(), "reference");
+        if !locking.unread.is_empty() {
+            let count = counted(locking.unread.len(), "reference");
             out.push(format!("  {count} not followed: see `git kustomize-localize check`"));
         }
         if verbose || self.status == Status::DryRun {
@@ -98,7 +100,7 @@ impl Localized {
             // What is ignored would be left out without `-f`.
             out.push(format!("  to stage it: {}", stage(&self.stage)));
         }
-        if matches!(self.made, Made::Lock { is_first: true }) && self.status == Status::Written {
+        if matches!((&self.made, self.status), (Made::FirstLock, Status::Written)) {
             out.push("kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`".to_owned());
         }
         out
@@ -111,8 +113,8 @@ impl Localized {
 
     fn what(&self) -> String {
         match (&self.made, self.targets.as_slice(), &self.branch) {
-            (Made::Lock { .. }, ..) => LOCK_NAME.to_owned(),
-            (Made::Copy { target, new_directory }, ..) => format!("{target} into {new_directory}"),
+            (Made::Lock | Made::FirstLock, ..) => LOCK_NAME.to_owned(),
+            (Made::Copy(copy), ..) => format!("{} into {}", copy.target, copy.new_directory),
             (Made::InPlace, [], Some(_)) => "the repository".to_owned(),
             (Made::InPlace, [], None) => "the working tree".to_owned(),
             (Made::InPlace, targets, _) => targets.join(", "),
@@ -152,12 +154,12 @@ impl Localized {
 
     fn unchanged(&self) -> String {
         let count = counted(self.remotes.len(), "remote reference");
-        let Locking { unresolved, unread, .. } = &self.locking;
+        let (unresolved, unread) = (&self.locking.unresolved, &self.locking.unread);
         match &self.branch {
             Some(branch) => {
                 let holds = match &self.made {
-                    Made::Copy { target, new_directory } => format!("{target} in {new_directory}"),
-                    Made::InPlace | Made::Lock { .. } => format!("{} localized", short(&branch.source)),
+                    Made::Copy(copy) => format!("{} in {}", copy.target, copy.new_directory),
+                    _ => format!("{} localized", short(&branch.source)),
                 };
                 format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
             }
