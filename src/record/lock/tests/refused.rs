@@ -195,8 +195,6 @@ fn failures_name_the_field() {
     assert_eq!(failure.to_string(), "dir/kustomize-localize.lock:5:8: no value");
     let failure = parse("version: 2\n").unwrap_err();
     assert!(failure.hints[0].contains("newer"), "{failure:?}");
-    let failure = parse("version: 1\noptions: {helm: true}\n").unwrap_err();
-    assert!(failure.hints[0].contains(".kustomize-localize"), "{failure:?}");
 }
 
 #[test]
