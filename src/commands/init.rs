@@ -76,12 +76,12 @@ impl Setup {
             _ => String::new(),
         };
         // Of a conflict, what both sides hold.
-        let file = workspace.merged.is_some().then(|| before.render()).transpose()?;
+        let file = workspace.merged.is_some().then(|| File::of(&before)).transpose()?;
         let mut setup = Setup {
             before: (*before).clone(),
             fetcher,
             relocked: Relocked::default(),
-            file: file.map(|text| File::plain(text.into_bytes())),
+            file,
             texts: [text.clone(), text],
             added: Vec::new(),
             checked: Checked::default(),

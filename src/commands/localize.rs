@@ -446,10 +446,9 @@ impl<'a> Run<'a> {
         let status = withheld.unwrap_or(if delivered.is_new { Status::Written } else { Status::Unchanged });
         let branch = self.branch(delivered.commit, delivered.tree, deployed);
         let before = self.before(&plan);
-        let changes = Lock::changes(&before, &plan.lock);
         let targets = self.subject.targets().to_vec();
         let now_remote = NowRemote::between(&before, &plan.lock, &self.workspace.config);
-        let on_disk = on_disk(status, plan, delivered.changed, changes);
+        let on_disk = on_disk(status, plan, delivered.changed, &before);
         let mut localized = Localized { branch, builds, targets, discarded, now_remote, ..on_disk };
         if let Made::Copy(copy) = &mut localized.made {
             copy.new_directory = self.destination.shown().to_owned();
@@ -544,20 +543,20 @@ pub(super) fn write(workspace: &Workspace, changes: &Changes, findings: &[Findin
     Ok(if changes.is_empty() { Status::Unchanged } else { Status::Written })
 }
 
-/// Returns the result of a plan on disk, without builds. `changes` are those of the lock.
-pub(super) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, changes: Vec<Change>) -> Localized {
+/// Returns the result of a plan on disk, without builds. `before` is the lock that it is compared with.
+pub(super) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, before: &Lock) -> Localized {
     let ChangedFiles { files, removed } = changed.below(plan.new_dir.as_deref().unwrap_or_default());
     plan.rewritten.retain(|one| files.contains_key(&one.path));
-    let target = plan.lock.target.unwrap_or_default();
+    let target = plan.lock.target.take().unwrap_or_default();
     Localized {
         status,
         made: plan.new_dir.map_or(Made::InPlace, |new_directory| Made::Copy(Copy { target, new_directory })),
         files,
         removed,
         stage: plan.stage,
+        changes: Lock::changes(before, &plan.lock),
         remotes: plan.lock.remotes,
         left: plan.lock.left,
-        changes,
         rewritten: plan.rewritten,
         findings: plan.findings,
         ..Localized::default()

@@ -61,7 +61,7 @@ pub(super) fn finish(
 ) -> Result<Localized, Failures> {
     let file = to_write(workspace, before, &mut relocked)?;
     if file.is_some() || !changes.is_empty() {
-        let file = file.map_or_else(|| rendered(&relocked.lock), Ok)?;
+        let file = file.map_or_else(|| File::of(&relocked.lock), Ok)?;
         changes.insert(LOCK_NAME.to_owned(), Some(file));
     }
     Ok(Localized {
@@ -91,9 +91,5 @@ pub(super) fn to_write(workspace: &Workspace, before: &Lock, relocked: &mut Relo
     let is_same = relocked.lock == *before && workspace.merged.is_none();
     // A first lock that holds nothing tells nothing.
     let is_nothing = workspace.lock.is_none() && relocked.lock.remotes.is_empty() && !relocked.unresolved.is_empty();
-    (!is_same && !is_nothing).then(|| rendered(&relocked.lock)).transpose()
-}
-
-fn rendered(lock: &Lock) -> Result<File> {
-    Ok(File::plain(lock.render()?.into_bytes()))
+    (!is_same && !is_nothing).then(|| File::of(&relocked.lock)).transpose()
 }

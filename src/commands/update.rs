@@ -119,35 +119,6 @@ impl Selection {
         };
         failures.iter().filter_map(stays).collect()
     }
-
-    /// Writes the newest release of each repository that a pattern matches and that may be locked, and selects what it comes
-    /// in the place of.
-    fn newest(
-        &mut self,
-        (pattern, before, fetcher): (&str, &Lock, &mut Fetcher),
-        workspace: &Workspace,
-        names: &[Name],
-        paths: &[String],
-    ) -> Result<Changes, Failures> {
-        let glob = Glob::new(pattern);
-        let glob = glob.map_err(|error| Failure::new(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
-        let (glob, mut known) = (glob.compile_matcher(), BTreeMap::new());
-        let changes = update::retargeted(workspace, names, paths, &mut |spec| {
-            let source = Upstream::git(spec).source();
-            if let Some(known) = known.get(&source) {
-                return Ok(Option::clone(known));
-            }
-            let (newest, mut held) = fetcher.newest(spec, &glob, &workspace.config)?;
-            // Several refs of one repository are held up by the same.
-            held.retain(|one| !self.held.contains(one));
-            self.held.extend(held);
-            known.insert(source, newest.clone());
-            Ok(newest)
-        })?;
-        known.retain(|source, newest| newest.is_some() && before.get(source).is_some());
-        self.sources = known.into_keys().collect();
-        Ok(changes)
-    }
 }
 
 /// An entry of the lock that stays as it was, and why.
@@ -190,23 +161,46 @@ impl<'a> Update<'a> {
     /// Writes another ref into the references to what `urls` name, below some paths or everywhere, in the tree of the
     /// workspace.
     fn retarget(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
-        let (workspace, turned) = (&mut self.workspace, &mut self.turned);
-        workspace.tree = turned.tree.clone();
+        self.workspace.tree = self.turned.tree.clone();
         let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
         let mut changes = if is_pattern(to) {
-            let releases = (to, &*self.before, &mut self.fetcher);
-            self.selection.newest(releases, workspace, &names, paths)?
+            self.newest(to, &names, paths)?
         } else {
-            update::retargeted(workspace, &names, paths, &mut |_| Ok(Some(to.to_owned())))?
+            update::retargeted(&self.workspace, &names, paths, &mut |_| Ok(Some(to.to_owned())))?
         };
+        let turned = &mut self.turned;
         turned.tree = Rc::new(changed(OverlayTree::new(turned.tree.clone()), &changes));
-        workspace.tree = turned.tree.clone();
+        self.workspace.tree = turned.tree.clone();
         // What localized files are named by is written with them.
         let edited: Vec<String> = changes.keys().cloned().collect();
         changes.retain(|path, _| !turned.files.contains(path));
         turned.files.extend(edited);
         self.edits = changes;
         Ok(())
+    }
+
+    /// Writes the newest release of each repository that a pattern matches and that may be locked, and selects what it comes
+    /// in the place of.
+    fn newest(&mut self, pattern: &str, names: &[Name], paths: &[String]) -> Result<Changes, Failures> {
+        let glob = Glob::new(pattern);
+        let glob = glob.map_err(|error| Failure::new(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
+        let (glob, mut known) = (glob.compile_matcher(), BTreeMap::new());
+        let (workspace, selection) = (&self.workspace, &mut self.selection);
+        let changes = update::retargeted(workspace, names, paths, &mut |spec| {
+            let source = Upstream::git(spec).source();
+            if let Some(known) = known.get(&source) {
+                return Ok(Option::clone(known));
+            }
+            let (newest, mut held) = self.fetcher.newest(spec, &glob, &workspace.config)?;
+            // Several refs of one repository are held up by the same.
+            held.retain(|one| !selection.held.contains(one));
+            selection.held.extend(held);
+            known.insert(source, newest.clone());
+            Ok(newest)
+        })?;
+        known.retain(|source, newest| newest.is_some() && self.before.get(source).is_some());
+        selection.sources = known.into_keys().collect();
+        Ok(changes)
     }
 
     /// Resolves what is selected, again without what has to stay.
@@ -288,8 +282,8 @@ impl<'a> Update<'a> {
                 deployed(&workspace, &mut plan)?;
                 workspace.config.judge(&mut plan.findings);
                 let status = write(&workspace, &plan.changes, &plan.findings, dry_run)?;
-                let (files, changes) = (ChangedFiles::of(&plan.changes), Lock::changes(&before, &plan.lock));
-                on_disk(status, plan, files, changes)
+                let files = ChangedFiles::of(&plan.changes);
+                on_disk(status, plan, files, &before)
             }
             None => {
                 workspace.config.judge(&mut rewritten);
@@ -306,7 +300,7 @@ impl<'a> Update<'a> {
     fn compared(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
         let Some(here) = self.workspace.repo() else { return Ok(Diff::default()) };
         let mut changes = self.edits.clone();
-        changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
+        changes.insert(LOCK_NAME.to_owned(), Some(File::of(lock)?));
         changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
         let tree = changed(OverlayTree::new(self.there.clone()), &changes);
         let (old, new) = (Workspace::of_tree(self.there.clone())?, Workspace::of_tree(Rc::new(tree))?);

@@ -69,7 +69,7 @@ pub(crate) fn plan(
             .into());
     }
     let files = localized.files.into_iter().map(|(path, (file, _))| (path, file));
-    let files = files.chain([(LOCK_NAME.to_owned(), File::plain(lock.render()?.into_bytes()))]);
+    let files = files.chain([(LOCK_NAME.to_owned(), File::of(&lock)?)]);
     let mut findings = graph.findings.clone();
     findings.extend(localized.findings);
     let affected = Affected {

@@ -10,7 +10,7 @@ use crate::graph::FileId;
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::{Finding, Rule};
-use crate::record::{Remotes, StoredFile};
+use crate::record::{Lock, Remotes, StoredFile};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, Tree, path};
 
@@ -40,6 +40,11 @@ pub(crate) struct File {
 }
 
 impl File {
+    /// Returns a lock as it is written.
+    pub(crate) fn of(lock: &Lock) -> Result<File> {
+        Ok(File::plain(lock.render()?.into_bytes()))
+    }
+
     /// Returns a plain file.
     pub(crate) fn plain(bytes: impl Into<Rc<[u8]>>) -> File {
         File { bytes: bytes.into(), executable: false, blob: None }

@@ -111,7 +111,7 @@ fn planned(
     let lock = relocked(workspace, &held, files, &localized, &after, options, troubles.has_unread)?;
     let mut changes = there::changes(workspace, &held, &lock, &localized, options.overwrite)?;
     if lock != held || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
-        changes.insert(LOCK_NAME.to_owned(), Some(File::plain(lock.render()?.into_bytes())));
+        changes.insert(LOCK_NAME.to_owned(), Some(File::of(&lock)?));
     }
     changes.extend(hydrator::change(workspace, &lock)?);
     let mut findings = graph.findings.clone();
