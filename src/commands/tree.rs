@@ -57,14 +57,7 @@ impl TreeArgs {
         let lock = Lock::at(&*files, LOCK_NAME)?.unwrap_or_default();
         let mut tree = ReferenceTree::survey(files, &config, &targets)?;
         if let Some(url) = &self.invert {
-            let sources = leading_to(url, &lock);
-            let is_meant = |source: &Upstream| is_named(url, &source.to_string()) || sources.contains(source);
-            tree.invert(|node| is_named(url, &node.name) || node.remote.as_ref().is_some_and(is_meant));
-            if tree.starts.is_empty() {
-                return Err(Failure::new(format!("nothing names `{}`", redact::url(url)))
-                    .hint("list the remote references: git kustomize-localize tree")
-                    .into());
-            }
+            tree.invert(url, &lock)?;
         }
         Ok(Box::new(tree))
     }
@@ -125,10 +118,15 @@ impl ReferenceTree {
         below
     }
 
-    /// Turns the graph around: it begins at what is on another host, or was brought in from one, where `is_meant` picks
-    /// it, and leads to what names that.
-    fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) {
-        let is_meant = |node: &&Node| (node.is_away() || node.remote.is_some()) && is_meant(node);
+    /// Turns the graph around: it begins at what is on another host, or was brought in from one, where `url` means it, also
+    /// for all that a lock tells, and leads to what names that.
+    fn invert(&mut self, url: &str, lock: &Lock) -> Result<()> {
+        let sources = leading_to(url, lock);
+        let is_source = |source: &Upstream| is_named(url, &source.to_string()) || sources.contains(source);
+        let is_meant = |node: &&Node| {
+            (node.is_away() || node.remote.is_some())
+                && (is_named(url, &node.name) || node.remote.as_ref().is_some_and(is_source))
+        };
         let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
         let meant: BTreeSet<Node> = named.filter(is_meant).cloned().collect();
         let mut above: HashMap<&Node, Vec<&Node>> = HashMap::new();
@@ -143,6 +141,11 @@ impl ReferenceTree {
             let from = Rc::new(link.to.clone());
             link.to = std::mem::replace(&mut link.from, from).as_ref().clone();
         }
+        if self.starts.is_empty() {
+            return Err(Failure::new(format!("nothing names `{}`", redact::url(url)))
+                .hint("list the remote references: git kustomize-localize tree"));
+        }
+        Ok(())
     }
 }
 
