@@ -192,6 +192,50 @@ mod tests {
     }
 
     #[test]
+    fn what_nothing_deploys_is_a_warning_that_names_the_way_out() {
+        let deploys = |name: &str, path: &str| flux(path).replace("name: apps", &format!("name: {name}"));
+        let web = |path: &str| {
+            let apps = "kubernetes/apps/default";
+            let archive = |scene: Scene, name: &&str| {
+                let app = format!("./{apps}/{name}/app");
+                let both = format!("{}---\n{}", deploys(name, &app), deploys(&format!("{name}-db"), &app));
+                scene.file(&format!("kubernetes/archive/default/{name}/ks.yaml"), &both)
+            };
+            let scene = Scene::default()
+                .file(&format!("{apps}/kustomization.yaml"), "resources: [web/ks.yaml]\n")
+                .file(&format!("{apps}/web/ks.yaml"), &deploys("web", &format!("./{apps}/web/{path}")))
+                .file(&format!("{apps}/web/app/map.yaml"), "")
+                .file("kubernetes/archive/default/kustomization.yaml", "resources: [old/ks.yaml]\n");
+            ["old", "older"].iter().fold(scene, archive)
+        };
+        let cluster = "kubernetes/flux/cluster";
+        let deployed =
+            |path: &str| web(path).file(&format!("{cluster}/ks.yaml"), &deploys("cluster", "./kubernetes/apps"));
+        let mistyped = || deployed("wbe").file(&format!("{cluster}/more.yaml"), &deploys("more", "./kubernetes/mroe"));
+        let exclude = "add `kubernetes/archive` to `exclude`";
+        for (scene, warnings, errors, said) in [
+            (deployed("app"), 4, 0, Some(exclude)),
+            // What is deployed fails, and so does what may be deployed by hand as what is beside it.
+            (mistyped(), 4, 2, Some(exclude)),
+            (mistyped().config("exclude: [kubernetes/archive]\n"), 0, 2, None),
+            // Where no object is reached, all may be deployed from elsewhere.
+            (web("app"), 0, 4, Some("to `exclude`")),
+        ] {
+            let part =
+                Scene { tree: scene.tree.clone(), paths: vec!["kubernetes/archive".to_owned()], ..Scene::default() };
+            let found = scene.find(Rule::MissingTarget);
+            let is_error = |one: &&Finding| one.fails();
+            assert_eq!((found.len(), found.iter().filter(is_error).count()), (warnings + errors, errors), "{found:?}");
+            let is_said = |text: &str| found.iter().any(|one| one.help.iter().any(|help| help.contains(text)));
+            assert!(is_said(said.unwrap_or_default()) && (said.is_some() || !is_said("archive")), "{found:?}");
+            if said == Some(exclude) {
+                let of_part = part.find(Rule::MissingTarget);
+                assert!(of_part.len() == warnings && !of_part.iter().any(Finding::fails), "{of_part:?}");
+            }
+        }
+    }
+
+    #[test]
     fn without_objects_nothing_changes() {
         let scene = Scene::of("resources: [x.yaml]\n").file("x.yaml", "kind: Application\n");
         assert!(scene.check().findings.is_empty());

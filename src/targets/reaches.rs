@@ -54,7 +54,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::check::testing::{flux, source};
+    use crate::check::testing::{argo, flux, source};
     use crate::config::Config;
     use crate::graph::inputs::explore_all;
     use crate::graph::testing;
@@ -131,6 +131,9 @@ remotes:
         assert!(floating.contains(&locked.to_owned()));
         assert!(floating.contains(&"https://example.com/x.yaml: not locked".to_owned()));
         assert_eq!(reached(&targets, "gone"), None);
+        // Nobody knows here what Jsonnet makes.
+        let targets = surveyed(&[("a.yaml", &argo("path: d")), ("d/main.jsonnet", "{}\n")]);
+        assert_eq!(reached(&targets, "web"), None);
     }
 
     #[test]

@@ -62,6 +62,54 @@ fn a_tree_without_objects_has_no_targets() {
     assert_eq!(find_in(&files), Targets::default());
 }
 
+/// Where no remote of a clone counts, as for `check`.
+#[test]
+fn the_tree_tells_which_url_is_its_own() {
+    const OTHER: &str = "https://github.com/other/apps";
+    let flux = |path: &str| {
+        let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: f}\nspec: {url: 'ssh://git@github.com/acme/fleet', ref: {branch: main}}\n";
+        let one = |name: &str, path: &str| {
+            format!(
+                "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}}}\nspec: {{path: {path}, sourceRef: {{kind: GitRepository, name: f}}}}\n"
+            )
+        };
+        [source.to_owned(), one("one", "./flux"), one("two", "./apps/a"), one("typo", path)].concat()
+    };
+    let ours = [("a", HERE, "apps/a"), ("b", HERE, "apps/b")];
+    for (apps, url, more, is_missing) in [
+        // A typing error, beside what is here.
+        (vec![ours[0], ours[1], ("typo", HERE, "apps/aa")], "", "", true),
+        (vec![ours[0], ours[1], ("typo", OTHER, "apps/x")], "", "", false),
+        // Another repository that has a path of that name.
+        (vec![ours[0], ours[1], ("typo", OTHER, "apps/a")], "", "", false),
+        // Nothing tells that it is this one: none of it is here, or only the top.
+        (vec![("typo", HERE, "apps/aa")], "", "", false),
+        (vec![("top", HERE, "."), ("typo", HERE, "nowhere")], "", "", false),
+        (vec![("typo", HERE, "apps/aa")], HERE, "", true),
+        (vec![ours[0], ours[1], ("typo", HERE, "apps/aa")], OTHER, "", false),
+        (vec![], "", "./apps/aa", true),
+        (vec![], "", "./apps/b", false),
+    ] {
+        let declared = format!("repository: [{{url: '{url}'}}]\n");
+        let declared = if url.is_empty() { "" } else { &declared };
+        let config = Config::parse(declared.as_bytes(), ".kustomize-localize").unwrap();
+        let object = |(name, url, path): &(&str, &str, &str)| {
+            format!(
+                "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}}}\nspec: {{source: {{repoURL: '{url}', path: {path}}}}}\n"
+            )
+        };
+        let argo: String = apps.iter().map(object).collect();
+        let flux = if more.is_empty() { String::new() } else { flux(more) };
+        let roots = [("apps/a/kustomization.yaml", ""), ("apps/b/kustomization.yaml", "")];
+        let files = [&roots[..], &[("argo.yaml", &*argo), ("flux/all.yaml", &*flux)]].concat();
+        let found = find(&tree(&files), &config, &|| Ok(Identity::new([], &config, ["main".to_owned()]))).unwrap().0;
+        let missing = found.here().filter(|(_, here)| here.revision.is_this && matches!(here.found, Found::Nothing(_)));
+        let missing: Vec<&str> = missing.map(|(target, _)| target.object.name.as_str()).collect();
+        assert_eq!(missing == ["typo"], is_missing, "{apps:?} {url} {more}: {missing:?}");
+        assert!(is_missing || missing.is_empty(), "{apps:?} {url} {more}: {missing:?}");
+    }
+}
+
 #[test]
 fn what_the_configuration_declares_is_a_target() {
     let config = "targets:\n- {path: clusters/edge, engine: argo-cd}\n- path: .\n  engine: flux\n";

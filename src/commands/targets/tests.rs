@@ -34,6 +34,7 @@ spec:
     let mut tree = OverlayTree::default();
     tree.file("apps/web/kustomization.yaml", b"", false);
     tree.file("apps/plain/x.yaml", b"", false);
+    tree.file("apps/made/main.jsonnet", b"{}", false);
     for (file, text) in [
         ("1.yaml", app("apps/web", "fleet")),
         ("2.yaml", app("apps/plain", "fleet")),
@@ -42,6 +43,7 @@ spec:
         ("5.yaml", app("'{{x}}'", "fleet")),
         ("6.yaml", app("[x]", "fleet")),
         ("7.yaml", app("\"a\\e[31m\"", "fleet")),
+        ("8.yaml", app("apps/made", "fleet")),
     ] {
         tree.file(file, text.as_bytes(), false);
     }
@@ -112,10 +114,13 @@ fn each_target_is_named_and_counted() {
   templated: `{{x}}` is substituted elsewhere
 7.yaml:1: Argo CD Application argocd/web
   a\u{1b}[31m at HEAD: nothing: there is no `a\u{1b}[31m`
+8.yaml:1: Argo CD Application argocd/web
+  apps/made at HEAD: a directory without a kustomization
+  unknown: Argo CD generates its objects from Jsonnet: `main.jsonnet`
 6.yaml:7
   not read: Application argocd/web: `path`: expected a string, found a list
 
-7 targets: 5 here, 1 external, 1 templated; 1 unknown; 1 not read
+8 targets: 6 here, 1 external, 1 templated; 2 unknown; 1 not read
 "
     );
     assert_eq!(Survey::default().text(Shown::default()), "0 targets\n");

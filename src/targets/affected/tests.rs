@@ -6,10 +6,10 @@ use std::rc::Rc;
 use super::changes::Changes;
 use super::{Affected, AffectedRoot, Cause, Causes, Status, affected};
 use crate::config::Config;
-use crate::graph::Origin;
 use crate::graph::inputs::{explore, explore_all};
+use crate::graph::{Explored, Origin};
 use crate::record::LOCK_NAME;
-use crate::targets::{self, Identity, Target};
+use crate::targets::{self, Identity, Target, Targets};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{self, Tree, path};
 
@@ -27,22 +27,24 @@ fn tree(world: &World) -> Rc<dyn Tree> {
     Rc::new(tree)
 }
 
-fn compared(old: &World, new: &World) -> Affected {
-    let changes = Changes::among(tree(old), tree(new), old.keys().chain(new.keys()).cloned()).unwrap();
+/// Walks a tree, and finds what is deployed from it.
+fn side(tree: &Rc<dyn Tree>) -> (Explored, Targets) {
     let config = Config::default();
     let identity = || {
         let here = ["https://github.com/acme/fleet".to_owned()];
         Ok(Identity::new(here, &config, ["main".to_owned()]))
     };
-    let side = |tree: &Rc<dyn Tree>| {
-        let explored = explore_all(tree.clone()).unwrap();
-        let listed = targets::listed(&explored.graph, &config);
-        let candidates = targets::candidates(&**tree).unwrap()().unwrap();
-        let found = targets::find_in(&**tree, &config, candidates, listed, &identity).unwrap();
-        let found = found.settle(&explored.graph);
-        (explored, found)
-    };
-    affected(&changes, &config, &side(&changes.old), &side(&changes.new)).unwrap()
+    let explored = explore_all(tree.clone()).unwrap();
+    let listed = targets::listed(&explored.graph, &config);
+    let candidates = targets::candidates(&**tree).unwrap()().unwrap();
+    let found = targets::find_in(&**tree, &config, candidates, listed, &identity).unwrap();
+    let found = found.settle(&explored.graph);
+    (explored, found)
+}
+
+fn compared(old: &World, new: &World) -> Affected {
+    let changes = Changes::among(tree(old), tree(new), old.keys().chain(new.keys()).cloned()).unwrap();
+    affected(&changes, &Config::default(), &side(&changes.old), &side(&changes.new)).unwrap()
 }
 
 fn world(files: &[(&str, &str)]) -> World {
@@ -98,6 +100,13 @@ fn whoever_reads_a_file_is_named() {
     let resources = |template: &str| {
         format!(
             "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {{name: a}}\nspec:\n  resourcesTemplate: |\n    kind: Kustomization\n    spec:\n      path: {template}\n"
+        )
+    };
+    let generated = |spec: &str| {
+        format!(
+            "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {{name: g}}\nspec: {{sources: [{{alias: g, kind: GitRepository, name: g}}], {spec}}}\n---\n{}{}",
+            git("g", "ref: {branch: main}"),
+            apps("path: ./").replace("GitRepository, name: g", "ExternalArtifact, name: a-x"),
         )
     };
     let repo = "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nmetadata: {name: a}\nspec: {repo: 'https://github.com/acme/fleet', paths: ['a*']}\n";
@@ -200,6 +209,29 @@ fn whoever_reads_a_file_is_named() {
         (resources("./a"), vec![plain], "a/x.yaml", Some(false)),
         (resources("./<< inputs.x >>/b"), vec![plain], "a/x.yaml", Some(false)),
         (repo.to_owned(), vec![plain], "a/x.yaml", Some(true)),
+        // What a generator copies is read where it lies.
+        (
+            generated("artifacts: [{name: a-x, copy: [{from: '@g/a/**', to: '@artifact/'}]}]"),
+            vec![root, plain],
+            "a/x.yaml",
+            Some(true),
+        ),
+        (
+            generated(
+                "pathPattern: '@g/{app}/x', artifacts: [{name: '{app}-x', copy: [{from: '@g/{app}/x/**', to: '@artifact/'}]}]",
+            ),
+            vec![("a/x/kustomization.yaml", "resources: [m.yaml]\n"), ("a/x/m.yaml", MAP), ("b/x/m.yaml", MAP)],
+            "a/x/m.yaml",
+            Some(true),
+        ),
+        (
+            generated(
+                "pathPattern: '@g/{app}/x', artifacts: [{name: '{app}-x', copy: [{from: '@g/{app}/x/**', to: '@artifact/'}]}]",
+            ),
+            vec![("a/x/m.yaml", MAP), ("b/x/m.yaml", MAP)],
+            "b/x/m.yaml",
+            None,
+        ),
         // What is filled in comes from an object of the tree.
         (
             flux("path: ./a, postBuild: {substituteFrom: [{kind: ConfigMap, name: map}]}"),
@@ -906,4 +938,104 @@ fn a_chart_that_nothing_here_deploys_is_not_known() {
     assert_eq!(unread(&side("a: 1", &[("app.yaml", app)]), &side("a: 2", &[("app.yaml", app)])), [""; 0]);
     let inflated = ("a/kustomization.yaml", "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: web}]\n");
     assert_eq!(unread(&side("a: 1", &[inflated]), &side("a: 2", &[inflated])), [""; 0]);
+}
+
+/// Returns a world with applications of Argo CD that use what does not lie in their directories; `annotated` gives each its
+/// annotation.
+fn that_share(annotated: impl Fn(&str) -> String) -> World {
+    let here = "repoURL: 'https://github.com/acme/fleet', targetRevision: main";
+    let values = "valueFiles: [own.yaml, ../../values/prod.yaml, /values/all.yaml, '../../values/*/x.yaml']";
+    let more = "valueFiles: [$values/values/other.yaml], fileParameters: [{name: a, path: ../../values/file.txt}]";
+    let objects = [
+        ("web", format!("source: {{{here}, path: apps/web}}")),
+        ("linked", format!("source: {{{here}, path: apps/linked}}")),
+        ("shop", format!("source: {{{here}, path: charts/shop, helm: {{{values}}}}}")),
+        ("many", format!("sources: [{{{here}, path: charts/many, helm: {{{more}}}}}, {{{here}, ref: values}}]")),
+    ];
+    let objects = objects.map(|(name, spec)| {
+        let annotation = format!("argocd.argoproj.io/manifest-generate-paths: '{}'", annotated(name));
+        let text = format!("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, annotations: {{{annotation}}}}}\nspec: {{{spec}}}\n");
+        (format!("argo/{name}.yaml"), (text, Some(false)))
+    });
+    let mut all = world(&[
+        (
+            "apps/web/kustomization.yaml",
+            "resources: [../base]\nhelmGlobals: {chartHome: ../../charts}\nhelmCharts: [{name: web, valuesFile: ../../values/web.yaml}]\n",
+        ),
+        ("apps/base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("apps/base/map.yaml", MAP),
+        ("charts/web/Chart.yaml", "name: web\nversion: 1.0.0\n"),
+        ("charts/web/templates/map.yaml", MAP),
+        ("real/linked/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("real/linked/map.yaml", MAP),
+        (
+            "charts/shop/Chart.yaml",
+            "name: shop\nversion: 1.0.0\ndependencies: [{name: common, repository: file://../common}]\n",
+        ),
+        (
+            "charts/common/Chart.yaml",
+            "name: common\nversion: 1.0.0\ndependencies: [{name: shop, repository: file://../shop}]\n",
+        ),
+        ("charts/many/Chart.yaml", "name: many\nversion: 1.0.0\n"),
+        ("values/web.yaml", "a: b\n"),
+        ("values/prod.yaml", "a: b\n"),
+        ("values/all.yaml", "a: b\n"),
+        ("values/some/x.yaml", "a: b\n"),
+        ("values/other.yaml", "a: b\n"),
+        ("values/file.txt", "a\n"),
+        ("README.md", "No application uses it.\n"),
+    ]);
+    all.extend(objects);
+    all.insert("apps/linked".to_owned(), ("../real/linked".to_owned(), None));
+    all
+}
+
+/// Returns whether Argo CD looks again at an application when a file changes, as its webhook decides that.
+fn is_watched(value: &str, own: &str, file: &str) -> bool {
+    value.split(';').any(|item| {
+        let item = item.strip_prefix('/').unwrap_or(own);
+        file == item || file.strip_prefix(item).is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
+#[test]
+fn what_argo_cd_watches_covers_every_file_that_makes_a_difference() {
+    let old = that_share(|_| ".".to_owned());
+    let (explored, found) = side(&tree(&old));
+    let values = targets::generate_paths(&explored.graph, &found).unwrap();
+    let values: BTreeMap<String, String> = values.into_iter().map(|(object, value)| (object.name, value)).collect();
+    assert_eq!(values.len(), 4, "{values:?}");
+    let mut uses = BTreeSet::new();
+    for file in old.keys().filter(|file| !file.starts_with("argo/")) {
+        let mut new = old.clone();
+        let (text, mode) = &old[file];
+        new.insert(file.clone(), (format!("{text}# changed\n"), Some(mode.unwrap_or_default())));
+        for one in compared(&old, &new).targets {
+            let name = one.target.object.name;
+            let own =
+                if ["web", "linked"].contains(&&*name) { format!("apps/{name}") } else { format!("charts/{name}") };
+            assert!(is_watched(&values[&name], &own, file), "{name} {}: {file}", values[&name]);
+            uses.insert(format!("{name} {file}"));
+        }
+    }
+    let expected = [
+        ("linked", "apps/linked real/linked/kustomization.yaml real/linked/map.yaml"),
+        ("many", "charts/many/Chart.yaml values/file.txt values/other.yaml"),
+        (
+            "shop",
+            "charts/common/Chart.yaml charts/shop/Chart.yaml values/all.yaml values/file.txt values/other.yaml values/prod.yaml values/some/x.yaml values/web.yaml",
+        ),
+        (
+            "web",
+            "apps/base/kustomization.yaml apps/base/map.yaml apps/web/kustomization.yaml charts/web/Chart.yaml charts/web/templates/map.yaml values/web.yaml",
+        ),
+    ];
+    let expected = expected.iter().flat_map(|(name, all)| all.split(' ').map(move |file| format!("{name} {file}")));
+    assert_eq!(uses, expected.collect());
+    // What the help says is enough.
+    let (explored, found) = side(&tree(&that_share(|name| values[name].clone())));
+    for (target, here) in found.here() {
+        let unwatched = targets::unwatched(&explored.graph, &found, target, here).unwrap();
+        assert!(unwatched.is_empty(), "{}: {unwatched:?}", target.object.name);
+    }
 }

@@ -146,6 +146,9 @@ fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
             expected.map(|(file, place)| format!("Kustomization flux-system/apps ({file}:1) {place}")).collect();
         assert_eq!(found, expected, "{apps_are}");
     }
+    // What is deployed from the top is here.
+    let top = lines(&[("a.yml", &apps(&format!("path: ./, {REF}")))]);
+    assert_eq!(top, ["Kustomization flux-system/apps (a.yml:1)  directory"]);
     // As in fluxcd/flux2-kustomize-helm-example, where generators copy parts of it.
     let generator = "apiVersion: source.extensions.fluxcd.io/v1beta1
 kind: ArtifactGenerator
