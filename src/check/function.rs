@@ -274,4 +274,41 @@ mod tests {
         let text = "transformers:\n- |\n  apiVersion: builtin\n  kind: PrefixTransformer\n  metadata: {name: a}\n  prefix: a-\n";
         assert_eq!(find(Scene::of(text)), []);
     }
+
+    /// The system follows a link before it climbs; whoever joins paths as text sees another program.
+    #[test]
+    fn the_path_of_a_program_does_not_climb_after_a_link() {
+        let found = |path: &str| {
+            let function = format!(
+                "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: 'exec: {{path: {path}}}'\n"
+            );
+            let mut scene = Scene::default()
+                .file("app/fn.sh", "#!/bin/sh\n")
+                .file("lib/fn.sh", "#!/bin/sh\n")
+                .file("lib/deep/cm.yaml", "")
+                .file("app/real/cm.yaml", "")
+                .file("app/kustomization.yaml", "transformers: [fn.yaml]\n")
+                .file("app/fn.yaml", &function);
+            scene.tree.link("app/link", "../lib/deep");
+            scene.tree.link("app/real/out", "../../lib/deep");
+            scene.check().findings
+        };
+        for path in ["./fn.sh", "../lib/fn.sh", ".././/app/./fn.sh"] {
+            assert_eq!(found(path).len(), 0, "{path}");
+        }
+        for path in [
+            "link/../fn.sh",
+            "./link/../fn.sh",
+            "real/out/../../fn.sh",
+            "real/../link/../fn.sh",
+            "../app/link/../fn.sh",
+            "real/../fn.sh",
+            "none/../fn.sh",
+            "fn.sh/../fn.sh",
+        ] {
+            let found = found(path);
+            let climbs = |one: &Finding| one.message.contains("has `..` after a directory name") && one.fails();
+            assert!(found.iter().any(climbs), "{path}: {found:?}");
+        }
+    }
 }

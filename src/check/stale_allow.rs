@@ -125,3 +125,67 @@ pub(super) fn stale_comment(
 pub(super) fn stale(path: &str, span: Span, message: String, help: String) -> Finding {
     Finding { span: Some(span), ..Finding::new(Rule::StaleAllow, path, message, vec![help]) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Scene, argo};
+
+    #[test]
+    fn a_pattern_of_exclude_without_effect_is_reported() {
+        let scene = |app: &str| {
+            let scene =
+                Scene::default().file("base/kustomization.yaml", "resources: [map.yaml]\n").file("base/map.yaml", "");
+            scene.file("app/kustomization.yaml", app).config("exclude: [base]\n")
+        };
+        let named = || scene("resources:\n- ../base\n");
+        let application = argo("path: base");
+        for (scene, by) in [
+            (named(), Some("app/kustomization.yaml:2 references it")),
+            // It keeps something out.
+            (named().file("base/none/kustomization.yaml", "resources: [gone.yaml]\n"), None),
+            // Objects in it are not looked at.
+            (named().file("base/map.yaml", &argo("path: app")), None),
+            // What is deployed is checked all the same.
+            (
+                scene("resources: []\n").file("argo/web.yaml", &application),
+                Some("Argo CD Application web (argo/web.yaml:1) deploys it"),
+            ),
+            (scene("resources: []\n").file("argo/web.yaml", &application).config(""), None),
+        ] {
+            let found: Vec<String> = scene.check().findings.into_iter().map(|one| one.message).collect();
+            let expected = by.map(|by| format!("`exclude: base` has no effect on `base`: {by}"));
+            assert_eq!(found, Vec::from_iter(expected));
+        }
+    }
+
+    #[test]
+    fn a_placeholder_counts_and_is_reported() {
+        for (reason, is_one) in [
+            ("WHY", false),
+            ("why?", false),
+            ("TODO", false),
+            ("todo:", false),
+            ("<REASON>", false),
+            ("FIXME", false),
+            ("why not", true),
+            ("ours", true),
+            ("TODO by Bob: vendor it", true),
+        ] {
+            let comment = format!(
+                "resources:\n- https://example.com/x.yaml # kustomize-localize: allow[remote-reference] {reason}\n"
+            );
+            let entries = format!(
+                "allow:\n- {{url: example.com, refs: any, reason: '{reason}'}}\n- {{path: gone.yaml, reason: '{reason}'}}\n"
+            );
+            let both = Scene::of("resources: ['https://example.com/x.yaml', gone.yaml]\n").config(&entries);
+            for (scene, count) in [(Scene::of(&comment), 1), (both, 2)] {
+                let findings = scene.check().findings;
+                let (stale, allowed): (Vec<_>, Vec<_>) =
+                    findings.into_iter().partition(|one| one.rule == Rule::StaleAllow);
+                assert!(allowed.len() == count && allowed.iter().all(|one| one.allowed.is_some()), "{allowed:?}");
+                assert_eq!(stale.len(), if is_one { 0 } else { count }, "{reason}: {stale:?}");
+            }
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! The pipeline: what is walked, counted and left out.
 
+mod locked;
 mod objects;
+mod unread;
 
 use super::testing::Scene;
 use super::*;
@@ -45,6 +47,23 @@ fn every_kustomization_is_checked_each_once() {
     assert_eq!(found(&checked), [("remote-reference", "base/kustomization.yaml", 2)]);
     assert_eq!((checked.kustomizations, checked.references), (3, 3));
     assert_eq!(checked.status(), 1);
+}
+
+#[test]
+fn one_broken_file_does_not_hide_the_others() {
+    let remote = format!("resources:\n- {REMOTE}\n");
+    let mut scene = Scene::default().file("a/kustomization.yaml", "resources: [\n");
+    scene.tree.file("b/kustomization.yaml", b"\xff\xfea", false);
+    let checked = scene.file("base/kustomization.yaml", &remote).check();
+    let (invalid, remote) = ("invalid-kustomization", "remote-reference");
+    assert_eq!(
+        found(&checked),
+        [
+            (invalid, "a/kustomization.yaml", 1),
+            (invalid, "b/kustomization.yaml", 1),
+            (remote, "base/kustomization.yaml", 2),
+        ]
+    );
 }
 
 #[test]

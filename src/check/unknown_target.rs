@@ -17,6 +17,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 mod tests {
     use super::super::testing::{Scene, flux, source};
     use super::*;
+    use crate::message::finding::Severity;
 
     const APPS: &str = "resources: [apps.yaml, source.yaml]\n";
     const PATH: &str =
@@ -31,6 +32,21 @@ mod tests {
             .config("repository: [{url: 'https://github.com/acme/fleet'}]\n");
         let scene = files.iter().fold(scene, |scene, (file, text)| scene.file(file, text));
         scene.find(Rule::UnknownTarget).into_iter().map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn what_is_deployed_and_unknown_is_a_rule() {
+        let scene = || Scene::default().file("clusters/apps.yaml", &flux("'./${part}'"));
+        let one = |scene: Scene| scene.one(Rule::UnknownTarget);
+        let found = one(scene());
+        assert_eq!(
+            found.message,
+            "cannot tell what Flux Kustomization apps (clusters/apps.yaml:1) deploys: `./${part}` is substituted elsewhere"
+        );
+        assert_eq!((found.span.unwrap().line, found.severity), (5, Severity::Warning));
+        assert!(one(scene().config("rules: {'*': error}\n")).fails());
+        let allow = "allow: [{path: clusters/apps.yaml, rules: [unknown-target], reason: two parts}]\n";
+        assert!(one(scene().config(allow)).allowed.is_some());
     }
 
     #[test]

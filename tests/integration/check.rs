@@ -9,7 +9,6 @@ mod index;
 mod kustomize;
 mod printed;
 mod repeated;
-mod unread;
 mod ways_out;
 
 use serde_json::Value;

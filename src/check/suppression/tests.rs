@@ -277,3 +277,46 @@ fn the_page_shows_comments_that_allow() {
         ]
     );
 }
+
+#[test]
+fn urls_are_allowed_by_host_path_and_ref() {
+    let id = "0123456789abcdef0123456789abcdef01234567";
+    let text = format!(
+        "resources:
+- https://github.com/acme/bases//web?ref=v1
+- git@github.com:acme/bases//web?ref={id}
+- https://github.com/acme/bases//web?ref=main
+- https://github.com/acme-evil/bases//web?ref=v1
+- https://github.com.evil.example/acme/bases//web?ref=v1
+- https://evil.example/?x=github.com/acme/bases
+- https://evil.example/acme/../github.com/acme/bases.git?ref=v1
+- https://github.com/acme/../evil/bases.git?ref=v1
+- http://git.example/acme/bases.git?ref=v1
+- http://github.com/acme/bases//web?ref=v1
+- https://github.com@evil.example/acme/bases?ref=v1
+"
+    );
+    for (entry, lines) in [
+        // What kustomize asks first is not what stands for https://github.com/.
+        ("url: github.com/acme, refs: tag", &[2, 3][..]),
+        ("url: github.com/acme/*, refs: tag", &[2, 3]),
+        ("url: github.com/acme, refs: commit", &[3]),
+        ("url: github.com/acme, refs: branch", &[2, 3, 4]),
+        ("url: github.com/acme, refs: any", &[2, 3, 4]),
+        ("url: github.com, refs: tag", &[2, 3, 5]),
+        ("url: 'https://github.com/acme/bases//web', refs: tag", &[2]),
+        ("url: 'git@github.com:acme', refs: tag", &[3]),
+        ("url: 'http://git.example', refs: tag", &[10]),
+        ("url: git.example, refs: tag", &[]),
+        ("url: github.com, refs: any, rules: [floating-ref]", &[]),
+    ] {
+        let mut findings =
+            Scene::of(&text).config(&format!("allow:\n- {{{entry}, reason: ours}}\n")).find(Rule::RemoteReference);
+        findings.retain(|finding| finding.allowed.is_some());
+        for allowed in findings.iter().filter_map(|finding| finding.allowed.as_ref()) {
+            assert_eq!((allowed.by(), &*allowed.reason), (".kustomize-localize:2".to_owned(), "ours"));
+        }
+        let found: Vec<usize> = findings.iter().map(|finding| finding.span.unwrap().line).collect();
+        assert_eq!(found, lines, "{entry}");
+    }
+}

@@ -263,6 +263,41 @@ fn a_line_that_may_hold_a_password_is_not_shown() {
 }
 
 #[test]
+fn no_format_shows_a_secret() {
+    let text = "resources:\n\
+        - https://me:hunter2@github.com/acme/lib//web?ref=v1\n\
+        - https://files.example.com/x.yaml?sig=hunter2\n\
+        - \"https://me:hunter2\\x40example.com/b.yaml\"\n\
+        - 'git::https://me:hunter2@github.com/o/r?ref=main&token=hunter2' # https://me:hunter2@h\n\
+        components: [\"https://me:hunter2@h/o/.github/x?ref=v1\"]\n\
+        patches:\n- path: https://me:hunter2@files.example.com/latest/p.yaml # https://me:hunter2@h\n\
+        helmCharts: [{name: nginx, repo: 'https://me:hunter2@charts.example'}]\n\
+        generators:\n- |-\n  apiVersion: x/v1\n  kind: A\n  metadata: {name: a}\n  argsFromFile: https://me:hunter2@h/x\nconfigurations: ['']\n";
+    let checked = checked(text);
+    assert_eq!(checked.status(), 1);
+    for rule in ["unsafe-reference", "function", "invalid-kustomization", "remote-chart", "remote-reference"] {
+        assert!(checked.findings.iter().any(|one| one.rule.id() == rule), "{rule}");
+    }
+    let summary = github_summary(&checked, false);
+    let reports =
+        [human(&checked, VERBOSE), json(&checked), sarif(&checked), gitlab(&checked), github(&checked, VERBOSE)];
+    for said in reports.iter().chain([&summary]) {
+        assert!(said.contains("example.com/b.yaml"), "{said}");
+        assert!(!said.contains("hunter2"), "{said}");
+    }
+}
+
+#[test]
+fn a_mark_before_the_text_moves_no_caret() {
+    const REMOTE: &str = "https://example.com/crds.yaml";
+    let text = format!("\u{feff}resources: [\"{REMOTE}\"]\r\n");
+    let said = human(&checked(&text), Shown::default());
+    let expected =
+        format!("\n1 | resources: [\"{REMOTE}\"]\n  |             {} resources[0]\n", "^".repeat(REMOTE.len() + 2));
+    assert!(said.contains(&expected), "{said}");
+}
+
+#[test]
 fn a_path_becomes_a_uri() {
     let scene = Scene::default().file("a b/ü:%#?/kustomization.yaml", "resources: [x]\n");
     let run = &read(&sarif(&scene.check()))["runs"][0];

@@ -132,32 +132,6 @@ fn arguments_that_exclude_each_other_or_mean_nothing_are_refused() {
 #[test]
 fn what_the_base_has_too_is_left_out() {
     let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    repo.write("base/kustomization.yaml", remote(REMOTE));
-    let old = repo.commit("An old repository");
-    check(&repo, &[]).fails(1);
-    check(&repo, &["--base=HEAD"]).success().says(expect![[r#"
-        checked 3 kustomizations with 4 references in the working tree: 1 already in HEAD
-    "#]]);
-
-    // It moves, and another one comes.
-    let other = "https://github.com/acme/other?ref=v2.0.0";
-    repo.write("base/kustomization.yaml", format!("# A comment\n{}- {other}\n", remote(REMOTE)));
-    repo.git(&["add", "--all"]);
-    check(&repo, &["--base=HEAD"]).fails(1).stdout_has("base/kustomization.yaml:5:3").stdout_has(other).lacks(REMOTE);
-    check(&repo, &["--base=HEAD", "base"]).fails(1);
-    repo.commit("Another");
-    check(&repo, &["--rev", "HEAD", &format!("--base={old}")]).fails(1);
-    check(&repo, &["--rev", "HEAD", "--base=HEAD"]).success();
-    // The same in another file is new.
-    repo.write("overlays/dev/kustomization.yaml", format!("resources: [\"{REMOTE}\"]\n"));
-    repo.git(&["add", "--all"]);
-    check(&repo, &["--base=HEAD"]).fails(1).stdout_has("overlays/dev/kustomization.yaml:1:");
-}
-
-#[test]
-fn moved_and_improved_findings_are_not_new() {
-    let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     let text = |reference: &str| {
         format!("resources:\n- gone.yaml\n- https://github.com/o/r//a{reference}\n# more\n# and more\n")
@@ -165,6 +139,10 @@ fn moved_and_improved_findings_are_not_new() {
     repo.write("apps/a/kustomization.yaml", text("?ref=main"));
     repo.write("apps/b/kustomization.yaml", text("?ref=v1.0.0"));
     repo.commit("old");
+    check(&repo, &["--base=HEAD"]).success().says(expect![[r#"
+        checked 2 kustomizations with 4 references in the working tree: 5 already in HEAD
+    "#]]);
+    // What git takes for renamed is, and another version of the same is not new.
     repo.git(&["mv", "apps", "teams"]);
     repo.write("teams/a/kustomization.yaml", text("?ref=v1.2.0"));
     repo.git(&["add", "--all"]);
@@ -173,58 +151,26 @@ fn moved_and_improved_findings_are_not_new() {
     }
     repo.commit("moved");
     check(&repo, &["--rev", "HEAD", "--base=HEAD~"]).success();
-    // Something else.
-    repo.write("teams/b/kustomization.yaml", text("?ref=v1.0.0").replace("//", "//x/"));
+    // Something else, and the same in another file.
+    repo.write("teams/b/kustomization.yaml", text("?ref=v1.0.0").replace("r//a", "r//b"));
+    repo.write("teams/c/kustomization.yaml", text("?ref=v1.0.0"));
     repo.git(&["add", "--all"]);
-    check(&repo, &["--base=HEAD"]).fails(1).stdout_has("teams/b/kustomization.yaml:3:3").lacks("teams/a/");
-}
-
-#[test]
-fn one_broken_file_does_not_hide_the_others() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    repo.write("a/kustomization.yaml", "resources: [\n");
-    repo.write("b/kustomization.yaml", [0xff, 0xfe, b'a']);
-    repo.write("base/kustomization.yaml", remote(REMOTE));
-    repo.write("kustomize-localize.lock", "<<<<<<< HEAD\n");
-    repo.git(&["add", "--all"]);
-    check(&repo, &[]).fails(2).stderr_has("kustomize-localize.lock:1");
-    repo.git(&["rm", "-q", "--cached", "kustomize-localize.lock"]);
-    check(&repo, &["--staged"])
-        .fails(1)
-        .stdout_has(" --> a/kustomization.yaml:")
-        .stdout_has(" --> b/kustomization.yaml")
-        .stdout_has("base/kustomization.yaml:3:3");
-}
-
-#[test]
-fn what_is_deployed_and_unknown_is_a_rule() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    let ours = "https://git.example.com/acme/work";
-    repo.git(&["remote", "add", "origin", ours]);
-    repo.write(
-        "argo/a.yaml",
-        format!(
-            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec:\n  source: {{repoURL: {ours}, path: base, kustomize: {{components: ['${{part}}']}}}}\n"
-        ),
-    );
-    repo.git(&["add", "--all"]);
-    check(&repo, &[]).success().says(expect![[r#"
-        warning[unknown-target]: cannot tell what Argo CD Application web (argo/a.yaml:1) deploys: `${part}` is substituted elsewhere
-         --> argo/a.yaml:5:62
+    check(&repo, &["--base=HEAD", "teams/b"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/o/r//b?ref=v1.0.0` is neither localized nor locked
+         --> teams/b/kustomization.yaml:3:3
           |
-        5 |   source: {repoURL: https://git.example.com/acme/work, path: base, kustomize: {components: ['${part}']}}
-          |                                                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-          = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
+        3 | - https://github.com/o/r//b?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/teams/b
 
-        for more: git kustomize-localize explain unknown-target
-        checked 3 kustomizations with 3 references in the working tree: nothing found; 1 target unknown
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 2 references in the working tree: 1 error, 1 already in HEAD
     "#]]);
-    repo.write(".kustomize-localize", "rules: {'*': error}\n");
-    repo.git(&["add", "--all"]);
-    check(&repo, &[]).fails(1).stdout_has("error[unknown-target]: ").stdout_has(": 1 error\n");
-    repo.write(".kustomize-localize", "allow: [{path: argo/a.yaml, rules: [unknown-target], reason: two parts}]\n");
-    repo.git(&["add", "--all"]);
-    check(&repo, &[]).success().stdout_has(": 1 allowed\n");
+    let new = [
+        "!remote-reference teams/b/kustomization.yaml:3",
+        "!missing-path teams/c/kustomization.yaml:2",
+        "!remote-reference teams/c/kustomization.yaml:3",
+    ];
+    assert_eq!(super::found(&repo, &["--base=HEAD"]), new);
 }

@@ -3,11 +3,10 @@
 
 use std::fs;
 
-use git_kustomize_localize::seams::check::report as write;
 use serde_json::{Value, json};
 
 use super::{report, shell};
-use crate::support::{Memory, Output, Repo, Sandbox, schema, shown};
+use crate::support::{Output, Repo, Sandbox, schema};
 
 const FORMATS: [&str; 5] = ["human", "json", "sarif", "github", "gitlab"];
 const REMOTE: &str = "https://example.com/crds.yaml";
@@ -131,54 +130,6 @@ fn github_gets_annotations_and_a_summary() {
 
     sandbox.set("GITHUB_STEP_SUMMARY", sandbox.path("no/such/file"));
     check(&repo, "github", &[]).fails(2).stdout_has("::error file=apps/web").stdout_has("could not write the summary");
-}
-
-#[test]
-fn no_format_shows_a_secret() {
-    let text = "resources:\n\
-        - https://me:hunter2@github.com/acme/lib//web?ref=v1\n\
-        - https://files.example.com/x.yaml?sig=hunter2\n\
-        - \"https://me:hunter2\\x40example.com/b.yaml\"\n\
-        - 'git::https://me:hunter2@github.com/o/r?ref=main&token=hunter2' # https://me:hunter2@h\n\
-        components: [\"https://me:hunter2@h/o/.github/x?ref=v1\"]\n\
-        patches:\n- path: https://me:hunter2@files.example.com/latest/p.yaml # https://me:hunter2@h\n\
-        helmCharts: [{name: nginx, repo: 'https://me:hunter2@charts.example'}]\n\
-        generators:\n- |-\n  apiVersion: x/v1\n  kind: A\n  metadata: {name: a}\n  argsFromFile: https://me:hunter2@h/x\nconfigurations: ['']\n";
-    let memory = Memory::of(&[("kustomization.yaml", text)]);
-    let checked = memory.checked();
-    assert_eq!(checked.status(), 1);
-    let findings = memory.findings();
-    for rule in [
-        "unsafe-reference",
-        "function",
-        "invalid-kustomization",
-        "remote-chart",
-        "remote-reference",
-        "unsafe-reference",
-    ] {
-        assert!(findings.iter().any(|one| one["rule"] == rule), "{rule}");
-    }
-    let verbose = write::Shown { verbose: true, ..shown() };
-    for said in [
-        write::human(&checked, verbose),
-        write::json(&checked),
-        write::sarif(&checked),
-        write::gitlab(&checked),
-        write::github(&checked, verbose),
-        write::github_summary(&checked, false),
-    ] {
-        assert!(said.contains("example.com/b.yaml"), "{said}");
-        assert!(!said.contains("hunter2"), "{said}");
-    }
-}
-
-#[test]
-fn a_mark_before_the_text_moves_no_caret() {
-    let text = format!("\u{feff}resources: [\"{REMOTE}\"]\r\n");
-    let said = Memory::of(&[("kustomization.yaml", &text)]).human();
-    let expected =
-        format!("\n1 | resources: [\"{REMOTE}\"]\n  |             {} resources[0]\n", "^".repeat(REMOTE.len() + 2));
-    assert!(said.contains(&expected), "{said}");
 }
 
 #[test]

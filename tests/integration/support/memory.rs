@@ -40,13 +40,6 @@ impl Memory {
         self.tree.link(path, target);
     }
 
-    /// Returns the repository with another file, or another text of it.
-    pub(crate) fn with(&self, path: &str, contents: impl AsRef<[u8]>) -> Memory {
-        let mut memory = self.clone();
-        memory.write(path, contents);
-        memory
-    }
-
     /// Writes everything below a directory, to be built.
     pub(crate) fn lay_out(&self, directory: &Path) {
         for path in self.tree.below("").unwrap() {
@@ -95,15 +88,4 @@ impl Memory {
             findings => panic!("{findings}"),
         }
     }
-
-    /// Returns what is printed for people.
-    #[track_caller]
-    pub(crate) fn human(&self) -> String {
-        report::human(&self.checked(), shown())
-    }
-}
-
-/// The output without options.
-pub(crate) fn shown() -> report::Shown {
-    report::Shown::default()
 }

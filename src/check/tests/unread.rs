@@ -1,9 +1,8 @@
 //! What cannot be read as a whole is never known, allowed or switched off: it may name more than is seen.
 
-use serde_json::Value;
-
-use super::report;
-use crate::support::{Memory, Sandbox, config};
+use super::super::testing::Scene;
+use super::*;
+use crate::tree::overlay::OverlayTree;
 
 const URL: &str = "https://h.example/x.yaml";
 
@@ -124,32 +123,31 @@ impl Position {
         let beside = self.beside.iter().map(|(path, text)| (*path, filled(text)));
         let mut files: Vec<(&str, String)> = beside.collect();
         files.push((self.file, lines.concat()));
-        files.push(("app/cm.yaml", config("cm")));
+        files.push(("app/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n".to_owned()));
         files
     }
 
-    /// Checks the files, and expects the problem, and what is named beside it. Returns the line of the problem.
-    #[track_caller]
-    fn found(&self, policy: &str, comment: (usize, &str)) -> usize {
-        let mut memory = Memory::default();
-        memory.write(".kustomize-localize", policy);
-        for (path, text) in self.files(true, comment) {
-            memory.write(path, text);
-        }
-        self.assert_found(&memory.findings(), self.file)
+    fn scene(&self, is_named: bool, comment: (usize, &str)) -> Scene {
+        let files = self.files(is_named, comment);
+        files.iter().fold(Scene::default(), |scene, (path, text)| scene.file(path, text))
     }
 
+    /// Expects the problem, and what is named beside it. Returns the line of the problem.
     #[track_caller]
-    fn assert_found(&self, found: &[Value], file: &str) -> usize {
-        let is_here = |one: &&Value, rule: &str| one["rule"] == rule && one["path"] == file;
-        let problem = found.iter().find(|one| is_here(one, self.rule));
-        let problem = problem.unwrap_or_else(|| panic!("{}: {found:?}", self.name));
-        assert_eq!(problem["severity"], "error", "{}", self.name);
-        assert!(problem["allowed"].is_null(), "{}", self.name);
-        let is_remote = |one: &Value| is_here(&one, "remote-reference") || is_here(&one, "remote-chart");
-        let is_read = found.iter().any(is_remote);
-        assert_eq!(is_read, self.is_read, "{}: {found:?}", self.name);
-        usize::try_from(problem["line"].as_u64().unwrap_or(1)).unwrap()
+    fn found(&self, checked: &Checked, file: &str) -> usize {
+        let name = self.name;
+        assert!(checked.failures.is_empty(), "{name}: {:?}", checked.failures);
+        let mut here = checked.findings.iter().filter(|one| one.path == file);
+        let problem = here.clone().find(|one| one.rule.id() == self.rule);
+        let problem = problem.unwrap_or_else(|| panic!("{name}: {:?}", checked.findings));
+        assert!(problem.fails(), "{name}: {problem:?}");
+        let is_read = here.any(|one| matches!(one.rule, Rule::RemoteReference | Rule::RemoteChart));
+        assert_eq!(is_read, self.is_read, "{name}: {:?}", checked.findings);
+        problem.span.map_or(1, |span| span.line)
+    }
+
+    fn line(&self) -> usize {
+        self.found(&self.scene(true, (0, "")).check(), self.file)
     }
 
     fn allow(&self) -> String {
@@ -160,34 +158,27 @@ impl Position {
 #[test]
 fn neither_configuration_nor_comment_allows_it() {
     for position in &POSITIONS {
-        let line = position.found("", (0, ""));
         for level in ["off", "warning"] {
-            let policy = format!("rules: {{{}: {level}}}\n", position.rule);
-            position.found(&policy, (0, ""));
+            let config = format!("rules: {{{}: {level}}}\n", position.rule);
+            position.found(&position.scene(true, (0, "")).config(&config).check(), position.file);
         }
-        position.found("", (line - 1, &position.allow()));
+        let commented = position.scene(true, (position.line() - 1, &position.allow()));
+        position.found(&commented.check(), position.file);
     }
 }
 
 #[test]
 fn what_hides_references_is_always_new() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
     for position in &POSITIONS {
-        let line = position.found("", (0, ""));
-        for comment in [(0, ""), (line - 1, &*position.allow())] {
-            repo.git(&["rm", "-rq", "--ignore-unmatch", "."]);
-            for is_named in [false, true] {
-                for (path, text) in position.files(is_named, comment) {
-                    repo.write(path, text);
-                }
-                repo.commit(position.name);
-            }
-            let (output, report) = report(&repo, &["--rev", "HEAD", "--base=HEAD^"]);
-            output.fails(1);
-            let found = report["findings"].as_array().unwrap();
-            position.assert_found(found, position.file);
+        for comment in [(0, ""), (position.line() - 1, &*position.allow())] {
+            let side = |is_named| {
+                let scene = position.scene(is_named, comment);
+                Scene { own: Some(Config::default()), ..scene }.check()
+            };
+            let mut judged = side(true);
+            let config = Config::default();
+            judged.judge(&side(false).findings, "HEAD", &config, &Lock::default(), &OverlayTree::default());
+            position.found(&judged, position.file);
         }
     }
 }
@@ -195,41 +186,24 @@ fn what_hides_references_is_always_new() {
 #[test]
 fn a_lock_that_lists_it_hides_nothing() {
     for position in &POSITIONS {
-        let sandbox = Sandbox::new();
-        let repo = sandbox.repo("work");
-        repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
         let place = |path: &str| format!("x/localized-files/{path}");
-        for (path, text) in position.files(true, (0, "")) {
-            repo.write(&place(path), text);
-        }
-        repo.list_localized();
-        repo.commit("listed");
-        let file = place(position.file);
-        let (output, report) = report(&repo, &["--rev", "HEAD"]);
-        output.fails(1);
-        position.assert_found(report["findings"].as_array().unwrap(), &file);
-        repo.run_unchanged(&["verify", "HEAD"])
-            .fails(1)
-            .stdout_has(&format!("{file}:"))
-            .stdout_has(&format!("({})\n", position.rule));
+        let files = position.files(true, (0, ""));
+        let scene = files.iter().fold(Scene::default(), |scene, (path, text)| scene.stored(&place(path), text));
+        position.found(&scene.check(), &place(position.file));
     }
 }
 
 #[test]
 fn what_nothing_builds_can_be_excluded() {
     let fixture = "# kustomize-localize: allow[invalid-kustomization] on purpose\nnamePrefx: x\n";
-    let memory = Memory::of(&[
-        (".kustomize-localize", "exclude: [fixtures]\n"),
-        ("app/kustomization.yaml", "namePrefix: x\n"),
-        ("fixtures/kustomization.yaml", fixture),
-    ]);
-    assert_eq!(memory.checked().status(), 0);
+    let with = |app: &str| {
+        let scene = Scene::default().config("exclude: [fixtures]\n");
+        scene.file("app/kustomization.yaml", app).file("fixtures/kustomization.yaml", fixture).check()
+    };
+    assert_eq!(with("namePrefix: x\n").status(), 0);
     // But not what something names.
-    let named = memory.with("app/kustomization.yaml", "resources: [../fixtures]\n");
-    let findings = named.findings();
-    let is_it = |one: &Value| one["rule"] == "invalid-kustomization" && one["severity"] == "error";
-    assert!(findings.iter().any(is_it), "{findings:?}");
-    assert_eq!(named.checked().status(), 1);
+    let named = with("resources: [../fixtures]\n");
+    assert!(named.findings.iter().any(|one| one.rule == Rule::InvalidKustomization && one.fails()));
 }
 
 #[test]
@@ -238,15 +212,12 @@ fn what_lies_out_of_its_root_is_read_all_the_same() {
     let patch = PATCH.replace("URL", URL);
     let plugins = format!("{allow}resources: [../../t.yaml]\n");
     for (field, plugins) in [("transformers: [../t.yaml]", "resources: []\n"), ("transformers: [plugins]", &plugins)] {
-        let findings = Memory::of(&[
-            ("t.yaml", &patch),
-            ("app/kustomization.yaml", &format!("{allow}{field}\n")),
-            ("app/plugins/kustomization.yaml", plugins),
-        ])
-        .findings();
-        let remote = findings.iter().find(|one| one["rule"] == "remote-reference");
-        let remote = remote.unwrap();
-        assert_eq!((&remote["path"], &remote["line"]), (&"t.yaml".into(), &4.into()));
-        assert!(remote["allowed"].is_null() && remote["severity"] == "error");
+        let scene = Scene::default()
+            .file("t.yaml", &patch)
+            .file("app/kustomization.yaml", &format!("{allow}{field}\n"))
+            .file("app/plugins/kustomization.yaml", plugins);
+        let [remote] = &scene.find(Rule::RemoteReference)[..] else { panic!("{field}") };
+        assert_eq!((&*remote.path, remote.span.unwrap().line), ("t.yaml", 4));
+        assert!(remote.fails());
     }
 }
