@@ -128,6 +128,8 @@ const GENERATOR: Table = &[("files[]", Source), ("envs[]", Leads(File))];
 const FUNCTION_SPEC: Table = &[
     ("container.image", Other),
     ("container.network", Other),
+    // Variables of the machine that builds.
+    ("container.envs", Unsupported("remove it, and write what the function needs into its configuration")),
     ("container.mounts", Unsupported("remove it, and write what the function needs into its configuration")),
     ("exec.path", Other),
 ];

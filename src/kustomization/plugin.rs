@@ -119,6 +119,12 @@ pub(super) fn not_plain(stream: &Stream<'_>) -> Option<(Place, String, &'static 
         let place = (stream.before + line + 1, 1);
         return Some((place, "text after `---`".to_owned(), "begin the document on the line after `---`"));
     }
+    // kyaml takes it for text of the line, and so of a comment.
+    let is_return = |(at, _): &(usize, &str)| !stream.text[at + 1..].starts_with('\n');
+    if let Some((at, _)) = stream.text.match_indices('\r').find(is_return) {
+        let place = (stream.before + stream.text[..at].matches('\n').count() + 1, 1);
+        return Some((place, "a carriage return without a line feed".to_owned(), "end the line with a line feed"));
+    }
     stream.documents.iter().find_map(|document| document.find_map(&odd_here))
 }
 

@@ -359,11 +359,21 @@ impl Reader<'_> {
     /// `names` are those of its name, version, repository and file of values.
     fn chart(&mut self, names: [&str; 4], value: &Value) {
         for (key, value) in value.mapping().unwrap_or_default() {
+            let is = |name: &str| is_same_key(name, key);
             // Each is an argument of helm.
             for word in value.list().unwrap_or(std::slice::from_ref(value)) {
-                let Some(text) = word.text() else { continue };
                 self.within(key, |reader| {
+                    let Some(text) = word.text() else {
+                        if names.iter().any(|name| is(name)) && word.scalar().is_some() && word.data != Data::Null {
+                            reader.wrong_type(word, "a string");
+                        }
+                        return;
+                    };
                     reader.argument(word, text, "helm");
+                    let is_values = is(names[3]) || is("additionalValuesFiles");
+                    if let Some((what, hint)) = odd_argument(word, text, is_values, is("nameTemplate")) {
+                        reader.problem(word.place(), what, hint);
+                    }
                     if let Some((place, what, hint)) = plugin::odd_here(word) {
                         reader.problem(place, format!("{what} in a chart"), hint);
                     }
@@ -426,6 +436,21 @@ impl Reader<'_> {
         let problem = Problem::new(kind, place, message, hint);
         self.problems.push(Problem { field: self.field.clone(), ..problem });
     }
+}
+
+/// Returns what a text of a chart says to kustomize and helm besides itself, and what to do.
+fn odd_argument(word: &Value, text: &str, is_values: bool, is_template: bool) -> Option<(&'static str, &'static str)> {
+    // kyaml reads a date, and writes it back with a time.
+    let [year, dash, month] = [text.get(..4), text.get(4..5), text.get(5..6)].map(Option::unwrap_or_default);
+    let is_digit = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if word.style == ScalarStyle::Plain && is_digit(year) && dash == "-" && is_digit(month) {
+        return Some(("a date in a chart: kustomize may add a time to it", "quote it"));
+    }
+    if is_values && text.contains(',') {
+        return Some(("helm reads two files where `,` separates them", "rename the file"));
+    }
+    let is_filled = is_template && text.contains("{{");
+    is_filled.then_some(("helm fills in this template from the machine that builds", "write `releaseName`"))
 }
 
 /// Returns whether a value may name something.

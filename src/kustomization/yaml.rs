@@ -367,6 +367,9 @@ pub(super) fn is_old_flag(word: &str) -> bool {
 }
 
 fn is_number(word: &str) -> bool {
+    if word.starts_with('_') {
+        return false;
+    }
     let digits = if word.starts_with('.') { word.to_owned() } else { word.replace('_', "") }.to_ascii_lowercase();
     let unsigned = digits.strip_prefix(['-', '+']).unwrap_or(&digits);
     let begins = |c: char| c.is_ascii_digit() || c == '.';

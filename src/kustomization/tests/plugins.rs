@@ -118,6 +118,13 @@ fn objects_are_plain_yaml_or_refused() {
         ("---x: a", "text after `---`"),
         ("--- {kind: A, metadata: {name: a}}", "text after `---`"),
     ];
+    // kyaml reads what follows the line; both of our parsers see one document before it.
+    let hidden = "--- #\rkind: ConfigMapGenerator\rx: |\n  kind: PatchTransformer\n  path: a\n";
+    let found = read_plugin(hidden.as_bytes()).unwrap_err().problems;
+    assert!(found[0].message.contains("a carriage return"), "{found:?}");
+    let inline = format!("transformers: [{}]\n", serde_json::to_string(&format!("\n{hidden}")).unwrap());
+    let found = read(inline.as_bytes()).unwrap_err().problems;
+    assert!(found.iter().any(|one| one.message.contains("a carriage return")), "{found:?}");
     for (rest, what) in odd {
         let text = builtin("PatchTransformer", rest);
         let positions = [read_plugin(text.as_bytes()).unwrap_err().problems, {

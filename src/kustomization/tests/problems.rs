@@ -41,6 +41,41 @@ fn wrong_types_are_named() {
     assert_eq!(problems("resources: [yes]\n")[0].hint, "quote it: `\"yes\"`");
 }
 
+/// Each is an argument of helm, as kustomize writes it.
+#[test]
+fn words_of_a_chart_mean_one_thing() {
+    let date = "a date in a chart: kustomize may add a time to it";
+    for (field, wanted) in [
+        ("version: 1.0", Some("expected a string, found a number")),
+        ("name: 1", Some("expected a string, found a number")),
+        ("repo: true", Some("expected a string, found a boolean")),
+        ("valuesFile: 1", Some("expected a string, found a number")),
+        ("version: _1", None),
+        ("version: '1.0'", None),
+        ("version: ~", None),
+        ("skipTests: true", None),
+        ("version: 2024-01-01", Some(date)),
+        ("version: 2024-1-1T00:00:00Z", Some(date)),
+        ("version: '2024-01-01'", None),
+        ("version: 2024.1.1", None),
+        ("additionalValuesFiles: ['a,b']", Some("helm reads two files where `,` separates them")),
+        ("valuesFile: a,b", Some("helm reads two files where `,` separates them")),
+        ("releaseName: a,b", None),
+        ("nameTemplate: '{{ env \"HOME\" }}'", Some("helm fills in this template from the machine that builds")),
+        ("nameTemplate: a", None),
+    ] {
+        let config =
+            format!("apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {{name: x}}\n{field}\n");
+        for found in [
+            read(format!("helmCharts:\n- {field}\n").as_bytes()).map(drop),
+            crate::kustomization::read_plugin(config.as_bytes()).map(drop),
+        ] {
+            let found = found.err().map(|error| error.problems).unwrap_or_default();
+            assert_eq!(found.first().map(|one| &*one.message), wanted, "{field}: {found:?}");
+        }
+    }
+}
+
 #[test]
 fn kinds_and_versions_must_fit() {
     for (text, wanted) in [
