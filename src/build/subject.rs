@@ -93,6 +93,10 @@ impl Subject {
         Ok(Subject { tree: seen, directory, arguments: Vec::new(), by: By::Nothing(plain), variables })
     }
 
+    pub(crate) fn is_chart(&self) -> bool {
+        matches!(self.by, By::Helm(..))
+    }
+
     /// Takes what an engine renders of a chart.
     fn chart(config: &Config, tree: SharedTree, target: &Target, directory: &str) -> Result<Subject> {
         if !config.helm {

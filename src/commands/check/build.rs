@@ -92,9 +92,36 @@ impl<'a> Building<'a> {
         let config = &self.workspace.config;
         let explored = explore_all(self.workspace.tree.clone())?;
         let identity = || Identity::of_any_clone(&self.here, config);
-        found.built(&explored, config, &identity, &|target| self.wants(target), self.paths, |builders| {
-            self.build(builders)
-        })
+        let found =
+            found.built(&explored, config, &identity, &|target| self.wants(target), self.paths, |builders| {
+                self.build(builders)
+            })?;
+        if let Err(failures) = self.render(&found) {
+            self.came.borrow_mut().failures.extend(failures.0);
+        }
+        Ok(found)
+    }
+
+    /// Renders the charts that are deployed. What is deployed and nothing here builds is not built.
+    fn render(&self, found: &Targets) -> Result<(), Failures> {
+        let wanted = found.targets.iter().filter(|target| self.wants(target) && target.unknown().is_none());
+        let subjects = wanted.map(|target| (target, Subject::deployed(&self.workspace, target)));
+        // kustomize has built the others.
+        let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, Subject::is_chart));
+        let (targets, subjects): (Vec<&Target>, Vec<_>) =
+            others.map(|(target, subject)| (target, subject.map(Some).map_err(Failures::from))).unzip();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        for (target, output) in targets.iter().zip(self.run(&self.workspace.tree, subjects, false)?) {
+            let (file, by) = (&target.object.file, target.by());
+            match output {
+                Ok(_) => self.came.borrow_mut().builds.built += 1,
+                Err(failures) if self.note(file, &by, &failures) => {}
+                Err(failures) => self.not_built(file, &by, &failures),
+            }
+        }
+        Ok(())
     }
 
     /// Adds to a check what was found. What the check finds wrong is not localized, and said once.
@@ -126,7 +153,7 @@ impl<'a> Building<'a> {
             // The base may have that, too. The others are built all the same.
             Err(failures) if self.affected.is_some() && failures.0.iter().all(is_unlocked) => match builders {
                 [builder] => {
-                    self.not_built(builder, &failures);
+                    self.not_built(&file(builder), &builder.by, &failures);
                     vec![Err(reason(&failures))]
                 }
                 all => all.iter().flat_map(|one| self.build(&[one])).collect(),
@@ -139,9 +166,10 @@ impl<'a> Building<'a> {
         }
     }
 
-    fn not_built(&self, builder: &Builder, failures: &Failures) {
+    fn not_built(&self, file: &str, by: &str, failures: &Failures) {
         let reason = reason(failures);
-        let finding = not_built(&file(builder), &reason, &builder.by, missing_flag(&reason));
+        let help = failures.0.iter().flat_map(|one| &one.hints).next().map(String::as_str);
+        let finding = not_built(file, &reason, by, missing_flag(&reason).or(help));
         self.came.borrow_mut().findings.push(finding);
     }
 
@@ -177,7 +205,7 @@ impl<'a> Building<'a> {
         for (builder, output) in builders.iter().zip(&outputs) {
             match output {
                 Ok(_) => self.came.borrow_mut().builds.built += 1,
-                Err(failures) if self.note(builder, failures) => {}
+                Err(failures) if self.note(&file(builder), &builder.by, failures) => {}
                 Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::Left) => {
                     self.came.borrow_mut().builds.left += 1;
                 }
@@ -193,7 +221,7 @@ impl<'a> Building<'a> {
         for (builder, failures) in self.build_whole(&tree, failed)? {
             // Nobody builds a component by itself.
             if !is_component(&builder.made.directory) {
-                self.not_built(builder, failures);
+                self.not_built(&file(builder), &builder.by, failures);
             }
         }
         Ok(outputs)
@@ -224,7 +252,7 @@ impl<'a> Building<'a> {
                     self.came.borrow_mut().findings.push(finding);
                     false
                 }
-                Some(Err(failures)) => !self.note(builder, &failures),
+                Some(Err(failures)) => !self.note(&file(builder), &builder.by, &failures),
                 _ => true,
             }
         });
@@ -247,11 +275,9 @@ impl<'a> Building<'a> {
     }
 
     /// Notes what a build asks for. Returns whether it asks for anything.
-    fn note(&self, builder: &Builder, failures: &Failures) -> bool {
+    fn note(&self, file: &str, by: &str, failures: &Failures) -> bool {
         let requests = failures.0.iter().filter(|one| one.kind == FailureKind::UnreadReference);
-        let file = file(builder);
-        let findings: Vec<Finding> =
-            requests.map(|one| unread_reference(&file, one.message.clone(), &builder.by)).collect();
+        let findings: Vec<Finding> = requests.map(|one| unread_reference(file, one.message.clone(), by)).collect();
         let is_any = !findings.is_empty();
         self.came.borrow_mut().findings.extend(findings);
         is_any
