@@ -128,7 +128,7 @@ pub(crate) fn unread_reference(by: &str, request: &str) -> String {
 
 /// Says that a root, which fails for a reason, builds where everything else in the tree lies, too.
 pub(crate) fn unread_file(reason: &str) -> String {
-    format!("kustomize reads a file that no reference names: without it, {reason}")
+    format!("kustomize reads a file that no reference names; without that file the build fails: {reason}")
 }
 
 /// Says how to pass the flag without which a build failed, if that is why it did.

@@ -47,7 +47,7 @@ pub(super) fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<Str
     if spec.is_some() {
         help.extend(
             reference::subgroup_hint(one.wanted.text.exposed())
-                .map(|hint| format!("if neither finds the repository: {hint}")),
+                .map(|hint| format!("if the repository is in a subgroup, {hint}")),
         );
     }
     help
@@ -186,7 +186,7 @@ mod tests {
         );
         let gitlab = help("https://gitlab.com/g/r/dir?ref=v1");
         assert_eq!(gitlab[..2], [LOCK, HERE]);
-        assert!(gitlab[2].starts_with("if neither finds the repository: write `//` between"));
+        assert!(gitlab[2].starts_with("if the repository is in a subgroup, write `//` after"));
         assert_eq!(help("https://gitlab.com/g/r//dir?ref=v1"), [LOCK, HERE]);
         assert_eq!(help("https://example.com/x.yaml"), [LOCK, HERE]);
         assert_eq!(help("file:///srv/repo//x?ref=v1"), [LOCK, HERE]);

@@ -95,7 +95,7 @@ fn root_at(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
 
 /// Says how a directory is built as its engine does it.
 fn as_deployed(target: &Target) -> String {
-    format!("note: as {} builds it: {}", target.by(), command(BUILD, [typed(target)]))
+    format!("note: to build it as {} does: {}", target.by(), command(BUILD, [typed(target)]))
 }
 
 /// Returns whether a text names a target: by the name of the object, with or without its namespace, or by its file and line.

@@ -21,7 +21,7 @@ use crate::tree::git::proven;
 const FETCHING: &str = "fetching-";
 
 /// What to do where it cannot be written.
-pub(super) const ROOM: &str = "set XDG_CACHE_HOME to a directory that can be written and has room";
+pub(super) const ROOM: &str = "set XDG_CACHE_HOME to a writable directory with enough free space";
 
 /// The user's cache directory for this program.
 #[derive(Debug, Clone)]

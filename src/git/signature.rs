@@ -53,7 +53,7 @@ impl Signers {
             () if is_keyring => primary_keys(&bytes),
             () => Some(of_allowed_signers(&text).map_err(failed)?),
         };
-        let keys = keys.ok_or_else(|| failed("it is not a keyring of public keys of version 4".to_owned()))?;
+        let keys = keys.ok_or_else(|| failed("it is not a keyring of OpenPGP public keys (version 4)".to_owned()))?;
         if keys.is_empty() {
             return Err(failed("it contains no key".to_owned()));
         }

@@ -138,7 +138,9 @@ impl Builder<'_> {
         let graph = self.graph;
         let node = &graph.roots[root];
         let brought = || {
-            let name = self.names[root].get(&index).ok_or_else(|| Failure::new("something remote without a name"))?;
+            let name = self.names[root]
+                .get(&index)
+                .ok_or_else(|| Failure::new("bug: a remote reference has no path in `localized-files`"))?;
             let directory = self.destination(instance, &node.directory);
             Ok(path::join(&path::join(&directory, LOCALIZED_FILES), name))
         };
@@ -306,7 +308,7 @@ impl Builder<'_> {
         for component in path::components(destination) {
             if let Err(error) = gix::validate::path::component(component.into(), None, options) {
                 return Err(Failure::new(format!("`{destination}` cannot be written: {error}"))
-                    .hint("git cannot store that name: rename the target"));
+                    .hint("git cannot store that name: rename the file or directory"));
             }
         }
         match self.placed.get(destination) {

@@ -48,11 +48,7 @@ pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     let is_page = rest.contains(&"-") || *last == "-";
     let is_gitlab = host.split('.').any(|label| label == "gitlab");
     (is_gitlab && !is_marked && !is_page && *group != "api" && !is_yaml(last)).then(|| {
-        format!(
-            "write `//` between the repository and the directory: without it kustomize takes \
-             https://{host}/{group}/{repo} for the repository, and a repository in a subgroup \
-             has more segments"
-        )
+        format!("write `//` after the name of the repository: kustomize takes https://{host}/{group}/{repo} for it")
     })
 }
 

@@ -93,14 +93,14 @@ impl<'a> History<'a> {
         let listed = lock.remote_trailers();
         for remote in listed.symmetric_difference(&trailers.remotes) {
             let (here, there) = if listed.contains(remote) { ("lists", "does not") } else { ("does not list", "does") };
-            let message = format!("{here} {} at {}, the message of {by} {there}", remote.0, remote.1);
+            let message = format!("{here} {} at {}, but the message of {by} {there}", remote.0, remote.1);
             verifier.add(Kind::Trailers, &name, message);
         }
         if let Some(target) = &lock.target
             && (*target != trailers.target.target || lock.scope != trailers.target.scope)
         {
             let message = format!(
-                "has the target `{target}`, the message of {by} has `{}`, or another scope",
+                "has the target `{target}`, but the message of {by} records `{}`, or another scope",
                 trailers.target.target
             );
             verifier.add(Kind::Trailers, &name, message);
@@ -135,7 +135,8 @@ impl<'a> History<'a> {
                 "" => "the repository ",
                 _ => "",
             };
-            let message = format!("{what}has the tree {found}, the message of {by} has {}", trailers.tree.hex());
+            let message =
+                format!("{what}has the tree {found}, but the message of {by} records {}", trailers.tree.hex());
             verifier.add(Kind::Tree, directory, message);
         }
         Ok(())
@@ -190,7 +191,7 @@ impl<'a> History<'a> {
             let is_told = path::and_above(&place).any(|above| told.contains(above))
                 || next.next().is_some_and(|next| next.starts_with(&below));
             if !is_told {
-                verifier.add(Kind::Tree, &place, format!("does not match the message of {by}"));
+                verifier.add(Kind::Tree, &place, format!("differs from the tree recorded in the message of {by}"));
             }
         }
     }

@@ -14,7 +14,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let links = context.looked(out_of_bounds(context)).unwrap_or_default().into_iter();
     let findings = links.map(|(link, target)| {
         let message = format!(
-            "the link leads out of the repository, to `{}`: Argo CD refuses all {argo} targets in this repository",
+            "the link leads out of the repository, to `{}`: Argo CD builds no application from this repository ({argo} here)",
             visible(&target)
         );
         let help = vec![

@@ -140,7 +140,8 @@ impl Localized {
         }
         let (verb, names) = (if self.uncommitted.len() == 1 { "is" } else { "are" }, &self.uncommitted);
         let count = counted(names.len(), "kustomization");
-        let text = format!("{count} {verb} not committed (HEAD is localized): {}", messages::named(names, verbose));
+        let text =
+            format!("{count} {verb} not committed, and only HEAD is localized: {}", messages::named(names, verbose));
         messages::warning(&text, Some(&messages::commit(names)))
     }
 

@@ -43,10 +43,15 @@ impl Subject {
                 };
                 let new_dir = new_dir.clone().or(default).filter(|name| !name.is_empty());
                 let new_dir = new_dir.ok_or_else(|| {
-                    let target = redact::url(target);
-                    Failure::new(format!("missing NEW_DIR for `{target}`"))
-                        .hint("name NEW_DIR, or a URL with a ref: `?ref=TAG-OR-COMMIT`")
-                        .hint("to commit the whole repository: git kustomize-localize branch")
+                    let failure = Failure::new(format!("missing NEW_DIR for `{}`", redact::url(target)));
+                    match subject {
+                        Subject::Remote { .. } => {
+                            failure.hint("name NEW_DIR, or add a ref to the URL: `?ref=TAG-OR-COMMIT`")
+                        }
+                        _ => failure
+                            .hint("name NEW_DIR")
+                            .hint("to localize the whole repository: git kustomize-localize branch"),
+                    }
                 })?;
                 Ok((subject, Some(new_dir)))
             }

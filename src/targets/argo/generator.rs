@@ -70,7 +70,7 @@ impl Reader<'_> {
                 _ => Given::unknown("a matrix must have exactly two generators"),
             },
             "git" => self.git(body)?,
-            _ => Given::unknown(format!("only the cluster knows the result of `{kind}`")),
+            _ => Given::unknown(format!("its `{kind}` generator can only be evaluated in the cluster")),
         };
         // Which of them it takes is not known, but they are no others.
         let given = match &given.more {

@@ -288,7 +288,7 @@ fn a_merge_and_elements_in_a_text_are_read() {
             "{{.a}}",
             vec!["its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`"],
         ),
-        (merge("a", "{clusters: {}}"), "{{.a}}", vec!["only the cluster knows the result of `clusters`"]),
+        (merge("a", "{clusters: {}}"), "{{.a}}", vec!["its `clusters` generator can only be evaluated in the cluster"]),
         (
             merge("a", &format!("{{{}}}", merge("a", &list("")))),
             "{{.a}}",
@@ -311,7 +311,7 @@ fn a_merge_and_elements_in_a_text_are_read() {
 fn what_only_the_cluster_knows_may_leave_the_place_known() {
     let dirs = |path: &str| format!("{{git: {{repoURL: '{HERE}', directories: [{{path: {path}}}]}}}}");
     let both = |one: &str, two: &str| format!("matrix: {{generators: [{one}, {two}]}}");
-    let why = |kind: &str| format!("only the cluster knows the result of `{kind}`");
+    let why = |kind: &str| format!("its `{kind}` generator can only be evaluated in the cluster");
     // What no element of the others gives is the same for all.
     let merge = |more: &str| {
         format!(

@@ -124,7 +124,7 @@ impl Objects {
         match here.object(kind, &id.to_string())? {
             Some(bytes) => Ok(bytes),
             None if here.is_partial()? => {
-                Err(Failure::new(format!("`{path}` is missing: this is a partial clone, and nothing is fetched now"))
+                Err(Failure::new(format!("`{path}` has not been fetched into this partial clone"))
                     .hint(format!("fetch it: git cat-file -e {id}")))
             }
             None => Err(Failure::new(format!("`{path}` is damaged: there is no object {id}"))

@@ -64,7 +64,10 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
           hint: or all of it: git fetch --unshallow
     "#]]);
     fetch(&clone, &["--deepen=100"]);
-    clone.run_unchanged(&verify).fails(1).stdout_has("other/config.yaml: does not match the message of ");
+    clone
+        .run_unchanged(&verify)
+        .fails(1)
+        .stdout_has("other/config.yaml: differs from the tree recorded in the message of ");
 }
 
 #[test]

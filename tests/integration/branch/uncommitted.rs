@@ -28,7 +28,7 @@ fn as_hinted(work: &Repo, hint: &str) {
 #[test]
 fn kustomizations_that_are_not_committed_are_named() {
     let (sandbox, work) = example();
-    let text = "warning: 1 kustomization is not committed (HEAD is localized): app/kustomization.yaml\n  \
+    let text = "warning: 1 kustomization is not committed, and only HEAD is localized: app/kustomization.yaml\n  \
                 hint: git add -- :/app && git commit\n";
     let check = work.run_unchanged(&["check"]);
     check.success().says(expect![[r#"
@@ -69,7 +69,7 @@ fn kustomizations_that_are_not_committed_are_named() {
         nothing to do: branch localized/main (<0>) already has <1> localized
           not verified: --no-verify
           1 warning (stale-allow 1)
-        warning: 7 kustomizations are not committed (HEAD is localized): beside/kustomization.yaml, many/0/kustomization.yaml, many/1/kustomization.yaml, many/2/kustomization.yaml, many/3/kustomization.yaml and 2 more
+        warning: 7 kustomizations are not committed, and only HEAD is localized: beside/kustomization.yaml, many/0/kustomization.yaml, many/1/kustomization.yaml, many/2/kustomization.yaml, many/3/kustomization.yaml and 2 more
           hint: git add -- :/ && git commit
         warning[stale-allow]: nothing matches `left-out`
          --> .kustomize-localize:1:11

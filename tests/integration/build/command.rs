@@ -134,7 +134,7 @@ fn what_is_meant_is_named_or_asked_for() {
     world.commit(&[("clusters/deep.yaml", &deep), ("apps/deep/kustomization.yaml", root), map]);
     let built = world.work.run_unchanged(&["build", "apps/deep"]);
     assert_eq!(built.success().stdout, config_map("deep"));
-    built.stderr_has("note: as Flux Kustomization deep (clusters/deep.yaml:1) builds it: git kustomize-localize build clusters/deep.yaml:1\n");
+    built.stderr_has("note: to build it as Flux Kustomization deep (clusters/deep.yaml:1) does: git kustomize-localize build clusters/deep.yaml:1\n");
     world.work.run_unchanged(&["build", "plian"]).fails(2).stderr_has("did you mean `plain`?");
     world.work.run_unchanged(&["build", "clusters"]).fails(2).stderr_has("list the targets: ");
     world.work.run_unchanged(&["build", "../x"]).fails(2).stderr_has("is outside of the repository");

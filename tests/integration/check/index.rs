@@ -212,7 +212,7 @@ fn a_partial_clone_fetches_nothing() {
     let output = clone.run(&["check", "--staged"]);
     output.fails(2).says(expect![[r#"
         checked 3 kustomizations with 3 references in the index (3 differ in the working tree; fixes count after `git add`): 1 could not be checked
-        error: `base/config.yaml` is missing: this is a partial clone, and nothing is fetched now
+        error: `base/config.yaml` has not been fetched into this partial clone
           hint: fetch it: git cat-file -e <0>
     "#]]);
     let id = clone.id("HEAD:base/config.yaml");

@@ -523,7 +523,7 @@ spec:
 ";
     work.commit_files(&[("clusters/web.yaml", set)]);
     work.write("apps/dev/map.yaml", config_map("dev"));
-    let expected = "3 targets of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: only the cluster knows the result of `clusters`\n";
+    let expected = "3 targets of ApplicationSet all (clusters/web.yaml:1): apps/dev/map.yaml\n  not built: its `clusters` generator can only be evaluated in the cluster\n";
     let output = work.run_unchanged(&["diff", "HEAD"]);
     assert_eq!(output.success().stdout, expected);
     output.stderr_has("3 affected builds could not be compared; unknown: 3 targets since ");

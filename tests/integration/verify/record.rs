@@ -118,7 +118,7 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     tamper(work);
     let output = verify(work, &[]);
     for path in [PLACE, LOCK] {
-        output.fails(1).stdout_has(&format!("{path}: does not match the message of "));
+        output.fails(1).stdout_has(&format!("{path}: differs from the tree recorded in the message of "));
     }
     output.stdout_has(": 2 differences\n");
     assert!(!output.stdout.contains("was changed"), "{output:?}");

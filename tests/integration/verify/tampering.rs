@@ -331,7 +331,7 @@ fn a_copy_that_is_gone_as_a_whole_is_named() {
     work.git(&["rm", "--quiet", "-r", "localized-other"]);
     work.commit("by hand");
     work.run_unchanged(&["verify", "localized/main"]).fails(1).says(expect![[r#"
-        localized-other: does not match the message of <0>
+        localized-other: differs from the tree recorded in the message of <0>
 
         localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock and in the message of <1>
         NOT verified localized/main (<2>): 1 difference
@@ -349,7 +349,7 @@ fn a_branch_of_ours_holds_nothing_else() {
     work.write("more/new.yaml", "a: b\n");
     work.git(&["rm", "--quiet", "README.md"]);
     work.commit("by hand");
-    let expected = format!("does not match the message of {}\n", &made[..12]);
+    let expected = format!("differs from the tree recorded in the message of {}\n", &made[..12]);
     for rev in ["HEAD", "localized/main", "refs/heads/localized/main"] {
         let output = work.run_unchanged(&["verify", rev]);
         for path in ["README.md", "more", "other/config.yaml"] {
@@ -383,7 +383,7 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
     work.git(&["switch", "--quiet", "--detach", "localized/main"]);
     work.write("README.md", "Edited.\n");
     work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-    work.run(&["verify"]).fails(1).stdout_has("README.md: does not match the message of ");
+    work.run(&["verify"]).fails(1).stdout_has("README.md: differs from the tree recorded in the message of ");
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn a_commit_of_ours_that_was_rewritten_is_named() {
             .repo
             .run(&["verify"])
             .fails(1)
-            .stdout_has(&format!("{name}: does not match the message of "))
+            .stdout_has(&format!("{name}: differs from the tree recorded in the message of "))
             .stdout_has(": 1 difference\n");
         // If the commit in the message was never fetched, only that there was something else can be reported.
         let path = branch.repo.path().with_extension("shallow");

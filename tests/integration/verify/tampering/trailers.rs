@@ -182,7 +182,10 @@ fn a_commit_on_top_is_a_difference_however_it_is_named() {
         branch.commit();
         let commit = repo.id("HEAD");
         by_each_name(repo, &commit, &[], |output| {
-            output.fails(1).stdout_has("base/cm.yaml: does not match the message of ").stdout_has(": 1 difference\n");
+            output
+                .fails(1)
+                .stdout_has("base/cm.yaml: differs from the tree recorded in the message of ")
+                .stdout_has(": 1 difference\n");
         });
         let place = branch.listed().remove(0);
         repo.write(&place, "edited: true\n");

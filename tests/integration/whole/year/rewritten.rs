@@ -129,7 +129,7 @@ fn a_rebase_is_gone_on_from() {
         // It is not what its record says, which names the main before.
         work.run_unchanged(&["verify", "localized/main"])
             .fails(1)
-            .stdout_has("README.md: does not match the message of ");
+            .stdout_has("README.md: differs from the tree recorded in the message of ");
         // Nothing of it would be lost; the record is brought up to date.
         let before = work.id(&format!("{LOCALIZED}^{{tree}}"));
         goes_on(work, args, "localized/main", &[rebased, main.clone()]);
