@@ -4,6 +4,7 @@
 //! before the network does, and its bytes come from the branch's tip or the cache where they can; what the network has
 //! to be asked for at one depth of the walk is requested side by side.
 
+mod answers;
 mod budget;
 mod cache;
 mod checkout;
@@ -21,7 +22,6 @@ mod submodule;
 mod tip;
 mod traffic;
 mod trust;
-mod upstream;
 
 pub(crate) use budget::MAX_FILE_SIZE;
 pub(crate) use cache::Cache;

@@ -6,12 +6,12 @@
 //! anywhere. What is refused on the way in is also refused on the way out.
 
 mod added;
+pub(crate) mod answer;
 pub(crate) mod history;
 pub(crate) mod lock;
 mod message;
 pub(crate) mod stored;
 pub(crate) mod trailers;
-pub(crate) mod upstream;
 mod valid;
 mod verified;
 

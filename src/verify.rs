@@ -1,12 +1,12 @@
 //! `verify`: a localized commit against its lock and trailers. Offline, from the lock and the message alone, unless
-//! [upstream] is asked as well.
+//! upstream is asked as well ([listed]).
 //!
 //! That proves that nothing changed since the record was made. Who made it is proven by the signature of the
 //! commit; lock and files that were changed together agree with each other.
 
+pub(crate) mod listed;
 mod message;
 mod outcome;
-pub(crate) mod upstream;
 
 use std::rc::Rc;
 
@@ -25,10 +25,10 @@ use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::{Entry, Tree, path};
 
+use listed::{Ask, Listed};
 use message::History;
 use outcome::LeftOf;
 pub(crate) use outcome::{Difference, Kind, Record, Verified};
-use upstream::{Ask, Listed};
 
 /// Verifies a commit. `ask` asks upstream, if wanted: a lock at the top that only records what URLs are locked to is then
 /// enough of a record.
@@ -152,7 +152,7 @@ impl Verifier {
             if let Some(listed) = &mut self.listed
                 && (is_record || directory.is_empty())
             {
-                listed.extend(upstream::listed(&*self.tree, &directory, &lock)?);
+                listed.extend(listed::listed(&*self.tree, &directory, &lock)?);
             }
             if is_record {
                 locks.push((directory, lock));

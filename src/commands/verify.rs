@@ -14,11 +14,11 @@ use crate::config::Config;
 use crate::fetch;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, argument, short};
-use crate::record::upstream::Verdict;
+use crate::record::answer::Verdict;
 use crate::record::{LOCK_NAME, Pinned};
 use crate::reference::Upstream;
 use crate::tree::path;
-use crate::verify::upstream::{Ask, Listed};
+use crate::verify::listed::{Ask, Listed};
 use crate::verify::{self, Kind, Record, Verified, verify_directory};
 use crate::workspace::repository_offline;
 

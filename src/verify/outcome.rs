@@ -1,6 +1,6 @@
 //! What comes of a run of `verify`.
 
-use super::upstream::Listed;
+use super::listed::Listed;
 use serde::Serialize;
 
 use crate::message::failure::Failure;

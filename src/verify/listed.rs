@@ -7,7 +7,7 @@ use super::{Difference, Kind};
 use crate::config::Config;
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::Span;
-use crate::record::upstream::{Answer, Verdict};
+use crate::record::answer::{Answer, Verdict};
 use crate::record::{LOCK_NAME, Lock, Pinned, RemoteKeys};
 use crate::reference::Upstream;
 use crate::tree::{Tree, path};

@@ -14,7 +14,7 @@ use crate::graph::{self, ChartRef};
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
-use crate::record::upstream::{Answer, Verdict};
+use crate::record::answer::{Answer, Verdict};
 use crate::record::{Digest, Pinned, sha256_hex};
 use crate::reference::{Pin, RepoSpec, Upstream, file_pin, refuse_unsafe};
 
