@@ -1,19 +1,55 @@
 //! `branch`: the repository, localized, on a branch.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
 
 use super::localize::{HowArgs, Request, What, localize};
 use super::output::{Done, OutputArgs};
 use crate::destination::BranchOptions;
 
+/// Which commit is localized, and how the result is committed.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub(super) struct CommitArgs {
+    /// The branch to commit to [default: localized/SOURCE-BRANCH]
+    ///
+    /// It must be given when there is no source branch: a detached HEAD, `--rev` with an id.
+    #[arg(long = "branch", value_name = "NAME")]
+    name: Option<String>,
+
+    /// Also have the branch checked out in a linked worktree at DIR
+    ///
+    /// It is a new one, or the one that is there, if it has no changes.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
+    worktree: Option<PathBuf>,
+
+    /// The commit to localize [default: HEAD]
+    ///
+    /// Works in a bare repository.
+    #[arg(long, value_name = "REV", hide_short_help = true)]
+    pub rev: Option<String>,
+
+    /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
+    ///
+    /// The trailers come below.
+    #[arg(short, long, value_name = "TEXT", hide_short_help = true)]
+    message: Vec<String>,
+}
+
+impl CommitArgs {
+    pub(super) fn options(&self, push: Option<Option<String>>) -> BranchOptions {
+        BranchOptions { name: self.name.clone(), worktree: self.worktree.clone(), message: self.message.clone(), push }
+    }
+}
+
 /// Arguments of `branch`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct BranchArgs {
     #[command(flatten)]
-    branch: BranchOptions,
+    commit: CommitArgs,
 
-    /// Fetch the branch, commit, and push; start again if somebody else pushed first [default: the remote of the
-    /// branch, else `origin`]
+    /// Fetch the branch, commit, and push; again if somebody else pushed first [default: the remote of the branch, else
+    /// `origin`]
     ///
     /// Never forces. Works in a shallow clone, too.
     #[arg(long, value_name = "REMOTE", num_args = 0..=1, conflicts_with_all = ["offline", "dry_run"])]
@@ -25,8 +61,12 @@ pub(super) struct BranchArgs {
 
 impl BranchArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let branch = BranchOptions { push: self.push.clone(), ..self.branch.clone() };
-        let what = What::InPlace(Vec::new());
-        localize(&Request { what, branch: Some(&branch), how: &self.how, quiet: output.quiet })
+        localize(&Request {
+            what: What::InPlace(Vec::new()),
+            rev: self.commit.rev.as_deref(),
+            branch: Some(self.commit.options(self.push.clone())),
+            how: &self.how,
+            quiet: output.quiet,
+        })
     }
 }

@@ -2,9 +2,9 @@
 
 use clap::{Args, ValueHint};
 
+use super::branch::CommitArgs;
 use super::localize::{HowArgs, Request, What, localize};
 use super::output::{Done, OutputArgs};
-use crate::destination::BranchOptions;
 use crate::message::failure::Failure;
 
 /// Arguments of a copy.
@@ -36,7 +36,7 @@ pub(super) struct CopyArgs {
     no_commit: bool,
 
     #[command(flatten)]
-    branch: BranchOptions,
+    commit: CommitArgs,
 
     #[command(flatten)]
     how: HowArgs,
@@ -49,8 +49,13 @@ impl CopyArgs {
             new_dir: self.new_dir.clone(),
             scope: self.scope.clone(),
         };
-        let branch = Some(&self.branch).filter(|_| !self.no_commit);
-        localize(&Request { what, branch, how: &self.how, quiet: output.quiet })
+        localize(&Request {
+            what,
+            rev: self.commit.rev.as_deref(),
+            branch: (!self.no_commit).then(|| self.commit.options(None)),
+            how: &self.how,
+            quiet: output.quiet,
+        })
     }
 }
 

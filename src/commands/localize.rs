@@ -76,8 +76,10 @@ pub(super) struct HowArgs {
 /// What to localize, how, and where to.
 pub(super) struct Request<'a> {
     pub what: What,
+    /// The commit to localize; none: HEAD.
+    pub rev: Option<&'a str>,
     /// The branch to commit to; none: the files on disk are localized, and written there.
-    pub branch: Option<&'a BranchOptions>,
+    pub branch: Option<BranchOptions>,
     pub how: &'a HowArgs,
     pub quiet: bool,
 }
@@ -257,7 +259,8 @@ impl<'a> Run<'a> {
             What::Copy { target, .. } => unknown_word(target).map_or(failures, Into::into),
             What::InPlace(_) => failures,
         })?;
-        let destination = Destination::open(&workspace, request.branch, new_dir.as_deref(), request.how.overwrite)?;
+        let destination =
+            Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.how.overwrite)?;
         let held = destination.held(&workspace)?;
         let is_in_place = matches!(subject, Subject::InPlace(_));
         // The lock of the source decides; in a copy the rest is resolved, where the lock of what was localized before
@@ -477,7 +480,7 @@ impl<'a> Run<'a> {
                 return Ok((delivered, discarded));
             }
             // What is pushed is no copy.
-            self.destination = Destination::open(workspace, self.request.branch, None, overwrite)?;
+            self.destination = Destination::open(workspace, self.request.branch.as_ref(), None, overwrite)?;
             self.held = self.destination.held(&self.workspace)?;
         }
         let failure = Failure::new(format!("the remote branch was updated {PUSHES} times during this run"));
@@ -497,16 +500,16 @@ impl<'a> Run<'a> {
 impl Request<'_> {
     /// Opens what the run starts from.
     fn workspace(&self) -> Result<Workspace, Failures> {
-        match (self.branch, &self.what) {
+        match (&self.branch, &self.what) {
             (None, What::InPlace(_)) => Workspace::of_working_tree(false),
             (None, What::Copy { .. }) => Workspace::of_disk(),
-            (Some(branch), _) => {
+            (Some(_), _) => {
                 let repo = if self.how.offline { LocalRepo::discover_offline()? } else { LocalRepo::discover()? };
                 let repo = repo.ok_or_else(|| {
                     Failure::new("this is not a git repository, so there is nowhere to commit to")
                         .hint("run it in a repository, or copy a TARGET to plain files: `--no-commit`")
                 })?;
-                Workspace::of_rev(Rc::new(repo), branch.rev.as_deref())
+                Workspace::of_rev(Rc::new(repo), self.rev)
             }
         }
     }

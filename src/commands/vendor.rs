@@ -21,6 +21,6 @@ pub(super) struct VendorArgs {
 impl VendorArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let what = What::InPlace(self.paths.clone());
-        localize(&Request { what, branch: None, how: &self.how, quiet: output.quiet })
+        localize(&Request { what, rev: None, branch: None, how: &self.how, quiet: output.quiet })
     }
 }

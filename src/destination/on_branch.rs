@@ -108,35 +108,16 @@ impl State {
     }
 }
 
-/// What is committed, and where.
-#[derive(Debug, Clone, Default, PartialEq, clap::Args)]
+/// What a commit on a branch says, and where it goes.
+#[derive(Clone, Default)]
 pub(crate) struct BranchOptions {
-    /// The branch to commit to [default: localized/SOURCE-BRANCH]
-    ///
-    /// It must be given when there is no source branch: a detached HEAD, `--rev` with an id.
-    #[arg(long = "branch", value_name = "NAME")]
+    /// The branch; none: that of the source.
     pub name: Option<String>,
-
-    /// Also have the branch checked out in a linked worktree at DIR
-    ///
-    /// It is a new one, or the one that is there, if it has no changes.
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true)]
+    /// Where a linked worktree has it checked out, too.
     pub worktree: Option<PathBuf>,
-
-    /// The commit to localize [default: HEAD]
-    ///
-    /// Works in a bare repository.
-    #[arg(long, value_name = "REV", hide_short_help = true)]
-    pub rev: Option<String>,
-
-    /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
-    ///
-    /// The trailers come below.
-    #[arg(short, long, value_name = "TEXT", hide_short_help = true)]
+    /// The paragraphs of its message; none: what has changed.
     pub message: Vec<String>,
-
     /// Whether it is pushed, and to which remote; none: to its own.
-    #[arg(skip)]
     pub push: Option<Option<String>>,
 }
 
