@@ -314,8 +314,8 @@ impl<'a> Run<'a> {
         plan.findings.retain(|one| one.rule != Rule::NotBuilt || one.fails());
         finding::sort(&mut plan.findings);
         fill(&*self.workspace.tree, &mut plan.findings);
-        let delivered = self.deliver(plan, builds, &deployed)?;
-        Ok(Localized { uncommitted, ..delivered })
+        let localized = self.finish(plan, builds, &deployed)?;
+        Ok(Localized { uncommitted, ..localized })
     }
 
     /// Returns what a branch holds that was made of this very source: then no walk tells more.
@@ -441,27 +441,28 @@ impl<'a> Run<'a> {
     }
 
     /// Writes the result, unless something stands against it.
-    fn deliver(mut self, plan: Plan, builds: Option<BuildCheck>, deployed: &Targets) -> Result<Localized, Failures> {
+    fn finish(mut self, plan: Plan, builds: Option<BuildCheck>, deployed: &Targets) -> Result<Localized, Failures> {
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
         let (dry_run, is_branch) = (self.request.how.dry_run, self.request.branch.is_some());
         let withheld = differs.or_else(|| withheld(&plan.changes, &plan.findings, dry_run, is_branch));
-        let (delivered, discarded) = self.persist(&plan, builds.as_ref(), withheld.is_some())?;
+        let (delivered, discarded) = self.deliver(&plan, builds.as_ref(), withheld.is_some())?;
         let status = withheld.unwrap_or(if delivered.is_new { Status::Written } else { Status::Unchanged });
         let branch = self.branch(delivered.commit, delivered.tree, deployed);
         let before = self.before(&plan);
+        let copy = plan.new_dir.is_some().then(|| Copy {
+            target: plan.lock.target.clone().unwrap_or_default(),
+            new_directory: self.destination.shown().to_owned(),
+        });
+        let made = copy.map_or(Made::InPlace, Made::Copy);
         let targets = self.subject.targets().to_vec();
         let now_remote = NowRemote::between(&before, &plan.lock, &self.workspace.config);
         let on_disk = on_disk(status, plan, delivered.changed, &before);
-        let mut localized = Localized { branch, builds, targets, discarded, now_remote, ..on_disk };
-        if let Made::Copy(copy) = &mut localized.made {
-            copy.new_directory = self.destination.shown().to_owned();
-        }
-        Ok(localized)
+        Ok(Localized { made, branch, builds, targets, discarded, now_remote, ..on_disk })
     }
 
     /// Delivers, again while somebody else pushes first: the plan and its builds do not depend on what the branch holds, so
     /// that only the branch is looked at again.
-    fn persist(
+    fn deliver(
         &mut self,
         plan: &Plan,
         builds: Option<&BuildCheck>,
@@ -550,10 +551,8 @@ pub(super) fn write(workspace: &Workspace, changes: &Changes, findings: &[Findin
 pub(super) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, before: &Lock) -> Localized {
     let ChangedFiles { files, removed } = changed.below(plan.new_dir.as_deref().unwrap_or_default());
     plan.rewritten.retain(|one| files.contains_key(&one.path));
-    let target = plan.lock.target.take().unwrap_or_default();
     Localized {
         status,
-        made: plan.new_dir.map_or(Made::InPlace, |new_directory| Made::Copy(Copy { target, new_directory })),
         files,
         removed,
         stage: plan.stage,

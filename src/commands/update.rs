@@ -241,8 +241,10 @@ impl<'a> Update<'a> {
         let is_tag = |url: &str, reference: &str| self.fetcher.is_tag(url, reference);
         let moved = update::moved_versions(&Lock::changes(&self.before, &relocked.lock), &is_tag);
         // What is named is meant to.
-        let has_moved = self.args.url.is_empty() && !moved.is_empty();
-        Ok(if has_moved { Err(moved) } else { Ok((plan, relocked)) })
+        if self.args.url.is_empty() && !moved.is_empty() {
+            return Ok(Err(moved));
+        }
+        Ok(Ok((plan, relocked)))
     }
 
     /// Lets the lock and what is stored decide about everything that is not selected.
