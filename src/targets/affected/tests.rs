@@ -102,6 +102,7 @@ fn whoever_reads_a_file_is_named() {
             "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {{name: a}}\nspec:\n  resourcesTemplate: |\n    kind: Kustomization\n    spec:\n      path: {template}\n"
         )
     };
+    let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec: {chart: {spec: {chart: a, valuesFiles: [v.yaml], sourceRef: {kind: GitRepository, name: g}}}}\n";
     let generated = |spec: &str| {
         format!(
             "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {{name: g}}\nspec: {{sources: [{{alias: g, kind: GitRepository, name: g}}], {spec}}}\n---\n{}{}",
@@ -209,6 +210,19 @@ fn whoever_reads_a_file_is_named() {
         (resources("./a"), vec![plain], "a/x.yaml", Some(false)),
         (resources("./<< inputs.x >>/b"), vec![plain], "a/x.yaml", Some(false)),
         (repo.to_owned(), vec![plain], "a/x.yaml", Some(true)),
+        // The values of a release, and those of its chart, which may count again.
+        (
+            git("g", "ref: {branch: main}") + release,
+            vec![("a/Chart.yaml", "name: a\n"), ("a/values.yaml", "a: b\n"), ("v.yaml", "a: b\n")],
+            "v.yaml",
+            Some(true),
+        ),
+        (
+            git("g", "ref: {branch: main}") + release,
+            vec![("a/Chart.yaml", "name: a\n"), ("a/values.yaml", "a: b\n"), ("v.yaml", "a: b\n")],
+            "a/values.yaml",
+            Some(true),
+        ),
         // What a generator copies is read where it lies.
         (
             generated("artifacts: [{name: a-x, copy: [{from: '@g/a/**', to: '@artifact/'}]}]"),

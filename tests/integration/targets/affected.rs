@@ -201,7 +201,7 @@ fn builds(sandbox: &Sandbox, kustomize: &Kustomize, repo: &Repo) -> BTreeMap<Str
 fn nothing_that_builds_to_something_else_is_missed() {
     let sandbox = Sandbox::new();
     let Some(kustomize) = sandbox.builds() else { return };
-    let most = if full() { 12 } else { 8 };
+    let most = if full() { 12 } else { 5 };
     let steps = std::env::var("KUSTOMIZE_LOCALIZE_TREES").map_or(most, |text| text.parse().unwrap());
     let repo = sandbox.repo("work");
     let mut random = Random::of("affected");

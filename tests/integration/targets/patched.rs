@@ -134,8 +134,8 @@ fn what_kustomize_changes_of_a_target_is_unknown_without_a_build() {
             let all = writers(field).into_iter().enumerate();
             all.map(move |(number, texts)| (at + number, field, number, texts))
         });
-        // By day every other way to write a field, and the others to write the next one.
-        for (_, field, number, texts) in all.filter(|(at, ..)| full() || at.is_multiple_of(2)) {
+        // By day every third way to write a field, and others to write the next one.
+        for (_, field, number, texts) in all.filter(|(at, ..)| full() || at.is_multiple_of(3)) {
             let fill = |text: String| text.replace("KIND", kind).replace("VERSION", version).replace("NAME", name);
             cases.insert(format!("{kind}-{field}-{number}"), texts.map(fill));
         }
@@ -166,5 +166,5 @@ fn what_kustomize_changes_of_a_target_is_unknown_without_a_build() {
     }
     // Changed and unknown, the same and unknown, the same and known.
     let [changed, _, guarded, known] = counts;
-    assert!(changed > 35 && known > 15 && guarded < changed / 2, "{counts:?}");
+    assert!(changed > 20 && known > 15 && guarded < changed / 2, "{counts:?}");
 }
