@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{COPY, DISK, Facts, IN_PLACE, Stage, WORKING_TREE, WORKTREE, project};
-use crate::support::{OVERLAY, full};
+use crate::support::{OVERLAY, full, rows};
 
 /// What all commands that fetch have in common. By day it is ended in one test, at all of them at night.
 const FETCHING: [&str; 5] = [
@@ -39,21 +39,21 @@ fn play(stage: &Stage, expected: &[&str]) {
         assert!(rest.any(|effect| effect == name), "{name}: {effects:#?}");
     }
     let first = expected.contains(&COMMIT).then_some(COMMIT);
-    for (number, name) in ends(&effects, first.filter(|_| stage.args == WORKTREE)) {
-        if full() || expected.contains(&"fetch") || !FETCHING.contains(&name) {
-            end_at(stage, number, name);
-        }
+    let mut ends = ends(&effects, first.filter(|_| stage.args == WORKTREE));
+    ends.retain(|(_, name)| full() || expected.contains(&"fetch") || !FETCHING.contains(name));
+    for (turn, (number, name)) in rows(ends, 2).enumerate() {
+        end_at(stage, number, name, turn % 2 == 1);
     }
 }
 
 const COMMIT: &str = "write the commit";
 
-/// Ends a run at an effect. Every other time, files that only that run could use look as if still in use, with other
+/// Ends a run at an effect. If it `seems_alive`, files that only that run could use look as if still in use, with other
 /// contents.
-fn end_at(stage: &Stage, number: usize, name: &str) {
+fn end_at(stage: &Stage, number: usize, name: &str, seems_alive: bool) {
     stage.end_at(number, name);
     stage.assert_sound();
-    if number.is_multiple_of(2) {
+    if seems_alive {
         let (left, alive) = (stage.temporary(), stage.poison());
         stage.assert_next_run_succeeds();
         assert_eq!(stage.temporary(), left, "a living run's");
@@ -199,6 +199,6 @@ fn builds() {
     let builds = (1..).zip(&effects).filter(|(_, name)| temporary(name)).skip(1);
     assert!(builds.clone().count() >= 2, "{effects:?}");
     for (number, name) in builds {
-        end_at(&stage, number, name);
+        end_at(&stage, number, name, number.is_multiple_of(2));
     }
 }

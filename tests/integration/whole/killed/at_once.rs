@@ -5,8 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{COPY, DISK, IN_PLACE, PROGRAM, WORKING_TREE, WORKTREE, files, next_version, project};
-use crate::support::{Output, Project, Repo, Running};
+use crate::support::{Output, Project, Repo, Running, rows};
 
+/// How many meet.
+const RUNS: usize = 5;
 const BRANCH: &str = "localized/main";
 const MOVED: &str = "`localized/main` was updated by another process";
 const AGAIN: &str = "hint: run the same command again";
@@ -87,10 +89,10 @@ fn cache_holds(project: &Project, commits: usize) {
 #[test]
 fn copies_into_directories_of_their_own() {
     let project = project();
-    let names: Vec<String> = (0..8).map(|number| format!("copy-{number}")).collect();
+    let names: Vec<String> = (0..RUNS).map(|number| format!("copy-{number}")).collect();
     let runs: Vec<Vec<&str>> = names.iter().map(|name| [&COPY[..1], &[name], &COPY[1..]].concat()).collect();
     all(&project, &runs, false, &[MOVED]);
-    is_linear(&project, 8);
+    is_linear(&project, RUNS);
     cache_holds(&project, 1);
     let files = project.work.files(BRANCH);
     for name in names {
@@ -102,7 +104,7 @@ fn copies_into_directories_of_their_own() {
 #[test]
 fn copies_into_the_same_directory() {
     let project = project();
-    all(&project, &vec![COPY.to_vec(); 8], true, &[MOVED]);
+    all(&project, &vec![COPY.to_vec(); RUNS], true, &[MOVED]);
     is_linear(&project, 1);
     cache_holds(&project, 1);
 }
@@ -110,10 +112,10 @@ fn copies_into_the_same_directory() {
 #[test]
 fn a_run_that_makes_the_same_commit_need_not_repeat_it() {
     let project = project();
-    assert_eq!(all(&project, &vec![IN_PLACE.to_vec(); 8], false, &[]), 0);
+    assert_eq!(all(&project, &vec![IN_PLACE.to_vec(); RUNS], false, &[]), 0);
     is_linear(&project, 1);
     next_version(&project);
-    assert_eq!(all(&project, &vec![IN_PLACE.to_vec(); 8], false, &[]), 0);
+    assert_eq!(all(&project, &vec![IN_PLACE.to_vec(); RUNS], false, &[]), 0);
     is_linear(&project, 2);
 }
 
@@ -121,7 +123,7 @@ fn a_run_that_makes_the_same_commit_need_not_repeat_it() {
 fn the_repository() {
     let project = project();
     for turn in [1, 2] {
-        all(&project, &vec![IN_PLACE.to_vec(); 8], true, &[MOVED]);
+        all(&project, &vec![IN_PLACE.to_vec(); RUNS], true, &[MOVED]);
         is_linear(&project, turn);
         cache_holds(&project, turn);
         project.work.run(&["verify", BRANCH]).success();
@@ -135,7 +137,7 @@ fn the_repository() {
 fn a_worktree() {
     let project = project();
     for turn in [1, 2] {
-        all(&project, &vec![WORKTREE.to_vec(); 8], true, &[MOVED]);
+        all(&project, &vec![WORKTREE.to_vec(); RUNS], true, &[MOVED]);
         is_linear(&project, turn);
         let deployed = Repo::new(&project.sandbox, project.sandbox.path("deployed"));
         assert_eq!(deployed.git(&["status", "--porcelain", "--branch"]), "## localized/main");
@@ -177,7 +179,7 @@ fn what_is_on_disk() {
         let expected = files(alone.work.path());
         let project = project();
         for _ in 0..turns {
-            all(&project, &vec![run.to_vec(); 8], false, &[said]);
+            all(&project, &vec![run.to_vec(); RUNS], false, &[said]);
             assert!(files(project.work.path()) == expected);
         }
         is_clean(project.work.path());
@@ -186,7 +188,7 @@ fn what_is_on_disk() {
 
 #[test]
 fn parts_of_the_working_tree() {
-    for _ in 0..3 {
+    for _ in rows(0..3, 2) {
         let project = project();
         project.second_version();
         let resource = |version| {

@@ -17,7 +17,7 @@ fn play(stage: &Stage, seed: &str) {
     stage.run().success();
     let mut duration = start.elapsed();
     let mut random = Random::of(seed);
-    let turns = if full() { 30 } else { 3 };
+    let turns = if full() { 30 } else { 2 };
     let (mut ended, mut done) = (0_u32, 0);
     while ended < turns {
         assert!(done < 10 * turns, "{done} runs were done before their moment");
