@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{commands, copy_of, findings, shell};
-use crate::support::{Kustomize, Repo, Sandbox, World, deployment};
+use crate::support::{Kustomize, Repo, Sandbox, World, deployment, rows};
 
 const FILE: &str = "https://files.example.com/v1/app.yaml";
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
@@ -79,7 +79,7 @@ fn each_leads_out(repo: &Repo, commands: &[String]) {
 #[track_caller]
 fn ways_out(rows: &[(Files, Files, usize)]) {
     let world = world();
-    for (number, (staged, beside, count)) in rows.iter().enumerate() {
+    for (number, (staged, beside, count)) in self::rows(rows.iter().enumerate(), 2) {
         let name = format!("row-{number}");
         let (repo, commands) = blocked(&world.sandbox, &name, staged, beside);
         assert_eq!(commands.len(), *count, "{staged:?}: {commands:#?}");

@@ -83,7 +83,7 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
         work.run(args).success();
         let used = ["deploy/app/License"];
         assert_eq!(licenses(work, "localized/main", place), used, "{args:?}");
-        work.run(&["verify", "localized/main", "--rebuild"]).success();
+        work.run(&["verify", "localized/main"]).success();
         work.decide("");
         work.run(args).success();
         assert_eq!(licenses(work, "localized/main", place), ALL, "{args:?}");

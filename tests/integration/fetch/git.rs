@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::{forget, local, lock, naming, served, upstream};
-use crate::support::{Reply, Repo, Sandbox, config_map};
+use crate::support::{Reply, Repo, Sandbox, config_map, rows};
 
 /// Writes every start of git from now on into a file, and returns that file.
 pub(super) fn count_git(sandbox: &Sandbox) -> PathBuf {

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::{naming, served};
-use crate::support::{Limit, Reply, Repo, Sandbox, Server, config_map};
+use crate::support::{Limit, Reply, Repo, Sandbox, Server, config_map, rows};
 
 /// Every way to limit a git that has no login, the one first that takes no time.
 const ALL: [Limit; 3] = [Limit::TooMany(Some(3600)), Limit::Sentence, Limit::Pack];
@@ -93,7 +93,9 @@ fn the_users_login_is_sent_once_waiting_did_not_help() {
         let (sandbox, server, _up, work) = locked();
         let calls = super::git::count_git(&sandbox);
         log_in(&sandbox, "s3cr3t");
-        for command in [&["branch"][..], &["update"], &["verify", "--upstream"]] {
+        let commands = [&["branch"][..], &["update"], &["verify", "--upstream"]];
+        // Each waits where the server does not say for how long.
+        for command in rows(commands, if matches!(how, Limit::Sentence) { 3 } else { 1 }) {
             limit(&sandbox, &server, "/", how, |_| true);
             work.run(command).success().lacks("s3cr3t");
             let requests = server.requests();

@@ -11,7 +11,7 @@ use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::{Value, json};
 
 use crate::support::pages::{self, section, source};
-use crate::support::{Kustomize, Output, Project, Reply, Repo, Running, Sandbox, Server, config};
+use crate::support::{Kustomize, Output, Project, Reply, Repo, Running, Sandbox, Server, config, rows};
 
 /// Returns the page with the recipes.
 fn page() -> String {
@@ -401,7 +401,7 @@ fn nothing_is_installed_but_what_was_asked_for() {
         super::step(&sandbox, &sandbox.path(""), script, given)
     };
     let other = "0".repeat(64);
-    for (version, digest) in [("1.2.4", &wheel), ("1.2.3", &other), ("1.2.3", &String::new())] {
+    for (version, digest) in rows([("1.2.3", &other), ("1.2.4", &wheel), ("1.2.3", &String::new())], 2) {
         assert_ne!(install(&lock, version, digest).status, 0);
         assert!(!sandbox.path("temp/tools/bin/git-kustomize-localize").exists() && !path.exists());
     }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Repo, World, config_map, skip, tool};
+use crate::support::{Repo, World, config_map, full, rows, skip, tool};
 
 const MIT: &str = include_str!("../../../LICENSE-MIT");
 const VALIDATE: &str = include_str!("../../schemas/validate.py");
@@ -52,7 +52,10 @@ fn every_format_is_valid_and_says_the_same_again() {
         for rev in ["main", "localized/main"] {
             let document = sbom(&world.work, rev, format);
             assert_eq!(sbom(&world.work, rev, format), document);
-            validate(format, &document);
+            // The branch has licences and files as well.
+            if full() || rev != "main" {
+                validate(format, &document);
+            }
         }
     }
 }
@@ -137,7 +140,7 @@ fn a_date_is_that_of_the_commit_or_of_the_environment() {
 fn a_copy_has_its_own() {
     let world = world();
     world.work.run(&["app", "copy", "--no-commit", "--no-verify"]).success();
-    for format in ["cyclonedx", "spdx", "slsa"] {
+    for format in rows(["cyclonedx", "spdx", "slsa"], 2) {
         let document = sbom(&world.work, "copy", format);
         validate(format, &document);
         assert!(document.contains("acme/licensed"), "{document}");
@@ -197,7 +200,7 @@ fn images_come_with_what_runs_them() {
     assert_eq!(document["components"].as_array().unwrap().len(), 4, "{document:#}");
     // What cannot be built is named, and so it is in the document.
     world.commit(&[("bad/kustomization.yaml", "resources: [nothing.yaml]\n")]);
-    for format in ["cyclonedx", "spdx"] {
+    for format in rows(["cyclonedx", "spdx"], 2) {
         let output = sbom(format);
         output.fails(1).stderr_has("error: bad").stderr_has("nothing.yaml");
         validate(format, &output.stdout);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{NO_MOUNT, OVERLAY, Output, Project, Running, State, skip, tool};
+use crate::support::{NO_MOUNT, OVERLAY, Output, Project, Running, State, rows, skip, tool};
 
 /// Mounts a small disk at `$1`, with what is there, and fills it with the file `$2` but for `$3` bytes. Runs the rest;
 /// what is on the disk then is `$1.disk` for those who do not see it.
@@ -105,7 +105,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
         ("out", "`../out/copy`".to_owned(), &elsewhere[..]),
     ] {
         let mut failed = 0;
-        for room in [0, 4 << 10, 16 << 10, 48 << 10] {
+        for room in rows([0, 4 << 10, 16 << 10, 48 << 10], 3) {
             let before = State::of(&project.work);
             let output = run_with(&project, place, room, args);
             let about = format!("{place} {room}");

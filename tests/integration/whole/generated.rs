@@ -2,7 +2,7 @@
 //! same bytes without a network.
 //!
 //! The trees are those of a seed, the same on every machine. What a failure prints makes the one tree again:
-//! `KUSTOMIZE_LOCALIZE_SEED` (default 1), `KUSTOMIZE_LOCALIZE_TREES` (how many; default 60, at night 200),
+//! `KUSTOMIZE_LOCALIZE_SEED` (default 1), `KUSTOMIZE_LOCALIZE_TREES` (how many; default 10, at night 200),
 //! `KUSTOMIZE_LOCALIZE_TREE` (this one only). What a tree finds gets a test of its own as well.
 
 mod write;
@@ -44,7 +44,7 @@ fn random_trees_build_to_the_same() {
     let seed = number("KUSTOMIZE_LOCALIZE_SEED", 1);
     let indices: Vec<usize> = match env::var("KUSTOMIZE_LOCALIZE_TREE") {
         Ok(index) => vec![index.parse().unwrap()],
-        Err(_) => (0..number("KUSTOMIZE_LOCALIZE_TREES", if full() { 200 } else { 20 })).collect(),
+        Err(_) => (0..number("KUSTOMIZE_LOCALIZE_TREES", if full() { 200 } else { 10 })).collect(),
     };
     let batches: Vec<(usize, &[usize])> = indices.chunks(TOGETHER).enumerate().collect();
     let verdicts = side_by_side(&batches, processors(), |_, (number, batch)| {

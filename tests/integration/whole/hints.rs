@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Output, Project, Repo, Sandbox, config};
+use crate::support::{Output, Project, Repo, Sandbox, config, rows};
 
 /// What a shell would read more into, and what git takes for an option.
 const PATHS: [&str; 8] = ["my app", "it's", "$(touch pwned)", "say \"x\"", "-x", "a;b&c|d", "`id`", "[a]*?"];
@@ -122,7 +122,7 @@ fn paths_of_findings_are_single_words() {
 
 #[test]
 fn paths_of_failures_are_single_words() {
-    for name in PATHS {
+    for name in rows(PATHS, 2) {
         let sandbox = Sandbox::new();
         let work = sandbox.repo(&format!("{name}/work"));
         let project = Project::in_repo(sandbox, work);
@@ -162,7 +162,7 @@ fn paths_of_failures_are_single_words() {
 
 #[test]
 fn refs_are_single_words() {
-    for name in REFS {
+    for name in rows(REFS, 2) {
         let project = Project::new();
         let work = &project.work;
         let on = |branch: &str| {

@@ -26,7 +26,7 @@ const LEAST_VARIANTS: usize = 800;
 fn nothing_of_the_table_slips_past_the_gate() {
     let Some(kustomize) = Kustomize::find() else { return };
     assert!(table::variants().len() >= LEAST_VARIANTS);
-    let variants = some_of_the_table(3);
+    let variants = some_of_the_table(5);
     let mut judge = Judge::new(&kustomize);
     judge.refused = 10;
     let verdicts = judge.judge(&variants, "");
@@ -50,7 +50,7 @@ fn some_of_the_table(step: usize) -> Vec<Variant> {
 #[test]
 fn nothing_that_a_lock_lists_slips_past_the_gate() {
     let Some(kustomize) = Kustomize::find() else { return };
-    let variants = some_of_the_table(8);
+    let variants = some_of_the_table(12);
     let mut judge = Judge::new(&kustomize);
     (judge.refused, judge.listed) = (10, true);
     assert_no_holes(&judge.judge(&variants, ""));

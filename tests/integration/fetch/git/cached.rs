@@ -237,7 +237,7 @@ fn fetched_files_have_a_size_limit() {
     }
     // So have other inputs.
     let comments = "# nothing\n".repeat(2_000);
-    for path in [".gitmodules", ".gitattributes", "base/.gitattributes", "LICENSE"] {
+    for path in rows([".gitmodules", ".gitattributes", "base/.gitattributes", "LICENSE"], 3) {
         up.git(&["reset", "--quiet", "--hard", "v1"]);
         up.write(path, &comments);
         let repo = naming(&sandbox, &[format!("{url}//base?ref={}", up.commit("large"))]);
