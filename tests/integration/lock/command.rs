@@ -363,10 +363,14 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
         "overlays/prod",
         "resources:\n- ../../base\n- missing.yaml\n- https://github.com/acme/lib//other?ref=v1\n",
     );
-    run(&world, &["-v"])
-        .success()
-        .stdout_has("1 reference not followed: see `git kustomize-localize check`")
-        .stdout_has("overlays/prod/kustomization.yaml:3:3: resources[1]: there is no `overlays/prod/missing.yaml`");
+    run(&world, &["-v"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 3 remote references
+          added other of https://github.com/acme/lib?ref=v1
+          1 reference not followed: see `git kustomize-localize check`
+          not followed: overlays/prod/kustomization.yaml:3:3: resources[1]: there is no `overlays/prod/missing.yaml`
+          file kustomize-localize.lock (568)
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
     let lock = read(&world);
     assert!(lock.contains("paths:\n      other: {}\n      web:\n"), "{lock}");
 

@@ -145,10 +145,16 @@ fn templates_that_nothing_names_are_left_out() {
     ]);
     let first = init(&world, &[]);
     // What `exclude` does not mend is for people.
-    first
-        .fails(1)
-        .stdout_has("  .kustomize-localize: exclude: templates/a\n")
-        .stdout_has("  named/kustomization.yaml:2: not valid YAML");
+    first.fails(1).says(expect![[r#"
+        wrote .kustomize-localize
+          .kustomize-localize: exclude: templates/a
+          .kustomize-localize: exclude: templates/b
+          .kustomize-localize: exclude: '[{][{]cookie.name[}][}]/base'
+        1 place to edit (invalid-kustomization)
+          named/kustomization.yaml:2: not valid YAML: "-" is only valid inside a block
+          help: if it is a template, add its directory to `exclude` in `.kustomize-localize`
+        next: git kustomize-localize init
+    "#]]);
     let [config, _] = written(&world);
     assert_eq!(config, "exclude:\n- templates/a\n- templates/b\n- '[{][{]cookie.name[}][}]/base'\n");
     again(&world, &first);

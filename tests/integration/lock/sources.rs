@@ -54,10 +54,17 @@ fn an_upstream_of_an_upstream_counts() {
         ("thin/kustomization.yaml", "resources: ['https://github.com/acme/thin?ref=v1']\n"),
     ]);
     work.decide("sources: [{url: github.com/acme}]\n");
-    work.run(&["lock"])
-        .fails(1)
-        .stderr_has("`https://github.com/evil/base?ref=v1` is not in `sources`")
-        .stderr_has("reached from thin/kustomization.yaml:1:13");
+    work.run(&["lock"]).fails(1).says(expect![[r#"
+        wrote kustomize-localize.lock: 2 remote references
+          added https://github.com/acme/deep?ref=v1 <0>
+          added https://github.com/acme/lib?ref=v1 <1>
+          to stage it: git add -f -- :/kustomize-localize.lock
+        kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+        error: https://github.com/acme/thin?ref=v1: kustomization.yaml:1:13: resources[0]: `https://github.com/evil/base?ref=v1` is not in `sources`, so it may not be locked
+          reached from thin/kustomization.yaml:1:13
+          hint: if it may be used, add it to `sources` in .kustomize-localize: - {url: github.com/evil/base}
+        error: could not resolve all references: 1 error
+    "#]]);
     // The rest is locked.
     let lock = work.read(LOCK);
     assert!(lock.contains("acme/lib") && !lock.contains("evil") && !lock.contains("thin"), "{lock}");

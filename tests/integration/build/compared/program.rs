@@ -84,11 +84,12 @@ fn kubectl_builds_where_there_is_no_kustomize() {
     let version = "echo '{\"clientVersion\": {\"gitVersion\": \"v1.34.1\"}}'";
     let script = format!("case $1 in version) {version};; *) shift; exec {real} build \"$@\";; esac");
     sandbox.script("kubectl", &script);
-    project
-        .overlay(&[])
-        .success()
-        .stdout_has("  verified: builds are identical: ")
-        .stdout_has("(kubectl/v1.34.1, network closed");
+    project.overlay(&[]).success().says(expect![[r#"
+        localized example/overlay into localized-overlay on branch localized/main (<0>): 7 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          verified: builds are identical: 117 bytes (kubectl/v1.34.1, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
     assert_eq!(recorded(&project.work), "identical 1/1 kubectl/v1.34.1");
 }
 
