@@ -84,3 +84,70 @@ fn version(object: &Value) -> Option<(Engine, String)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::testing::tree;
+
+    /// Returns a workload as those who install an engine have it.
+    fn workload(name: &str, labels: &str, image: &str) -> String {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {name}\n  labels: {{{labels}}}\nspec: {{template: {{spec: {{containers: [{{name: side, image: 'other:v9'}}, {{name: main, image: {image}}}]}}}}}}\n"
+        )
+    }
+
+    #[test]
+    fn an_engine_has_the_version_that_its_manifest_says() {
+        let flux = |labels, tag| workload(FLUX, labels, &format!("'ghcr.io/fluxcd/{FLUX}{tag}'"));
+        let argo = |name, tag| {
+            workload(
+                name,
+                "app.kubernetes.io/component: repo-server",
+                &format!("'example.com:5000/argoproj/argocd{tag}'"),
+            )
+        };
+        let other =
+            workload("source-controller", "app.kubernetes.io/version: v9.9.9", "'ghcr.io/fluxcd/source-controller:v9'");
+        let instance = "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux}\nspec: {distribution: {version: 2.6.x}}\n";
+        let labelled = flux("app.kubernetes.io/part-of: flux, app.kubernetes.io/version: v2.6.4", ":v1.6.1");
+        let files = [
+            ("a/gotk-components.yaml", format!("---\n# Flux Version: v0.0.1\n{other}---\n{labelled}")),
+            ("b/gotk-components.yaml", labelled.clone()),
+            ("c/gotk-components.yaml", flux("", ":v1.6.1@sha256:0000")),
+            ("d/flux.yaml", instance.to_owned()),
+            ("e/install.yaml", argo(ARGO, ":v3.1.0")),
+            ("f/install.yaml", argo("cd-argocd-repo-server", ":v3.1.0")),
+            // What says no version, or is none.
+            ("n/digest-install.yaml", argo(ARGO, "@sha256:0000")),
+            ("n/server-install.yaml", argo("argocd-server", ":v1")),
+            ("n/named-install.yaml", workload(ARGO, "", "'example.com/not-argocd:v1'")),
+            ("n/template-install.yaml", argo(ARGO, ":{{ .Values.tag }}")),
+            ("n/substituted-install.yaml", flux("app.kubernetes.io/version: '${VERSION}'", ":v1")),
+            ("n/broken-install.yaml", format!("{labelled}}}")),
+            (
+                "n/odd-install.yaml",
+                "kind: Deployment\nmetadata: [kustomize-controller]\nspec: {template: x}\n".to_owned(),
+            ),
+            ("n/other-install.yaml", labelled.replace("Deployment", "Widget")),
+            ("excluded/install.yaml", labelled.clone()),
+        ];
+        let tree = tree(&files.each_ref().map(|(path, text)| (*path, text.as_str())));
+        let config = Config::parse(b"exclude: [excluded]\n", ".kustomize-localize").unwrap();
+        let identity = || Ok(super::super::Identity::new([], &config, []));
+        let found = super::super::find(&tree, &config, &identity).unwrap();
+        let all = installed(&tree, &config, found.as_written()).unwrap();
+        let all: Vec<String> = all.iter().map(|one| format!("{}:{} {}", one.file, one.line, one.name())).collect();
+        assert_eq!(
+            all,
+            [
+                "a/gotk-components.yaml:10 Flux v2.6.4",
+                "b/gotk-components.yaml:1 Flux v2.6.4",
+                "c/gotk-components.yaml:1 Flux kustomize-controller v1.6.1",
+                "d/flux.yaml:1 Flux 2.6.x",
+                "e/install.yaml:1 Argo CD v3.1.0",
+                "f/install.yaml:1 Argo CD v3.1.0",
+            ]
+        );
+    }
+}

@@ -111,6 +111,54 @@ fn the_tree_tells_which_url_is_its_own() {
 }
 
 #[test]
+fn a_target_has_the_namespace_that_what_deploys_it_gives() {
+    let source = flux::SOURCE.replace("namespace: flux-system", "labels: {}");
+    let object = |name: &str, path: &str, more: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}}}\nspec: {{path: {path}, sourceRef: {{kind: GitRepository, name: flux-system}}{more}}}\n"
+        )
+    };
+    let [apps, one, two, three] = [
+        object("apps", "./more", ", targetNamespace: given"),
+        object("one", "./web", ""),
+        object("two", "./web", ""),
+        object("three", "./web", ""),
+    ];
+    let set = format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: all, namespace: argocd}}
+spec:
+  generators: [{{list: {{elements: [{{name: web}}]}}}}]
+  template:
+    metadata: {{name: 'app-{{{{name}}}}'}}
+    spec: {{source: {{repoURL: '{HERE}', path: '{{{{name}}}}'}}}}
+"
+    );
+    let tree = tree(&[
+        ("apps.yaml", &apps),
+        ("source.yaml", &source),
+        ("web/kustomization.yaml", "resources: []\n"),
+        ("more/kustomization.yaml", "namespace: hidden\nresources: [one.yaml]\n"),
+        ("more/one.yaml", &one),
+        // Nobody deploys these: one kustomization gives a namespace, or several do.
+        ("two/kustomization.yaml", "Namespace: own\nresources: [two.yaml]\n"),
+        ("two/two.yaml", &two),
+        ("base/kustomization.yaml", "resources: [three.yaml]\n"),
+        ("base/three.yaml", &three),
+        ("a/kustomization.yaml", "namespace: a\nresources: [../base]\n"),
+        ("b/kustomization.yaml", "namespace: b\nresources: [../base]\n"),
+        ("set.yaml", &set),
+    ]);
+    let config = Config::default();
+    let found = find(&tree, &config, &|| Ok(identity(&config))).unwrap();
+    let explored = crate::graph::inputs::explore_all(std::rc::Rc::new(tree)).unwrap();
+    let found = found.settle(&explored.graph);
+    let named: Vec<String> = found.targets.iter().map(|one| one.object.full_name()).collect();
+    assert_eq!(named, ["apps", "three", "given/one", "argocd/app-web", "own/two"]);
+}
+
+#[test]
 fn what_the_configuration_declares_is_a_target() {
     let config = "targets:\n- {path: clusters/edge, engine: argo-cd}\n- path: .\n  engine: flux\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
