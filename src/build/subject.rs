@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::Roots;
 use super::program::{self, Program};
-use super::runner::{refuse_arguments, unrunnable};
+use super::runner::{UNSTEADY, refuse_arguments, runs, unrunnable};
 use crate::config::{Config, FILE_NAME};
 use crate::graph::inputs::explore;
 use crate::graph::{Graph, Remotes, Source};
@@ -126,8 +126,9 @@ impl Subject {
 
 /// What gives the output of a subject.
 enum Call {
-    /// kustomize: among which roots it is, its directory, its arguments, and the variables in its output.
-    Kustomize(usize, String, Vec<String>, Variables),
+    /// kustomize: among which roots it is, its directory, its arguments, the variables in its output, and whether it runs
+    /// what need not give the same again.
+    Kustomize(usize, String, Vec<String>, Variables, bool),
     /// helm: that, and the same, and why a cluster may get something else.
     Helm(Program, usize, String, Vec<String>, Option<String>),
     /// Nothing: it is known.
@@ -225,9 +226,11 @@ impl Written {
                     let graph = reach(&self.program, &tree, alone)?;
                     refusal(&graph)(&directory).map_or(Ok(()), Err)?;
                     self.roots.push(Roots::write(&graph, alone, checks_out, self.whole)?);
+                    let runs = runs_in(&graph, &directory);
+                    return Ok(Call::Kustomize(self.roots.len() - 1, directory, arguments, variables, runs));
                 }
-                let at = if is_shared { 0 } else { self.roots.len() - 1 };
-                Ok(Call::Kustomize(at, directory, arguments, variables))
+                let runs = shared.as_ref().is_ok_and(|graph| runs_in(graph, &directory));
+                Ok(Call::Kustomize(0, directory, arguments, variables, runs))
             };
             let call = subject.and_then(|subject| subject.map(&mut write).transpose());
             self.calls.push(call);
@@ -254,7 +257,7 @@ impl Written {
     /// Returns what stands for all that one of the subjects is built from, if it is built from nothing but its tree.
     fn key(&self, subject: usize) -> Result<Option<String>, Failures> {
         Ok(match &self.calls[subject] {
-            Ok(Some(Call::Kustomize(at, directory, arguments, variables))) => {
+            Ok(Some(Call::Kustomize(at, directory, arguments, variables, _))) => {
                 let digest = self.roots[*at].digest(directory)?;
                 Some(format!("{digest} {directory:?} {arguments:?} {variables:?}"))
             }
@@ -276,8 +279,13 @@ impl Written {
         match call {
             None => Ok(Vec::new()),
             Some(Call::Known(output)) => Ok(output.clone()),
-            Some(Call::Kustomize(at, directory, arguments, variables)) => {
-                let output = self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?;
+            Some(Call::Kustomize(at, directory, arguments, variables, runs)) => {
+                let arguments = [&**arguments, &self.more].concat();
+                let build = || self.roots[*at].build(&self.program, directory, &arguments);
+                let output = build()?;
+                if *runs && build()? != output {
+                    return Err(Failure::new(UNSTEADY).because(FailureKind::NotBuilt).into());
+                }
                 Ok(if variables.is_empty() { output } else { variables.fill_in(&output) })
             }
             Some(Call::Helm(helm, at, directory, arguments, _)) => {
@@ -290,6 +298,10 @@ impl Written {
             }
         }
     }
+}
+
+fn runs_in(graph: &Graph, directory: &str) -> bool {
+    graph.root_in(0, directory).is_some_and(|root| runs(graph, root))
 }
 
 /// Returns what says why a root is not built, if it is not: something that it reaches stays remote, or it is too much.

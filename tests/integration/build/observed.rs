@@ -157,6 +157,31 @@ fn a_build_that_is_as_it_was_read_asks_for_nothing_more() {
     work.run(&["check", "--build", "--staged"]).fails(2);
 }
 
+/// One build does not show that the next one gives the same.
+#[test]
+fn what_runs_code_is_built_twice() {
+    let world = World::acme();
+    let Some(_) = world.sandbox.builds() else { return };
+    let work = &world.work;
+    let function = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    \
+                    config.kubernetes.io/function: '{exec: {path: ./fn.sh}}'\n";
+    world.commit(&[
+        ("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [fn.yaml]\n"),
+        ("app/cm.yaml", &config_map("cm")),
+        ("app/fn.yaml", function),
+    ]);
+    work.write_executable("app/fn.sh", "#!/bin/sh\ncat\n");
+    let flags = ["--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec"];
+    let run = |args: &[&str]| work.run(&[args, &flags[..]].concat());
+    run(&["check", "--build"]).success().stdout_has(": nothing found\n");
+    work.write("app/fn.sh", "#!/bin/sh\nsed \"s/name: cm/name: cm-$(date +%N)/\"\n");
+    work.commit("random");
+    let why = "it builds to something else each time";
+    run(&["check", "--build"]).success().stdout_has(&format!("not-built]: not built: {why}\n"));
+    run(&["build", "app"]).fails(2).stderr_has(why);
+    run(&["branch"]).success().stdout_has("not verified: 1 root did not build before either");
+}
+
 #[test]
 fn without_a_kustomize_it_is_a_failure() {
     let project = Project::new();

@@ -66,6 +66,26 @@ fn a_chart_is_rendered_as_its_engine_does() {
     assert_eq!(sandbox.leftovers(), [""; 0]);
 }
 
+/// What is deployed and not built is not silence.
+#[test]
+fn a_gate_that_builds_renders_charts_too() {
+    let Some((sandbox, work)) = charts() else { return };
+    let check = ["check", "--build"];
+    let output = work.run_unchanged(&check);
+    output.success().stdout_has("no kustomization in the working tree, 2 builds (").stdout_has(": nothing found\n");
+    sandbox.script("helm", &format!("{HELM}date +%s%N | sed 's/^/# /'\n"));
+    let output = work.run_unchanged(&check);
+    output.success().stdout_has("warning[not-built]: not built: its chart renders to something else each time\n");
+    output
+        .stdout_has(" = note: deployed by Argo CD Application web (argo/web.yaml:1)\n")
+        .stdout_has("; 2 builds failed\n");
+    sandbox.script("helm", HELM);
+    fs::remove_file(work.path().join("charts/web/Chart.yaml")).unwrap();
+    work.run(&check).success().stdout_has("no chart at ").stdout_has("; 2 builds failed\n");
+    work.decide("rules: {not-built: error}\n");
+    work.run(&check).fails(1).stdout_has("it is a Helm chart, and `helm` is off\n");
+}
+
 #[test]
 fn what_a_change_makes_of_a_chart_is_shown() {
     let Some((_sandbox, work)) = charts() else { return };
