@@ -74,6 +74,18 @@ mod tests {
     }
 
     #[test]
+    fn what_kustomize_does_not_expand_is_said() {
+        for (text, help) in [
+            ("./*.yaml", "list each file: kustomize expands no pattern"),
+            ("$HOME/x", "write the path: kustomize expands neither `~` nor variables"),
+            ("~/x", "write the path: kustomize expands neither `~` nor variables"),
+            (r"..\x", "separate names by `/`"),
+        ] {
+            assert_eq!(one(scene(&format!("resources: ['{text}']\n"))).help, [help]);
+        }
+    }
+
+    #[test]
     fn every_field_is_looked_at() {
         for field in [
             "resources: [gone]",

@@ -182,7 +182,15 @@ impl Walker<'_> {
             absence = self.absence(*source, &path::join(&path, FILE_NAMES[0]));
         }
         let message = format!("there is no `{}`", tree.label(&path));
-        let (message, mut hints) = absent(&absence, &path, is_file, message, "add it, or remove the reference");
+        let hint = match () {
+            () if text.contains('*') => "list each file: kustomize expands no pattern",
+            () if text.starts_with('~') || text.contains('$') => {
+                "write the path: kustomize expands neither `~` nor variables"
+            }
+            () if text.contains('\\') => "separate names by `/`",
+            () => "add it, or remove the reference",
+        };
+        let (message, mut hints) = absent(&absence, &path, is_file, message, hint);
         let is_lost = matches!(absence, Absence::Nowhere | Absence::Deleted) && self.troubles.len() < ALIKE;
         if let Some(like) = alike(&**tree, &path).filter(|_| is_lost) {
             hints.insert(0, format!("did you mean `{}`?", path::relative(directory, &like)));

@@ -197,9 +197,12 @@ impl Reader<'_> {
                     self.within(&format!("[{i}]"), |reader| reader.visit(of, item));
                 }
             }
-            (_, Some(_)) => self.wrong_type(value, "a list"),
+            (_, Some(_)) => self.wrong_type(value, "a list", None),
             (Data::Mapping(pairs), None) if leads_on => self.visit_fields(tree, pairs),
-            (_, None) if leads_on => self.wrong_type(value, "a mapping"),
+            (_, None) if leads_on => {
+                let path = value.text().filter(|_| tree.names.contains_key("path"));
+                self.wrong_type(value, "a mapping", path.map(|path| format!("write `path: {path}`")))
+            }
             _ => self.leaf(tree.role.unwrap_or(Role::Other), value),
         }
         if let Some(Role::Chart(names)) = tree.role {
@@ -217,7 +220,7 @@ impl Reader<'_> {
             self.within(name, |reader| match (before, known) {
                 (Some(line), _) => {
                     let message = format!("duplicate of the field in line {line}");
-                    let hint = "merge them, or remove one";
+                    let hint = "merge them, or remove one: kustomize ignores case";
                     reader.problem(value.key, message, hint);
                 }
                 (None, Some((_, of))) if value.data != Data::Null && value.text() != Some("") => {
@@ -265,7 +268,7 @@ impl Reader<'_> {
             Some(text) => text,
             None if value.data == Data::Null => "",
             None if matches!(role, Role::Unsupported(_)) => "",
-            None => return self.wrong_type(value, "a string"),
+            None => return self.wrong_type(value, "a string", None),
         };
         let place = value.place();
         match role {
@@ -365,7 +368,7 @@ impl Reader<'_> {
                 self.within(key, |reader| {
                     let Some(text) = word.text() else {
                         if names.iter().any(|name| is(name)) && word.scalar().is_some() && word.data != Data::Null {
-                            reader.wrong_type(word, "a string");
+                            reader.wrong_type(word, "a string", None);
                         }
                         return;
                     };
@@ -413,8 +416,8 @@ impl Reader<'_> {
         }
     }
 
-    fn wrong_type(&mut self, value: &Value, wanted: &str) {
-        let (mut is, mut hint) = (value.kind(), String::new());
+    fn wrong_type(&mut self, value: &Value, wanted: &str, hint: Option<String>) {
+        let (mut is, mut hint) = (value.kind(), hint.unwrap_or_default());
         if let Some(word) = value.scalar().filter(|_| wanted == "a string") {
             // For YAML 1.1, `yes` is one.
             is = if value.text().is_some() { "a boolean" } else { is };

@@ -110,12 +110,12 @@ mod tests {
     #[test]
     fn a_subgroup_without_a_mark() {
         let hint = web_page_hint("https://t:hunter2@gitlab.com/g/sub/repo/dir?ref=v1").unwrap();
-        assert!(hint.contains("https://gitlab.com/g/sub for the repository"));
+        assert!(hint.contains("https://gitlab.com/g/sub for it"));
         // Not a page, and most often correct.
         assert_eq!(web_page("https://gitlab.com/g/repo/dir?ref=v1"), None);
         assert_eq!(subgroup_hint("https://gitlab.com/g/r/-/tree/v1/a"), None);
         let hint = web_page_hint("https://gitlab.example.com/g/sub/repo").unwrap();
-        assert!(hint.contains("https://gitlab.example.com/g/sub for the repository"));
+        assert!(hint.contains("https://gitlab.example.com/g/sub for it"));
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn objects_are_plain_yaml_or_refused() {
         ("--- {kind: A, metadata: {name: a}}", "text after `---`"),
     ];
     // kyaml reads what follows the line; both of our parsers see one document before it.
-    let hidden = "--- #\rkind: ConfigMapGenerator\rx: |\n  kind: PatchTransformer\n  path: a\n";
+    let hidden = "--- #\rkind: ConfigMapGenerator\rmetadata: {name: a}\rx: |\n  kind: PatchTransformer\n  path: a\n";
     let found = read_plugin(hidden.as_bytes()).unwrap_err().problems;
     assert!(found[0].message.contains("a carriage return"), "{found:?}");
     let inline = format!("transformers: [{}]\n", serde_json::to_string(&format!("\n{hidden}")).unwrap());

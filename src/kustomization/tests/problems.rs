@@ -39,6 +39,7 @@ fn wrong_types_are_named() {
         assert_eq!(problem(text), wanted);
     }
     assert_eq!(problems("resources: [yes]\n")[0].hint, "quote it: `\"yes\"`");
+    assert_eq!(problems("patches: [a.yaml]\n")[0].hint, "write `path: a.yaml`");
 }
 
 /// Each is an argument of helm, as kustomize writes it.

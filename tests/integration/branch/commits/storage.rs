@@ -98,7 +98,7 @@ fn a_partial_clone_will_do() {
         let output = clone.run(&[&args[..], &["--offline"]].concat());
         output.fails(2);
         if filter == "blob:none" {
-            output.stderr_has("is missing: this is a partial clone");
+            output.stderr_has("has not been fetched into this partial clone");
             // Where it may be fetched, git says why it was not.
             let url = clone.git(&["remote", "get-url", "origin"]);
             clone.git(&["remote", "set-url", "origin", "file:///nowhere"]);
