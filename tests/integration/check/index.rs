@@ -196,7 +196,7 @@ fn a_partial_clone_fetches_nothing() {
         clone
             .run(args)
             .fails(2)
-            .stderr_has("`base/kustomization.yaml` is missing: this is a partial clone")
+            .stderr_has("`base/kustomization.yaml` has not been fetched into this partial clone")
             .stderr_has(&format!("git cat-file -e {id}"));
     }
     assert_eq!(clone.git(&["count-objects", "-v"]), before);

@@ -137,7 +137,7 @@ fn what_is_no_list_of_signers_is_an_error() {
         (&alice.replace("ssh-ed25519", "ssh-rsa"), "line 1 has no key"),
         (&key(&world, "alice", "cert-authority "), "line 1 names a certificate authority"),
         (&fs::read_to_string(world.sandbox.path("alice")).unwrap(), "it contains a private key"),
-        ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END", "it is not a keyring of public keys"),
+        ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END", "it is not a keyring of OpenPGP public keys"),
     ] {
         work.write(SIGNERS, text);
         for command in ["lock", "check"] {

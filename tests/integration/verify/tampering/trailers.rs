@@ -195,7 +195,7 @@ fn a_commit_on_top_is_a_difference_however_it_is_named() {
         repo.git(&["reset", "--quiet", "--hard", &branch.tip]);
         repo.write("base/cm.yaml", config("edited"));
         repo.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-        repo.run(&["verify"]).fails(1).stdout_has("base/cm.yaml: does not match ");
+        repo.run(&["verify"]).fails(1).stdout_has("base/cm.yaml: differs from the tree recorded ");
     }
 }
 
@@ -215,7 +215,7 @@ fn a_merge_into_main_is_followed_to_the_record() {
         repo.git(&["merge", "--quiet", "--no-ff", "--message", "Merge", &branch.tip]);
         repo.write("README.md", "More again.\n");
         branch.commit();
-        repo.run(&["verify"]).fails(1).stdout_has("README.md: does not match ");
+        repo.run(&["verify"]).fails(1).stdout_has("README.md: differs from the tree recorded ");
     }
 }
 
