@@ -1,6 +1,6 @@
 //! `check` green on a commit means that `branch` is done from it, and a red one that it is not: one severity decides both.
 
-use crate::support::{Repo, World, config_map};
+use crate::support::{Repo, World, config_map, rows};
 
 const HERE: &str = "https://git.example.com/acme/fleet";
 
@@ -41,7 +41,7 @@ fn what_the_gate_says_is_what_the_job_does() {
     let gone = "resources: [map.yaml, 'https://github.com/acme/none?ref=v1']\n";
     let allow = |reason: &str| format!("allow: [{{url: 'https://github.com/acme/none?ref=v1', reason: {reason}}}]\n");
     let here = format!("repository: [{{url: '{HERE}'}}]\n");
-    for (what, files, config, expected) in [
+    let all = [
         ("nothing", vec![], String::new(), true),
         (
             "untracked-path",
@@ -84,7 +84,8 @@ fn what_the_gate_says_is_what_the_job_does() {
             String::new(),
             true,
         ),
-    ] {
+    ];
+    for (what, files, config, expected) in rows(all, 2) {
         let world = world();
         for (path, text) in &files {
             world.work.write(path, text);

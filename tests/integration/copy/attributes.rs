@@ -1,7 +1,7 @@
 //! What is compared and deployed is what a checkout gives, wherever the files of the user's repository with
 //! attributes lie.
 
-use crate::support::{Kustomize, Repo, World};
+use crate::support::{Kustomize, Repo, World, rows};
 
 const REMOTE: &str = "https://github.com/acme/app?ref=v1";
 
@@ -54,7 +54,7 @@ fn a_remote_target_keeps_its_bytes_whatever_attributes_the_repository_has() {
 
 #[test]
 fn attributes_of_the_user_hold_on_both_sides_alike() {
-    for attributes in CONVERTING {
+    for attributes in rows(CONVERTING, 2) {
         let world = world(".gitattributes", &format!("*.conf {attributes}\n"));
         let clone = clone(&world, attributes, &["app"]);
         world.same_build("app", &clone, "localized-app");

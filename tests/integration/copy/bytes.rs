@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Repo, Running, World, config_map};
+use crate::support::{Repo, Running, World, config_map, rows};
 
 const URL: &str = "https://files.example.com/map.yaml";
 const LOCAL: &str = "localized-files/files.example.com/map.yaml";
@@ -266,7 +266,7 @@ fn stays_clean(attributes: &str, autocrlf: bool) {
 
 #[test]
 fn checkouts_of_the_branch_stay_clean() {
-    for attributes in ["", "* text=auto\n", "* text eol=crlf\n*.bin -text\n", "* ident filter=nobody\n"] {
+    for attributes in rows(["* text eol=crlf\n*.bin -text\n", "* text=auto\n", "* ident filter=nobody\n", ""], 2) {
         stays_clean(attributes, false);
     }
 }

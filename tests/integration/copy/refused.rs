@@ -1,7 +1,7 @@
 //! Refusals: with file, line and field, and nothing changed.
 
 use super::Refused;
-use crate::support::{Kustomize, World, config_map};
+use crate::support::{Kustomize, World, config_map, rows};
 
 const COMPONENT: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
 
@@ -377,13 +377,14 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         ("d/kustomization.yaml", &large),
         ("top/kustomization.yaml", "resources: [../a, ../b, ../c, ../d]\n"),
     ]);
-    for command in [
+    let commands = [
         &["check"][..],
         &["check", "top"],
         &["lock", "-v"],
         &["branch", "--dry-run", "--no-verify"],
         &["top", "--scope", "."],
-    ] {
+    ];
+    for command in rows(commands, 2) {
         let output = world.work.run(command);
         let said = format!("{}{}", output.stdout, output.stderr);
         for problem in

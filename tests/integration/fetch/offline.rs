@@ -6,7 +6,7 @@ use std::fs;
 use git_kustomize_localize::seams::record::sha256_hex;
 
 use super::{forget, local, lock, naming, using};
-use crate::support::{Reply, Repo, Sandbox, Server, config_map};
+use crate::support::{Reply, Repo, Sandbox, Server, config_map, rows};
 
 /// A loopback world: two repositories, of which one names the other, and files.
 struct World {
@@ -255,7 +255,7 @@ fn a_damaged_repository_in_the_cache_is_fetched_again() {
     assert!(whole.len() > 1);
     for (path, bytes) in &whole {
         // In the middle, and at each end.
-        for at in [20, bytes.len() / 2, bytes.len() - 1] {
+        for at in rows([20, bytes.len() / 2, bytes.len() - 1], 2) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x55;
             fs::remove_file(path).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::{Repo, Running, World, tool};
+use crate::support::{Repo, Running, World, rows, tool};
 
 const LOCK: &str = "kustomize-localize.lock";
 const SIGNERS: &str = ".github/allowed-signers";
@@ -67,7 +67,7 @@ fn the_tag_or_else_the_commit_must_be_signed() {
     signing(&world, &lib, "alice", &["tag", "-s", "nested", "-m", "x", "tag"]);
     let unsigned = |what: &str| format!("the {what} is not signed");
     let unknown = |what: &str| format!("the {what} is not signed by a key of `{SIGNERS}` that is valid at its date");
-    for (reference, why) in [
+    let refused = [
         ("v1", unsigned("commit")),
         (&first, unsigned("commit")),
         ("unsigned-tag", unsigned("tag")),
@@ -77,7 +77,8 @@ fn the_tag_or_else_the_commit_must_be_signed() {
         ("renamed", "the tag object is not named `renamed`".to_owned()),
         ("refs/tags/renamed", "the tag object is not named `renamed`".to_owned()),
         ("nested", "does not point at the commit".to_owned()),
-    ] {
+    ];
+    for (reference, why) in rows(refused, 2) {
         names(&world, reference);
         work.run(&["lock"]).fails(1).stderr_has(&why).stderr_has("app/kustomization.yaml:2:3: ").lacks("leave it");
         work.run_unchanged(&["vendor"]).fails(2).stderr_has(&why);

@@ -182,7 +182,7 @@ fn what_the_gate_passes_is_localized() {
         return;
     }
     let number = |name: &str| env::var(name).ok().map(|text| text.parse().unwrap());
-    let count = number("KUSTOMIZE_LOCALIZE_WORLDS").unwrap_or(if full() { 400 } else { 12 });
+    let count = number("KUSTOMIZE_LOCALIZE_WORLDS").unwrap_or(if full() { 400 } else { 8 });
     let worlds: Vec<usize> = match number("KUSTOMIZE_LOCALIZE_WORLD") {
         Some(index) => vec![index],
         None => (0..count).collect(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Reply, Repo, Sandbox, Server, config_map};
+use crate::support::{Reply, Repo, Sandbox, Server, config_map, rows};
 
 /// Part of every secret of these tests.
 const SECRET: &str = "s3cr3t";
@@ -247,7 +247,7 @@ fn what_is_no_url_shows_no_secret() {
     }
     let out = sandbox.path("out");
     let out = out.to_str().unwrap();
-    for root in &roots {
+    for root in rows(&roots, 3) {
         let copying = [&localizing[..], &["--no-commit", root, out]].concat();
         repo.run(&copying).lacks(SECRET);
     }

@@ -291,6 +291,10 @@ impl Team {
         self.log_reads_as_deployments();
         self.record_is_what_it_holds(tip);
         self.differs_from_main_where_it_must();
+        // By day the rest is looked at every other time.
+        if !full() && self.log.len() % 2 == 0 {
+            return;
+        }
         work.run(&["check", "--rev", "main"]).is(self.check_of_main);
         match self.mode {
             Mode::InPlace => work.run(&["check", "--rev", BRANCH]).is(0),
