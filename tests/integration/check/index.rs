@@ -1,11 +1,9 @@
-//! `check` of every kind of index, compared with git's own view of it, and from the hooks that `git commit` and `git
-//! merge` run.
+//! `check` of every kind of index, compared with git's own view of it. What hooks make of a commit or a merge is in
+//! `hook::installed`.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use super::{check, commands, fill, findings, found, marked, remote, repository, shell};
 use crate::support::{Repo, Sandbox, config, skip};
@@ -20,18 +18,6 @@ fn finds_the_remote_one(repo: &Repo) {
         .fails(1)
         .stdout_has("overlays/prod/kustomization.yaml:2:3")
         .stdout_has("checked 3 kustomizations with 3 references in the index");
-}
-
-/// Makes `check` the hook of commits and merges.
-fn hook(repo: &Repo, directory: &Path) {
-    for name in ["pre-commit", "pre-merge-commit"] {
-        let path = directory.join("hooks").join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-        fs::write(&path, format!("#!/bin/sh\nexec '{program}' check --staged\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    repo.git(&["config", "core.hooksPath", directory.join("hooks").to_str().unwrap()]);
 }
 
 #[test]
@@ -285,65 +271,6 @@ fn a_link_to_a_kustomization_is_read_where_it_leads() {
     for source in [&["--staged"][..], &[]] {
         check(&repo, source).fails(1).stdout_has("linked/real.yaml:2:3").stdout_has("checked 4 kustomizations");
     }
-}
-
-#[test]
-fn commits_of_every_kind_are_blocked() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    let (main, linked) = (sandbox.path("hooks-of-all"), sandbox.path("linked"));
-    hook(&repo, &main);
-    repo.git(&["worktree", "add", "-q", "-b", "linked", linked.to_str().unwrap()]);
-    let linked = Repo::new(&sandbox, linked);
-    for repo in [&repo, &linked] {
-        let head = repo.id("HEAD");
-        let blocked = |args: &[&str]| {
-            let output = repo.try_git(args);
-            output.fails(1);
-            let said = format!("{}{}", output.stdout, output.stderr);
-            assert!(said.contains("overlays/prod/kustomization.yaml:2:3"), "{args:?}: {said}");
-            assert_eq!(repo.id("HEAD"), head, "{args:?}");
-        };
-        repo.write("overlays/prod/kustomization.yaml", remote());
-        repo.write("note.txt", "a");
-        repo.git(&["add", "note.txt"]);
-        // Not staged, so not committed.
-        blocked(&["commit", "-q", "-a", "-m", "x"]);
-        blocked(&["commit", "-q", "-m", "x", "--", "overlays/prod/kustomization.yaml"]);
-        blocked(&["commit", "-q", "-m", "x", "--include", "overlays"]);
-        repo.git(&["commit", "-q", "--amend", "-m", "Begin", "--", "note.txt"]);
-        repo.git(&["reset", "-q", "--soft", &head]);
-        repo.git(&["add", "overlays"]);
-        blocked(&["commit", "-q", "-m", "x"]);
-        blocked(&["commit", "-q", "--amend", "-m", "x"]);
-        // The real index holds the remote one; this commit does not.
-        repo.write("other.txt", "b");
-        repo.git(&["add", "other.txt"]);
-        repo.git(&["commit", "-q", "-m", "Other", "--", "other.txt"]);
-        repo.git(&["reset", "-q", "--hard", &head]);
-    }
-}
-
-#[test]
-fn a_merge_that_brings_a_remote_reference_is_blocked() {
-    let sandbox = Sandbox::new();
-    let repo = repository(&sandbox);
-    repo.git(&["switch", "-q", "-c", "other"]);
-    repo.write("overlays/prod/kustomization.yaml", remote());
-    repo.commit("Name a remote root");
-    repo.git(&["switch", "-q", "main"]);
-    repo.write("note.txt", "a");
-    let head = repo.commit("Main");
-    hook(&repo, &sandbox.path("hooks-of-all"));
-    let output = repo.try_git(&["merge", "-q", "-m", "Merge", "other"]);
-    assert_ne!(output.status, 0);
-    assert!(
-        output.stdout.contains("overlays/prod/kustomization.yaml:2:3")
-            || output.stderr.contains("overlays/prod/kustomization.yaml:2:3")
-    );
-    assert_eq!(repo.id("HEAD"), head);
-    repo.git(&["checkout", "-q", "main", "--", "overlays"]);
-    repo.git(&["commit", "-q", "-m", "Merge without it"]);
 }
 
 #[test]

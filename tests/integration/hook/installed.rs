@@ -74,7 +74,13 @@ fn a_commit_that_needs_the_network_is_refused() {
     refused(&work.try_git(&["commit", "-a", "-m", "remote"]));
     refused(&work.try_git(&["commit", "-m", "remote", "--", "app"]));
     refused(&work.try_git(&["commit", "-a", "--amend", "--no-edit"]));
+    stage(&work, "note", "w");
+    refused(&work.try_git(&["commit", "-m", "remote", "--include", "app"]));
     assert_eq!(work.id("HEAD"), before);
+    // One that leaves it out passes, although it is staged.
+    work.git(&["add", "app"]);
+    work.git(&["commit", "--quiet", "-m", "note", "--", "note"]);
+    work.git(&["reset", "--quiet"]);
     // Unstaged changes do not concern the hook.
     work.write("note", "x");
     work.git(&["add", "note"]);
