@@ -18,6 +18,7 @@ mod remote_ref;
 pub(crate) mod testing;
 mod trouble;
 
+pub use chart::archive;
 pub(crate) use chart::{Archive, Chart, ChartRef, Place};
 pub(crate) use local::alike;
 pub(crate) use nodes::{

@@ -37,8 +37,8 @@
 //! | [`plan`] | what localizing changes, as a copy or in place, and what locking does | `localized-files`: `layout.rs`; the new text of a reference: `spelling.rs`; `update`: `update.rs` |
 //! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, how they build it, what they refuse, and what a change of it touches | an engine: `flux.rs` (its sources: `flux/source.rs`), `argo.rs` (what an ApplicationSet makes: `argo/generator.rs`), `fleet.rs` and `git_repo.rs`, asked in `engine.rs`; the kinds of objects that are read at all: `scan.rs`; which URLs and revisions are this repository: `identity.rs`; what helm gets for a chart: `chart.rs`; what a change touches: `affected.rs` |
 //! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock | a lock in the middle of a merge: `conflict.rs` (two locks as one: `record/lock/merge.rs`) |
-//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network | a request with its headers: `http/transport.rs`; redirects: `http.rs`; retries and waiting: `limit.rs`; which login a host gets: `reach.rs`; what upstream has now of what a lock lists: `answers.rs`; how much may come: `budget.rs`; its age and signature: `trust.rs`; the archive of a chart: `helm/archive.rs` |
-//! | [`graph`] | the walk: roots, files and references | what they are called, and what `tree` says of them: `named.rs`; a local reference: `local.rs`; a remote one: `remote.rs`; charts: `chart.rs`; [`graph::Remotes`], which `fetch` implements: `remote_ref.rs` |
+//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network | a request with its headers: `http/transport.rs`; redirects: `http.rs`; retries and waiting: `limit.rs`; which login a host gets: `reach.rs`; what upstream has now of what a lock lists: `answers.rs`; how much may come: `budget.rs`; its age and signature: `trust.rs` |
+//! | [`graph`] | the walk: roots, files and references | what they are called, and what `tree` says of them: `named.rs`; a local reference: `local.rs`; a remote one: `remote.rs`; charts: `chart.rs`, their archives: `chart/archive.rs`; [`graph::Remotes`], which `fetch` implements: `remote_ref.rs` |
 //! | [`config`] | `.kustomize-localize`: the configuration of a repository | its keys: `config.rs`, `schema.json`, and how their values are read: `read.rs`; `allow`: `allow.rs`, what an entry covers `address.rs`; `sources`: `source.rs`; comments: `comment.rs` |
 //! | [`record`] | lock and trailers, written, read and checked by the same code | the lock: `lock/`; the trailers of a commit: `trailers.rs`; what a localized branch holds of them: `history/` |
 //! | [`kustomization`] | YAML with places, and edits of its scalars | the one table of fields: `fields.rs`; plugin configurations: `plugin.rs`; YAML of our own formats: `format.rs` |
@@ -114,8 +114,8 @@ pub mod seams {
     pub mod kustomization {
         pub use crate::kustomization::{Edit, FILE_NAMES, edit, read, read_plugin, reshaping};
     }
-    pub mod fetch {
-        pub use crate::fetch::helm::archive;
+    pub mod graph {
+        pub use crate::graph::archive;
     }
     pub mod reference {
         pub use crate::reference::localized_path::{file_place, root_place};

@@ -3,9 +3,8 @@
 //! kustomize runs `helm pull --untar` into the kustomization's own directory. Here an archive of a repository over http(s)
 //! is fetched as every other file, as its index may name any URL; helm says which version a range means. What lies in a
 //! registry is downloaded by helm. It gets homes of its own, as from kustomize (`HelmChartInflationGenerator.go`), and what
-//! the archive holds is decided by [`archive`].
+//! the archive holds is decided by [`archive`](crate::graph::archive).
 
-pub mod archive;
 mod index;
 
 use std::io::Read as _;
@@ -20,7 +19,7 @@ use super::http::forget_userinfo;
 use super::{DEFAULT_TIMEOUT, Network};
 use crate::config::is_one_version;
 use crate::git;
-use crate::graph::{Archive, ChartRef};
+use crate::graph::{Archive, ChartRef, archive};
 use crate::message::failure::{self, Failure, FailureKind, Result};
 use crate::message::redact;
 use crate::os::interrupt::{Scratch, unusable};

@@ -4,6 +4,7 @@
 //! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it is
 //! not looked at.
 
+pub mod archive;
 mod files;
 
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 
-use git_kustomize_localize::seams::fetch::archive;
+use git_kustomize_localize::seams::graph::archive;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
