@@ -72,7 +72,8 @@ pub(crate) struct Options<'a> {
     pub absences: Option<&'a Absences>,
     /// A directory of the tree that no reference may reach: where the copy is going to be, if that is what is made.
     pub forbidden: Option<String>,
-    /// Says what stays remote, besides comments.
+    /// Says what stays remote, besides comments. Without it nobody judges what was walked, and what is in the charts of the
+    /// user is not looked at.
     pub leave: Option<&'a Config>,
     /// What it holds does not stay remote, whatever exceptions say.
     pub lock: Option<&'a Lock>,
@@ -188,6 +189,8 @@ struct Walker<'a> {
     /// Every reference that was found: kustomizations are alike.
     references: HashSet<Rc<Reference>>,
     downloads: HashMap<SafeUrl, FileId>,
+    /// The charts of the user in which nothing is wrong, by their paths.
+    sound_charts: HashSet<String>,
     /// The references to follow: a root and the index of its edge.
     queue: Vec<(RootId, usize)>,
     /// The remote references that wait for their level to be complete: a root and the index of its edge.

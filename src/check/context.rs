@@ -117,14 +117,18 @@ impl<'a> Context<'a> {
             At::File(file) => {
                 let location = location?;
                 let place = (location.line, location.column);
-                let path = self.path(file);
-                Finding { field: location.field, ..self.at_place(rule, path, place, message, hints) }
+                let found = self.at_place(rule, self.path(file), place, message, hints);
+                Finding { field: location.field, span: found.span.filter(|span| span.line > 0), ..found }
             }
             At::Nothing => return None,
         };
         let path = match &trouble.kind {
             TroubleKind::Missing { path, .. } | TroubleKind::Submodule { path } => path.clone(),
             TroubleKind::NoKustomization { directory, .. } => path::join(directory, FILE_NAMES[0]),
+            TroubleKind::Schema { url } if !url.is_empty() => {
+                let (reference, subject) = (url.clone(), Subject::Http { url: url.clone() });
+                return Some(Finding { reference, subject, ..found });
+            }
             _ => return Some(found),
         };
         Some(Finding { subject: Subject::Path { path }, ..found })
@@ -212,7 +216,7 @@ impl<'a> Context<'a> {
 fn rule(kind: &TroubleKind) -> Option<Rule> {
     use TroubleKind::{
         BadKustomization, Chart, Cycle, Distrusted, Failed, Missing, NoKustomization, OutOfScope, Problem, Refused,
-        Reshaped, Restricted, Submodule, Unsafe, Unsupported,
+        Reshaped, Restricted, Schema, Submodule, Unsafe, Unsupported,
     };
     Some(match kind {
         Failed => return None,
@@ -224,6 +228,7 @@ fn rule(kind: &TroubleKind) -> Option<Rule> {
         Missing { .. } | NoKustomization { .. } | Chart => Rule::MissingPath,
         Problem(_) | BadKustomization { .. } | Refused | Cycle => Rule::InvalidKustomization,
         Unsafe | Unsupported => Rule::UnsafeReference,
+        Schema { .. } => Rule::RemoteChart,
         Distrusted(rule) => *rule,
         Reshaped => Rule::Function,
     })

@@ -211,6 +211,84 @@ mod tests {
         assert_eq!(found[0].path, "two.yaml");
     }
 
+    /// A chart of the tree with more files.
+    fn vendored(files: &[(&str, &str)]) -> Scene {
+        let scene = Scene::of("helmCharts: [{name: c}]\n").file("charts/c/values.yaml", "");
+        files.iter().fold(scene, |scene, (path, text)| scene.file(&format!("charts/c/{path}"), text))
+    }
+
+    const REMOTE: &str = "{\n \"$ref\": \"https://h/s.json\"}";
+
+    #[test]
+    fn what_a_schema_of_a_chart_refers_to_is_remote() {
+        for path in ["values.schema.json", "charts/d/values.schema.json"] {
+            let finding = vendored(&[(path, REMOTE)]).one(Rule::RemoteChart);
+            assert_eq!(finding.message, "helm fetches `https://h/s.json` when it renders the chart `c`");
+            assert_eq!(
+                finding.help,
+                ["inline it below `$defs`, or remove `values.schema.json` from the vendored chart"]
+            );
+            assert_eq!(
+                (finding.path.as_str(), under_caret(&finding).as_str()),
+                (&*format!("charts/c/{path}"), "\"https://h/s.json\"")
+            );
+        }
+        let local =
+            vendored(&[("values.schema.json", "{\"$ref\": \"#/$defs/a\"}"), ("files/values.schema.json", REMOTE)]);
+        assert_eq!(local.check().findings, []);
+        let file = vendored(&[("values.schema.json", "{\"$ref\": \"other.json\"}"), ("other.json", "{}")]);
+        assert_eq!(
+            file.one(Rule::RemoteChart).message,
+            "helm reads `file:///other.json` when it renders the chart `c`"
+        );
+        let broken = vendored(&[("values.schema.json", "{")]).one(Rule::RemoteChart);
+        assert!(
+            broken.message.starts_with("helm cannot read `values.schema.json` of the chart `c`: EOF"),
+            "{broken:?}"
+        );
+        assert_eq!(broken.span, None);
+        let packed = vendored(&[("charts/d.tgz", "x")]).one(Rule::RemoteChart);
+        assert_eq!(packed.path, "charts/c/charts/d.tgz");
+    }
+
+    #[test]
+    fn a_schema_is_found_once_and_allowed_by_its_url() {
+        let scene = || {
+            let chart = "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: c, valuesFile: v.yaml}]\n";
+            let scene = vendored(&[("values.schema.json", REMOTE)]);
+            ["a", "b"].into_iter().fold(scene, |scene, root| {
+                scene.file(&format!("{root}/kustomization.yaml"), chart).file(&format!("{root}/v.yaml"), "")
+            })
+        };
+        assert!(scene().one(Rule::RemoteChart).fails());
+        let allowed = scene().config("allow: [{url: 'https://h/s.json', reason: r}]\n").one(Rule::RemoteChart);
+        assert!(allowed.allowed.is_some());
+        let other = scene().config("allow: [{url: 'https://h/t.json', reason: r}]\n");
+        assert!(find(other)[0].fails());
+    }
+
+    #[test]
+    fn links_in_a_chart_stay_in_the_repository() {
+        let linked = |to: &str| {
+            let mut scene = vendored(&[]).file("shared/a.yaml", "");
+            scene.tree.link("charts/c/templates/a.yaml", to);
+            scene.check().findings
+        };
+        assert_eq!(linked("../../../shared/a.yaml"), []);
+        assert_eq!(linked("../../../shared"), []);
+        for (to, rule) in [
+            ("/etc/a.yaml", Rule::OutOfScope),
+            ("../../../../a.yaml", Rule::OutOfScope),
+            ("../../../shared/b.yaml", Rule::InvalidKustomization),
+            ("a.yaml", Rule::InvalidKustomization),
+            ("../..", Rule::InvalidKustomization),
+        ] {
+            let found = linked(to);
+            assert_eq!(found.iter().map(|one| one.rule).collect::<Vec<_>>(), [rule], "{to} {found:?}");
+            assert_eq!(under_caret(&found[0]), "{name: c}]", "{to}");
+        }
+    }
+
     #[test]
     fn a_place_that_no_commit_holds() {
         let scene = Scene::of(&format!("{CHART}helmGlobals: {{chartHome: ../c}}\n"));

@@ -1,11 +1,12 @@
 //! Charts: where kustomize looks for them, and bringing in those that are not there.
 //!
 //! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}`
-//! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it is
-//! not looked at.
+//! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). Helm follows the links
+//! in it, and reads what its schemas name.
 
 pub mod archive;
 mod files;
+mod schema;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -63,8 +64,8 @@ pub(crate) struct Chart {
     pub place: Place,
     /// What was pulled, where it is not in the tree.
     pub archive: Option<Rc<Archive>>,
-    /// Its files by their path in the directory of the chart; a link is what it leads to. None of one that stays remote,
-    /// and none in a walk without a network.
+    /// Its files by their path in the directory of the chart; a link is what it leads to. Only where a result takes them
+    /// along.
     pub files: BTreeMap<String, FileId>,
 }
 
@@ -206,7 +207,11 @@ impl Walker<'_> {
                 Ok(pulled)
             });
             match answer {
-                Ok(Some(archive)) => self.pulled(chart, archive),
+                Ok(Some(archive)) => {
+                    if self.judge_schemas(chart, archive.files.clone(), &BTreeMap::new()) {
+                        self.pulled(chart, archive);
+                    }
+                }
                 Ok(None) | Err(_) if self.accepts_chart(note, &wanted) => {}
                 Ok(None) => {
                     let message = format!("{} is not localized", wanted.upstream());
@@ -246,8 +251,8 @@ impl Walker<'_> {
         let (root, source) = (*root, self.graph.roots[*root].source);
         match (place.clone(), wanted) {
             (Place::There(place), _) => {
-                if has_network {
-                    self.graph.charts[chart].files = self.files_of_chart(source, &place)?;
+                if has_network || self.options.leave.is_some() {
+                    self.look_into(chart, source, &place)?;
                 }
                 Ok(None)
             }

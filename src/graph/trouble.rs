@@ -33,6 +33,11 @@ pub(crate) enum TroubleKind {
     Failed,
     /// A chart could not be brought in, or is none.
     Chart,
+    /// A schema of a chart makes helm read something that is not in the chart, or cannot be read.
+    Schema {
+        /// What helm reads; empty if that is not known.
+        url: String,
+    },
     /// The reference holds what git or kustomize could take for something else.
     Unsafe,
     /// The reference was surely meant to be remote, but kustomize cannot read it; or it is a URL for kustomize, and there is

@@ -62,6 +62,6 @@ pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
         _ => false,
     };
     graph.sources[graph.roots[root].source].repository.is_some()
-        || matches!(trouble.kind, TroubleKind::Chart | TroubleKind::Distrusted(_))
+        || matches!(trouble.kind, TroubleKind::Chart | TroubleKind::Schema { .. } | TroubleKind::Distrusted(_))
         || names_remote
 }

@@ -1,30 +1,101 @@
-//! The files of a chart that is in the tree. A build needs them all, byte for byte.
+//! The files of a chart. A build needs them all, byte for byte.
 
 use std::collections::BTreeMap;
 
+use super::archive::Files;
+use super::schema::{self, Asked};
 use crate::graph::local::WIDER;
-use crate::graph::trouble::{Trouble, TroubleKind, WalkResult};
-use crate::graph::{FileId, Source, SourceId, Walker};
+use crate::graph::trouble::{At, Trouble, TroubleKind, WalkResult};
+use crate::graph::{Source, SourceId, Walker};
+use crate::message::finding::{Rule, Subject};
+use crate::message::redact;
 use crate::os::limits::{CARRIED_FILES, PATH};
 use crate::tree::{self, Resolved, path};
 
+/// What to do about a schema of the user, and about one that others wrote.
+const INLINE: &str = "inline it below `$defs`, or remove `values.schema.json` from the vendored chart";
+const VENDOR: &str =
+    "put the chart into this repository, and there inline it below `$defs`, or remove `values.schema.json`";
+
+/// Files of a tree, by their paths in a chart: the real path, and whether the mode is 100755.
+type Listed = BTreeMap<String, (String, bool)>;
+
 impl Walker<'_> {
-    /// Returns the files of the chart at a path of a source, by their paths in it; a link is what it leads to.
-    pub(super) fn files_of_chart(&mut self, source: SourceId, place: &str) -> WalkResult<BTreeMap<String, FileId>> {
-        let Source { tree, scope, repository } = &self.graph.sources[source];
-        let (tree, scope, is_own) = (tree.clone(), scope.clone(), repository.is_none());
-        let mut files = BTreeMap::new();
-        let Resolved::Directory { path: top } = tree::resolve(&*tree, place)? else {
+    /// Looks at what helm reads of a chart that is in the tree, and brings along what a result needs of it.
+    pub(super) fn look_into(&mut self, chart: usize, source: SourceId, place: &str) -> WalkResult<()> {
+        let is_own = self.graph.sources[source].repository.is_none();
+        // Only a copy takes along what is the user's.
+        let stays = is_own && self.options.forbidden.is_none();
+        if stays && self.sound_charts.contains(place) {
+            return Ok(());
+        }
+        let listed = self.files_of_chart(source, place)?;
+        let mut read = Files::new();
+        for (inside, (path, _)) in listed.iter().filter(|(inside, _)| schema::is_read(inside)) {
+            read.insert(inside.clone(), self.graph.sources[source].tree.read(path)?.into());
+        }
+        let own = if is_own { &listed } else { &Listed::new() };
+        let is_sound = self.judge_schemas(chart, read, own);
+        if !stays {
+            let files = listed.into_iter().map(|(inside, (path, mode))| (inside, self.file(source, &path, mode)));
+            self.graph.charts[chart].files = files.collect();
+        } else if is_sound {
+            self.sound_charts.insert(place.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Notes what the schemas of a chart make helm read: at the schema if that is a file of the user (`own`), else where the
+    /// chart is named. Returns whether there is nothing.
+    pub(super) fn judge_schemas(&mut self, chart: usize, files: Files, own: &Listed) -> bool {
+        let before = self.troubles.len();
+        let (note, name) = (self.graph.charts[chart].note, self.graph.charts[chart].name.clone());
+        for Asked { carrier, inside, what, line, column } in schema::asked(files) {
+            let file = own.get(&carrier).map(|(path, mode)| self.file(0, path, *mode));
+            let schema = path::join(&carrier, &inside);
+            let (url, message, hint) = match what {
+                Ok(url) if self.is_excepted(&url) => continue,
+                Ok(url) => {
+                    let url = redact::url(&url);
+                    let reads = if url.starts_with("file:") { "reads" } else { "fetches" };
+                    let is_there = file.is_some() && inside.is_empty();
+                    let of = if is_there { String::new() } else { format!(", as `{schema}` in it says") };
+                    let message = format!("helm {reads} `{url}` when it renders the chart `{name}`{of}");
+                    (url, message, if file.is_some() { INLINE } else { VENDOR })
+                }
+                Err(why) => {
+                    let message = format!("helm cannot read `{schema}` of the chart `{name}`: {why}");
+                    (String::new(), message, "fix it, or remove it from the chart")
+                }
+            };
+            let mut stop = Trouble::new(TroubleKind::Schema { url }, message).hint(hint);
+            if let Some(file) = file {
+                stop.failure = stop.failure.at(self.graph.spot(file, line, column, ""));
+            }
+            self.trouble(*stop, file.map_or(At::Note(note), At::File));
+        }
+        self.troubles.len() == before
+    }
+
+    /// Returns whether an exception covers what a schema names. `check` is told of it all the same: it says what is allowed.
+    fn is_excepted(&self, url: &str) -> bool {
+        let is_check = self.offline && self.options.leave_missing.is_none();
+        let subject = Subject::Http { url: redact::url(url) };
+        let config = self.options.leave.filter(|_| !is_check);
+        config.is_some_and(|config| config.reason(Rule::RemoteChart, &subject).is_some())
+    }
+
+    /// Returns the files of the chart at a path of a source; a link is what it leads to.
+    fn files_of_chart(&self, source: SourceId, place: &str) -> WalkResult<Listed> {
+        let Source { tree, scope, .. } = &self.graph.sources[source];
+        let mut files = Listed::new();
+        let Resolved::Directory { path: top } = tree::resolve(&**tree, place)? else {
             return Ok(files);
         };
         let shown = tree.label(&top);
-        if !path::is_in(place, &scope) || !path::is_in(&top, &scope) {
-            let message = format!("the chart `{shown}` is outside the scope `{}`", tree.label(&scope));
+        if !path::is_in(place, scope) || !path::is_in(&top, scope) {
+            let message = format!("the chart `{shown}` is outside the scope `{}`", tree.label(scope));
             return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(WIDER));
-        }
-        // Only a copy takes along what is the user's.
-        if is_own && self.options.forbidden.is_none() {
-            return Ok(files);
         }
         let mut entries = 0;
         let mut todo = vec![(String::new(), top)];
@@ -37,8 +108,8 @@ impl Walker<'_> {
                 let (place, inside) = (path::join(&directory, &name), path::join(&inside, &name));
                 entries += 1;
                 CARRIED_FILES.check(entries, || shown.clone())?;
-                match tree::resolve(&*tree, &place)? {
-                    Resolved::File { path, .. } | Resolved::Directory { path } if !path::is_in(&path, &scope) => {
+                match tree::resolve(&**tree, &place)? {
+                    Resolved::File { path, .. } | Resolved::Directory { path } if !path::is_in(&path, scope) => {
                         let message = format!(
                             "the link `{}` points to `{}`, outside of `{scope}`",
                             tree.label(&place),
@@ -46,6 +117,14 @@ impl Walker<'_> {
                         );
                         return Err(Trouble::new(TroubleKind::OutOfScope, message)
                             .hint("replace the link with a copy of its target"));
+                    }
+                    // What a link leads to there holds that link again.
+                    Resolved::Directory { path } if path != place && path::is_in(&place, &path) => {
+                        return Err(self.unresolved(
+                            source,
+                            &tree.label(&place),
+                            Resolved::Loop { link: place.clone() },
+                        ));
                     }
                     Resolved::Directory { path } => {
                         if path != place {
@@ -55,7 +134,7 @@ impl Walker<'_> {
                         todo.push((inside, path));
                     }
                     Resolved::File { path, executable } => {
-                        files.insert(inside, self.file(source, &path, executable));
+                        files.insert(inside, (path, executable));
                     }
                     other => return Err(self.unresolved(source, &tree.label(&place), other)),
                 }

@@ -279,8 +279,14 @@ fn write_chart(directory: &Path, name: &str, version: &str) {
     write("templates/deployment.yaml", "{{ .Values.replicas }}\r\n");
     write("templates/_helpers.tpl", "{{- define \"x\" }}\n");
     write(".helmignore", "*.orig\n");
-    write("charts/sub-1.0.0.tgz", "not opened by anybody\n");
     write("files/odd name.txt", version);
+    fs::create_dir_all(directory.join("charts")).unwrap();
+    let sub = fs::File::create(directory.join("charts/sub-1.0.0.tgz")).unwrap();
+    let mut sub = tar::Builder::new(flate2::write::GzEncoder::new(sub, flate2::Compression::fast()));
+    let mut header = tar::Header::new_gnu();
+    header.set_size(0);
+    sub.append_data(&mut header, "sub/values.yaml", std::io::empty()).unwrap();
+    sub.into_inner().unwrap().finish().unwrap();
 }
 
 fn read(path: &Path) -> String {

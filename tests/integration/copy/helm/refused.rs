@@ -65,6 +65,39 @@ fn helm_that_is_asked_for_must_be_there() {
 }
 
 #[test]
+fn a_chart_that_helm_cannot_render_alone_is_not_brought_in() {
+    let stage = Stage::of(CHART).with_helm();
+    let work = &stage.work;
+    work.run(&["lock"]).success();
+    let locked = stage.lock();
+    fs::write(stage.sandbox.path("made/nginx/values.schema.json"), "{\"$ref\": \"https://h/s.json\"}").unwrap();
+    stage.pack(REPO, "nginx", "1.2.3");
+    work.remove("kustomize-localize.lock");
+    let refused =
+        "helm fetches `https://h/s.json` when it renders the chart `nginx`, as `values.schema.json` in it says";
+    work.run(&["lock"]).fails(1).stderr_has(refused).stderr_has("inline it below `$defs`");
+    assert!(!work.path().join("kustomize-localize.lock").exists());
+    for args in [&ARGS[..], &["vendor", "--no-verify"]] {
+        work.run(args).fails(2).stderr_has(refused);
+    }
+    // One that was locked before.
+    let sha256 = |lock: &str| lock.lines().find(|line| line.contains("sha256: ")).unwrap().to_owned();
+    let allowed = "helm: true\nallow: [{url: 'https://h/s.json', reason: no value of ours gets there}]\n";
+    work.decide(allowed);
+    work.run(&["lock"]).success();
+    assert_ne!(sha256(&stage.lock()), sha256(&locked));
+    work.decide("helm: true\n");
+    work.run(&["branch", "--no-verify"]).fails(2).stderr_has(refused);
+    // What lies in the tree says so itself.
+    work.decide(allowed);
+    work.run(&["--no-commit", "--no-verify", "app", "here"]).success();
+    let of_schema = " --> here/charts/nginx-1.2.3/nginx/values.schema.json:1:10\n";
+    work.run(&["check", "here"]).success().stdout_has("1 allowed");
+    work.decide("helm: true\n");
+    work.run(&["check", "here"]).fails(1).stdout_has(of_schema);
+}
+
+#[test]
 fn texts_like_helm_options_never_reach_helm() {
     let stage = Stage::new().with_helm();
     let mut all = Refused::new(&stage.work);

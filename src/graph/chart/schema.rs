@@ -1,0 +1,395 @@
+//! What the schemas of a chart make helm read when it renders the chart.
+//!
+//! Helm compiles the `values.schema.json` of a chart and of each subchart, and reads whatever these refer to: a URL from
+//! the network, everything else from the machine, as it takes `file:///values.schema.json` for the place of each. Measured
+//! with Helm 4.1.4: also for a value that is not set; not for what the document itself holds, by its `$id`, where its draft
+//! looks for one. Where this is in doubt, a reference is taken to lead out of the document.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use serde_json::Value;
+use url::{ParseError, Url};
+
+use super::archive::{Files, unpack};
+use crate::os::limits::{CHART_BYTES, FILE};
+use crate::tree::path;
+
+/// Something outside of a schema that the schema refers to; or a schema, or an archive, that cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// The file of the chart that the schema is, or lies in.
+    pub carrier: String,
+    /// Its path in that, if that is an archive.
+    pub inside: String,
+    /// The URL, or why it cannot be read.
+    pub what: Result<String, String>,
+    /// Where it is named; 0 if that is not found.
+    pub line: usize,
+    pub column: usize,
+}
+
+/// What helm looks into, by its path in a chart.
+enum Part {
+    Schema,
+    Archive,
+}
+
+impl Part {
+    fn of(path: &str) -> Option<Part> {
+        let Some(below) = path.strip_prefix("charts/") else {
+            return (path == "values.schema.json").then_some(Part::Schema);
+        };
+        match below.split_once('/') {
+            _ if below.starts_with(['.', '_']) => None,
+            Some((_, rest)) => Part::of(rest),
+            None => below.ends_with(".tgz").then_some(Part::Archive),
+        }
+    }
+}
+
+/// Returns whether a file of a chart has to be read.
+pub(super) fn is_read(path: &str) -> bool {
+    Part::of(path).is_some()
+}
+
+/// Returns what the schemas of a chart and of its subcharts refer to outside of themselves. An archive may hold itself.
+pub(super) fn asked(files: Files) -> Vec<Asked> {
+    let mut found = Vec::new();
+    let mut unpacked = 0;
+    let mut todo: Vec<(String, String, String, Rc<[u8]>)> =
+        files.into_iter().map(|(path, bytes)| (path.clone(), String::new(), path, bytes)).collect();
+    while let Some((carrier, inside, path, bytes)) = todo.pop() {
+        let read = match Part::of(&path) {
+            None => continue,
+            Some(Part::Schema) => outside(&bytes),
+            Some(Part::Archive) if unpacked > CHART_BYTES.most => Err(format!("the chart has {}", CHART_BYTES.more())),
+            Some(Part::Archive) => unpack(&bytes).map(|files| {
+                unpacked += files.values().map(|bytes| bytes.len() + 512).sum::<usize>();
+                let files = files.into_iter().filter(|(path, _)| is_read(path));
+                todo.extend(files.map(|(path, bytes)| (carrier.clone(), path::join(&inside, &path), path, bytes)));
+                Vec::new()
+            }),
+        };
+        let new =
+            |(what, (line, column))| Asked { carrier: carrier.clone(), inside: inside.clone(), what, line, column };
+        match read {
+            // A place in an archive is none of a file.
+            Ok(all) => found.extend(all.into_iter().map(|(url, place)| {
+                let place = if inside.is_empty() { place } else { (0, 0) };
+                new((Ok(url), place))
+            })),
+            Err(why) => found.push(new((Err(why), (0, 0)))),
+        }
+    }
+    found
+}
+
+/// What a draft knows of names in a document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Draft {
+    /// Since 2019: `$id` below `$defs` or `definitions`.
+    New,
+    /// 6 and 7: `$id` below `definitions`, and not beside a `$ref`.
+    Old,
+    /// Nothing that counts here.
+    Other,
+}
+
+impl Draft {
+    /// Returns that of a schema which lies in one of another.
+    fn of(schema: &Value, outer: Draft) -> Draft {
+        match schema.get("$schema").map(|text| text.as_str().and_then(official)) {
+            None => outer,
+            Some(Some("schema" | "draft/2019-09/schema" | "draft/2020-12/schema")) => Draft::New,
+            Some(Some("draft-06/schema" | "draft-07/schema")) => Draft::Old,
+            Some(_) => Draft::Other,
+        }
+    }
+
+    /// Returns the URL that a schema gives to itself.
+    fn id(self, schema: &Value, base: &Url) -> Option<Url> {
+        let text = schema.get("$id")?.as_str()?;
+        let text = text.strip_suffix('#').unwrap_or(text);
+        let counts = self == Draft::New || self == Draft::Old && schema.get("$ref").is_none();
+        resolve(text, Some(base)).filter(|_| counts)
+    }
+}
+
+/// Returns which of the drafts that helm has itself a URL names.
+fn official(url: &str) -> Option<&str> {
+    let url = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
+    let path = url.strip_prefix("json-schema.org/")?;
+    let path = path.split_once('#').map_or(path, |(path, _)| path);
+    let all = [
+        "schema",
+        "draft-04/schema",
+        "draft-06/schema",
+        "draft-07/schema",
+        "draft/2019-09/schema",
+        "draft/2020-12/schema",
+    ];
+    all.contains(&path).then_some(path)
+}
+
+/// Returns what a text means, if every program reads it alike: only then can it be what the document itself holds.
+fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
+    let is_plain = |part: &str| {
+        !matches!(part, "" | "." | "..") && part.chars().all(|one| one.is_ascii_alphanumeric() || "-_.~".contains(one))
+    };
+    match Url::parse(text) {
+        Ok(url) => Some(url).filter(|url| url.as_str() == text),
+        Err(ParseError::RelativeUrlWithoutBase) if text.strip_prefix('/').unwrap_or(text).split('/').all(is_plain) => {
+            base?.join(text).ok()
+        }
+        Err(_) => None,
+    }
+}
+
+/// Returns what a schema refers to outside of itself, each once, with its line and column; these are 0 if it is not found.
+fn outside(bytes: &[u8]) -> Result<Vec<(String, (usize, usize))>, String> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.len() > FILE.most {
+        return Err(format!("it has {}", FILE.more()));
+    }
+    let schema: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let own = Url::parse("file:///values.schema.json").map_err(|error| error.to_string())?;
+    let draft = Draft::of(&schema, Draft::New);
+    let base = draft.id(&schema, &own).unwrap_or_else(|| own.clone());
+    let named = named(&schema, draft, &base);
+    let known = named.values().cloned().chain([own, base.clone()]).collect();
+    let mut reader = Reader { known, named, asked: BTreeMap::new() };
+    let is_moved = moves(&schema) && draft.id(&schema, &base).is_none();
+    reader.visit(&schema, Some(&base).filter(|_| !is_moved));
+    let text = String::from_utf8_lossy(bytes);
+    Ok(reader.asked.into_iter().map(|(written, url)| (url, place(&text, written))).collect())
+}
+
+/// Returns the URLs that schemas directly below the definitions of another give to themselves.
+fn named(schema: &Value, draft: Draft, base: &Url) -> BTreeMap<*const Value, Url> {
+    let keys: &[&str] = match draft {
+        Draft::New => &["$defs", "definitions"],
+        Draft::Old => &["definitions"],
+        Draft::Other => &[],
+    };
+    let all = keys.iter().filter_map(|key| schema.get(key)?.as_object()).flat_map(|all| all.values());
+    all.filter_map(|one| Some((std::ptr::from_ref(one), Draft::of(one, draft).id(one, base)?))).collect()
+}
+
+/// Returns whether relative references in a schema may be relative to something else than around it.
+fn moves(schema: &Value) -> bool {
+    let id = |key: &str| schema.get(key).and_then(Value::as_str).is_some_and(|id| !id.starts_with('#'));
+    id("$id") || id("id")
+}
+
+struct Reader {
+    /// What the document holds.
+    known: BTreeSet<Url>,
+    /// The schemas that hold it.
+    named: BTreeMap<*const Value, Url>,
+    /// What lies outside, by the text that says so.
+    asked: BTreeMap<String, String>,
+}
+
+impl Reader {
+    /// Looks at a schema, or at anything else in one, whose relative references are relative to a URL; without it that is not
+    /// known.
+    fn visit(&mut self, value: &Value, base: Option<&Url>) {
+        let children: Vec<&Value> = match value {
+            Value::Array(all) => all.iter().collect(),
+            Value::Object(all) => {
+                for key in ["$ref", "$dynamicRef", "$recursiveRef", "$schema"] {
+                    if let Some(text) = all.get(key).and_then(Value::as_str) {
+                        self.refer(text, base);
+                    }
+                }
+                all.values().collect()
+            }
+            _ => return,
+        };
+        for child in children {
+            let own = self.named.get(&std::ptr::from_ref(child)).cloned();
+            self.visit(child, own.as_ref().or(base.filter(|_| !moves(child))));
+        }
+    }
+
+    fn refer(&mut self, text: &str, base: Option<&Url>) {
+        let url = text.split_once('#').map_or(text, |(url, _)| url);
+        // Helm takes any value for what a URN names.
+        if url.is_empty() || url.starts_with("urn:") || official(url).is_some() {
+            return;
+        }
+        if !resolve(url, base).is_some_and(|url| self.known.contains(&url)) {
+            let joined = || base?.join(url).ok();
+            let shown = if Url::parse(url).is_ok() { None } else { joined() };
+            self.asked.insert(text.to_owned(), shown.map_or_else(|| url.to_owned(), String::from));
+        }
+    }
+}
+
+/// Returns the line and column where a string first stands in a text.
+fn place(text: &str, string: String) -> (usize, usize) {
+    let Some(at) = text.find(&Value::String(string).to_string()) else { return (0, 0) };
+    let line = text[..at].rsplit('\n').next().unwrap_or_default();
+    (text[..at].matches('\n').count() + 1, line.chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: &str = "https://h/s.json";
+
+    /// Returns what a schema refers to; a `'` in it stands for `"`.
+    fn of(text: &str) -> Vec<String> {
+        let found = outside(text.replace('\'', "\"").as_bytes()).unwrap();
+        found.into_iter().map(|(url, _)| url).collect()
+    }
+
+    /// What Helm 4.1.4 does with each of them was measured.
+    #[test]
+    fn what_leads_out_of_a_document() {
+        for (text, url) in [
+            ("{'properties': {'a': {'$ref': 'https://h/s.json'}}}", HOST),
+            ("{'properties': {'a': {'$ref': 'https://h/s.json#/x'}}}", HOST),
+            ("{'items': [true, {'allOf': [{'$ref': 'https://h/s.json'}]}]}", HOST),
+            ("{'x': {'y': {'$ref': 'https://h/s.json'}}, 'properties': {'a': {'$ref': '#/x/y'}}}", HOST),
+            ("{'$dynamicRef': 'https://h/s.json'}", HOST),
+            ("{'$recursiveRef': 'https://h/s.json'}", HOST),
+            ("{'$schema': 'https://h/s.json'}", HOST),
+            ("{'properties': {'a': {'$schema': 'https://h/s.json'}}}", HOST),
+            ("{'$ref': 'HTTP://h/x'}", "HTTP://h/x"),
+            ("{'$ref': 'ftp://h/x'}", "ftp://h/x"),
+            ("{'$ref': 'file:///etc/passwd'}", "file:///etc/passwd"),
+            ("{'$ref': '//h/x'}", "file://h/x"),
+            ("{'$ref': 'other.json'}", "file:///other.json"),
+            ("{'$ref': '../charts/x.json'}", "file:///charts/x.json"),
+            ("{'$id': 'https://h/d/c.json', '$ref': '../s.json'}", HOST),
+            ("{'$id': '/d/c.json', '$ref': 's.json'}", "file:///d/s.json"),
+            // Not every draft of this name is one that helm has.
+            ("{'$schema': 'http://json-schema.org/draft-03/schema#'}", "http://json-schema.org/draft-03/schema"),
+            (
+                "{'$ref': 'http://json-schema.org/draft-07/hyper-schema#'}",
+                "http://json-schema.org/draft-07/hyper-schema",
+            ),
+            ("{'$schema': 'https://json-schema.org.h/schema'}", "https://json-schema.org.h/schema"),
+            // Nobody looks for an `$id` there.
+            ("{'x': {'$id': 'https://h/s.json'}, '$ref': 'https://h/s.json'}", HOST),
+            ("{'$defs': {'x': {'$id': 'HTTPS://h/s.json'}}, '$ref': 'https://h/s.json'}", HOST),
+            ("{'$defs': {'x': {'y': {'$id': 'https://h/s.json'}}}, '$ref': 'https://h/s.json'}", HOST),
+        ] {
+            assert_eq!(of(text), [url], "{text}");
+        }
+        for (draft, definitions) in [
+            ("draft-07", "'$defs': {'x': {'$id': 'https://h/s.json'}}"),
+            ("draft-07", "'definitions': {'x': {'$id': 'https://h/s.json', '$ref': '#/a'}}"),
+            ("draft-04", "'definitions': {'x': {'$id': 'https://h/s.json'}}"),
+        ] {
+            let draft = format!("'$schema': 'http://json-schema.org/{draft}/schema#'");
+            let text = format!("{{{draft}, {definitions}, 'not': {{'$ref': 'https://h/s.json'}}}}");
+            assert_eq!(of(&text), [HOST], "{text}");
+        }
+        // Relative to what, nobody can tell.
+        for key in ["id", "$id"] {
+            let text = format!("{{'properties': {{'a': {{'{key}': 'https://h/d/', '$ref': 'values.schema.json'}}}}}}");
+            assert_eq!(of(&text), ["values.schema.json"], "{key}");
+        }
+    }
+
+    #[test]
+    fn what_stays_in_a_document() {
+        for text in [
+            "true",
+            "{}",
+            "\u{feff}{}",
+            "{'$schema': 'http://json-schema.org/draft-07/schema#'}",
+            "{'$schema': 'https://json-schema.org/draft/2020-12/schema', '$ref': 'https://json-schema.org/draft-04/schema#/x'}",
+            "{'$id': 'https://h/s.json', '$defs': {'x': {}}, '$ref': '#/$defs/x'}",
+            "{'$id': 'https://h/s.json', '$ref': 'https://h/s.json#/x'}",
+            "{'$id': 'https://h/s.json#', '$ref': 's.json'}",
+            "{'$ref': 'values.schema.json#/$defs/x'}",
+            "{'$ref': 'urn:x:y'}",
+            "{'properties': {'$ref': {'type': 'string'}, '$schema': {'const': 'https://h/s.json'}}}",
+            "{'description': 'https://h/s.json', 'default': 'https://h/s.json'}",
+            "{'$defs': {'x': {'$id': 'https://h/s.json'}}, '$ref': 'https://h/s.json'}",
+            "{'$defs': {'x': {'$id': 's.json'}}, '$ref': 's.json'}",
+            "{'definitions': {'x': {'$id': 'https://h/s.json'}}, '$ref': 'https://h/s.json#/a'}",
+            "{'$defs': {'x': {'$id': 'https://h/d/s.json', '$ref': 't.json'}, 'y': {'$id': 'https://h/d/t.json'}}}",
+            "{'$schema': 'http://json-schema.org/draft-07/schema#', 'definitions': {'x': {'$id': 'https://h/s.json'}}, 'not': {'$ref': 'https://h/s.json'}}",
+        ] {
+            assert_eq!(of(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_place_is_that_of_the_text() {
+        let text = "{\n  \"b\": {\"$ref\": \"https://h/b\"},\n \"a\": {\"$ref\": \"https:\\/\\/h/a\"}}";
+        let expected = [("https://h/a".to_owned(), (0, 0)), ("https://h/b".to_owned(), (2, 17))];
+        assert_eq!(outside(text.as_bytes()).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused() {
+        let deep = "[".repeat(10_000);
+        for text in ["", "{", "{} {}", "{'$ref': 'x'}", &deep] {
+            assert!(outside(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut builder = tar::Builder::new(gzip);
+        for (path, bytes) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            builder.append_data(&mut header, format!("dep/{path}"), *bytes).unwrap();
+        }
+        builder.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[test]
+    fn subcharts_have_schemas_too() {
+        let schema: &[u8] = b"{\"$ref\": \"https://h/s.json\"}";
+        let inner = packed(&[("values.schema.json", schema)]);
+        let outer = packed(&[("charts/e.tgz", &inner), ("charts/d/values.schema.json", schema)]);
+        let files = [
+            ("values.schema.json", schema),
+            ("charts/d/values.schema.json", schema),
+            ("charts/d/charts/e/values.schema.json", schema),
+            ("charts/d.tgz", &outer),
+            ("charts/broken.tgz", b"x"),
+            // Helm reads none of these.
+            ("files/values.schema.json", schema),
+            ("charts/values.schema.json", schema),
+            ("charts/_d/values.schema.json", schema),
+            ("charts/.d.tgz", b"x"),
+            ("x.tgz", b"x"),
+        ];
+        let files: Files = files.into_iter().map(|(path, bytes)| (path.to_owned(), bytes.into())).collect();
+        let found = asked(files);
+        let mut found: Vec<(&str, &str, bool)> =
+            found.iter().map(|one| (&*one.carrier, &*one.inside, one.what.is_ok())).collect();
+        found.sort_unstable();
+        assert_eq!(
+            found,
+            [
+                ("charts/broken.tgz", "", false),
+                ("charts/d.tgz", "charts/d/values.schema.json", true),
+                ("charts/d.tgz", "charts/e.tgz/values.schema.json", true),
+                ("charts/d/charts/e/values.schema.json", "", true),
+                ("charts/d/values.schema.json", "", true),
+                ("values.schema.json", "", true),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_archive_that_grows_without_end_is_refused() {
+        let empty = vec![0; CHART_BYTES.most / 8];
+        let one = packed(&[("x", &empty)]);
+        let files = (0..9).map(|number| (format!("charts/{number}.tgz"), one.clone().into())).collect();
+        let found = asked(files);
+        let [Asked { what: Err(why), .. }] = &*found else { panic!("{found:?}") };
+        assert_eq!(why, &format!("the chart has {}", CHART_BYTES.more()));
+    }
+}
