@@ -52,7 +52,18 @@ impl Build {
         let text = text.replace(&format!("{top}/"), "").replace(top, ".");
         // The message of a command that it ran has several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        cause(text.strip_prefix("Error: ").unwrap_or(&text))
+        own_words(&cause(text.trim_start_matches("Error: ")))
+    }
+}
+
+/// Returns what a program said that kustomize ran, without the call: that names what is temporary, and nothing of the user.
+fn own_words(text: &str) -> String {
+    let Some((said, call)) = text.split_once("unable to run: '") else { return text.to_owned() };
+    let said = said.trim_end_matches([':', ' ']);
+    match call.split_once(" with env=[").zip(call.split_once("] (is '")) {
+        _ if !said.is_empty() => said.trim_start_matches("Error: ").to_owned(),
+        Some(((call, _), (_, rest))) => format!("unable to run: '{call} (is '{rest}"),
+        None => text.to_owned(),
     }
 }
 
@@ -123,7 +134,7 @@ impl Building<'_> {
         // It holds the other end of what the proxy waits for.
         drop(command);
         let output = output.map_err(|error| Failure::new(error.to_string()))?;
-        let said = redact::text(&output.stderr);
+        let said = redact::text(&output.stderr).replace(&format!("{}/", private.display()), "");
         let mut refused: BTreeSet<String> = proxy.iter().flat_map(Proxy::refused).collect();
         // What is no file is asked of git, too.
         let mut calls = stand_in::refused(&bin);
@@ -187,7 +198,27 @@ fn see(command: &mut Command, is_open: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::cause;
+    use super::{cause, own_words};
+
+    #[test]
+    fn how_helm_was_called_is_left_out() {
+        let call = "'helm template r charts/c -f tmp/v.yaml' with env=[HELM_CONFIG_HOME=/x y/helm HELM_DATA_HOME=/x] (is 'helm' installed?): exit status 1";
+        for (said, expected) in [
+            ("no such file", "no such file"),
+            (
+                &*format!("Error: chart requires kubeVersion: >=2 : unable to run: {call}"),
+                "chart requires kubeVersion: >=2",
+            ),
+            (&format!("in `base`: Error: x: y: unable to run: {call}"), "in `base`: Error: x: y"),
+            (
+                &format!("unable to run: {call}"),
+                "unable to run: 'helm template r charts/c -f tmp/v.yaml' (is 'helm' installed?): exit status 1",
+            ),
+            ("unable to run: 'x", "unable to run: 'x"),
+        ] {
+            assert_eq!(own_words(said), expected);
+        }
+    }
 
     #[test]
     fn the_cause_is_extracted_from_kustomize_output() {
