@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::disk;
 use super::proxy::{self, Served};
 use super::stand_in::{Manifest, Upstream};
-use crate::graph::inputs::{Input, RootInputs, of_no_root};
+use crate::graph::inputs::{Input, RootInputs, leads_out, of_no_root};
 use crate::graph::{FileId, Graph, Origin, Place, RemoteFile, RootId, Source, SourceId, Target};
 use crate::kustomization::{NoteKind, Runs};
 use crate::message::failure::Result;
@@ -131,6 +131,26 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
         }
     }
     Ok(())
+}
+
+/// Returns why a root cannot be built elsewhere, if not: a chart or code that it reaches may read what is not in the tree.
+pub(super) fn outside(graph: &Graph, root: RootId) -> Result<Option<String>> {
+    for id in graph.reach([root], |_, _, _| true) {
+        let Source { tree, repository, .. } = &graph.sources[graph.roots[id].source];
+        if repository.is_some() || graph.charts_of(id).is_empty() && !graph.roots[id].runs_code {
+            continue;
+        }
+        for input in graph.inputs(id)?.own {
+            let Input::Below(directory) = input else { continue };
+            for place in tree.below(&directory)? {
+                if let Some(why) = leads_out(&**tree, &place)? {
+                    let reader = if graph.roots[id].runs_code { "code" } else { "helm" };
+                    return Ok(Some(format!("{why}, and {reader} may read what is there")));
+                }
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Writes everything that roots of a tree may reach.

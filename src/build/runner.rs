@@ -81,8 +81,9 @@ fn skipped(graph: &Graph) -> impl Fn(&Affected) -> Option<Verdict> {
     let loads = graph.loads();
     move |one| {
         let reason = reached_left(graph, one.root).or_else(|| absolute(graph, one));
+        let outside = || inputs::outside(graph, one.root).unwrap_or_else(|failure| Some(failure.message));
         let over = || (loads[one.root] > LOADS.most as u64).then(|| LOADS.exceeded(&one.name).message);
-        reason.or_else(over).map(|reason| Verdict::Skipped { reason })
+        reason.or_else(over).or_else(outside).map(|reason| Verdict::Skipped { reason })
     }
 }
 

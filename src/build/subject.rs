@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use super::Roots;
 use super::program::{self, Program};
 use super::runner::{UNSTEADY, refuse_arguments, runs, unrunnable};
+use super::{Roots, inputs};
 use crate::config::{Config, FILE_NAME};
 use crate::graph::inputs::explore;
 use crate::graph::{Graph, Remotes, Source};
@@ -314,7 +314,11 @@ fn refusal(graph: &Graph) -> impl Fn(&str) -> Option<Failure> {
         }
         let too_large = graph.reach([root], |_, _, _| true).into_iter().find_map(|root| graph.too_large(root));
         let left = || plan::reached_left(graph, root).map(|reason| Failure::new(reason).because(FailureKind::Left));
-        too_large.or_else(left)
+        let outside = || {
+            let why = inputs::outside(graph, root).unwrap_or_else(|failure| Some(failure.message))?;
+            Some(Failure::new(why).hint("put a copy of it there").because(FailureKind::NotBuilt))
+        };
+        too_large.or_else(left).or_else(outside)
     }
 }
 

@@ -105,6 +105,21 @@ pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> 
     Ok(reader.finish())
 }
 
+/// Returns why what is at a path cannot be read elsewhere, if not: it is a link or a submodule, and the tree does not hold what
+/// is there.
+pub(crate) fn leads_out(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
+    if !matches!(tree.entry(place)?, Some(Entry::Link | Entry::Submodule)) {
+        return Ok(None);
+    }
+    Ok(match tree::resolve(tree, place)? {
+        Resolved::Leaves { .. } => Some(format!("the link `{}` leads out of the repository", tree.label(place))),
+        Resolved::Submodule { path } => {
+            Some(format!("the files of the submodule `{}` are not in this repository", tree.label(&path)))
+        }
+        _ => None,
+    })
+}
+
 /// Asks a tree, and remembers what was asked.
 struct Reader<'a> {
     tree: RecordedTree<'a>,

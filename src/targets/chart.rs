@@ -150,6 +150,9 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
             Resolved::Leaves { link, .. } => {
                 return refuse(format!("`{link}` in the chart leads out of the repository"));
             }
+            Resolved::Submodule { path } => {
+                return refuse(format!("the submodule `{path}` in the chart is not in this repository"));
+            }
             // Nobody looks into what is packed.
             Resolved::File { path, .. }
                 if asks && (path.ends_with(".tgz") || names(&tree.read(&path)?, &["lookup"])) =>

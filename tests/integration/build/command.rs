@@ -140,3 +140,49 @@ fn what_is_meant_is_named_or_asked_for() {
     world.work.run_unchanged(&["build", "../x"]).fails(2).stderr_has("is outside of the repository");
     world.work.run_unchanged(&["build", ""]).fails(2).stderr_has("empty PATH");
 }
+
+/// Prints the templates of a chart, unless there is an error in it.
+const HELM: &str = r#"[ "$1" = version ] && { echo v3.19.4+g0; exit; }
+for one; do [ -d "$one" ] && chart=$one; done
+[ ! -f "$chart/error" ] || { cat "$chart/error" >&2; exit 1; }
+cat "$chart"/templates/*.yaml
+"#;
+
+#[test]
+fn a_chart_is_built_with_all_that_helm_reads_or_not_at_all() {
+    let Some((world, _)) = world() else { return };
+    world.sandbox.script("helm", HELM);
+    let map = |name: &str| format!("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
+    let work = &world.work;
+    work.write("chart/kustomization.yaml", "helmCharts: [{name: c, releaseName: r}]\n");
+    work.write("chart/charts/c/values.yaml", "a: b\n");
+    work.write("chart/charts/c/templates/a.yaml", map("a"));
+    work.write("shared/b.yaml", map("b"));
+    work.symlink("chart/charts/c/templates/b.yaml", "../../../../shared/b.yaml");
+    work.commit("Chart");
+    let build = || work.run_unchanged(&["build", "chart", "--build-arg=--enable-helm"]);
+    build().success().stdout_has("name: a\n").stdout_has("name: b\n");
+    // What helm says, and nothing of where it was called.
+    work.write("chart/charts/c/error", "Error: because\n");
+    build().fails(2).says(expect![[r#"
+        error: because
+    "#]]);
+    work.remove("chart/charts/c/error");
+    // Both are there on this machine.
+    fs::write(world.sandbox.path("outside.yaml"), map("c")).unwrap();
+    work.symlink("chart/charts/c/templates/c.yaml", "../../../../../outside.yaml");
+    build().fails(2).says(expect![[r#"
+        error: the link `chart/charts/c/templates/c.yaml` leads out of the repository, and helm may read what is there
+          hint: put a copy of it there
+    "#]]);
+    work.remove("chart/charts/c/templates/c.yaml");
+    let other = world.sandbox.repo("dep");
+    other.commit_files(&[("templates/d.yaml", &map("d"))]);
+    let url = format!("file://{}", other.path().display());
+    work.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &url, "chart/charts/c/charts/dep"]);
+    work.commit("Submodule");
+    let why = "the files of the submodule `chart/charts/c/charts/dep` are not in this repository, and helm may read";
+    build().fails(2).stderr_has(why);
+    let branch = work.run_as_is(&["branch", "--build-arg=--enable-helm"]);
+    branch.success().stdout_has(&format!("skipped: chart: {why}"));
+}
