@@ -266,9 +266,10 @@ impl Runner<'_> {
 
 /// Returns whether the build of a root runs helm or a function, which need not give the same again.
 pub(super) fn runs(graph: &Graph, root: RootId) -> bool {
-    let roots = graph.reach([root], |_, _, _| true);
-    let codes = graph.notes.iter().filter(|noted| matches!(noted.note.kind, NoteKind::Code { .. }));
-    codes.map(|noted| noted.root).chain(graph.charts.iter().map(|chart| chart.root)).any(|root| roots.contains(&root))
+    graph
+        .reach([root], |_, _, _| true)
+        .into_iter()
+        .any(|id| graph.roots[id].runs_code || !graph.charts_of(id).is_empty())
 }
 
 /// Returns the directories that original and result of one of several roots, by its number, are named from.
