@@ -143,3 +143,87 @@ impl Walker<'_> {
         Ok(files)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::graph::testing;
+    use crate::graph::{Explored, Options, explore};
+    use crate::message::failure::Result;
+    use crate::tree::overlay::OverlayTree;
+    use crate::tree::{Entry, Tree};
+
+    /// Notes what is listed and read. Whatever is called `dep` is a submodule.
+    struct Noting(OverlayTree, Rc<RefCell<Vec<String>>>);
+
+    impl Tree for Noting {
+        fn entry(&self, path: &str) -> Result<Option<Entry>> {
+            let entry = self.0.entry(path)?;
+            Ok(if path.ends_with("/dep") { entry.and(Some(Entry::Submodule)) } else { entry })
+        }
+
+        fn names(&self, directory: &str) -> Result<Vec<String>> {
+            self.1.borrow_mut().push(format!("{directory}/"));
+            self.0.names(directory)
+        }
+
+        fn read(&self, path: &str) -> Result<Vec<u8>> {
+            self.1.borrow_mut().push(path.to_owned());
+            self.0.read(path)
+        }
+    }
+
+    /// Walks two roots that use one chart, with more files, and returns what was listed and read as well.
+    fn walked(more: &[(&str, &str)], options: &Options<'_>) -> (Explored, Vec<String>) {
+        let root = "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: c}]\n";
+        let own = [("a/kustomization.yaml", root), ("b/kustomization.yaml", root), ("charts/c/templates/a.yaml", "")];
+        let noted = Rc::default();
+        let tree = Rc::new(Noting(testing::tree(&[&own, more].concat()), Rc::clone(&noted)));
+        let source = Source { tree, scope: String::new(), repository: None };
+        let explored = explore(source, &["a".to_owned(), "b".to_owned()], None, options);
+        let noted = noted.borrow().iter().filter(|place| place.starts_with("charts/")).cloned().collect();
+        (explored, noted)
+    }
+
+    #[test]
+    fn only_schemas_of_a_chart_are_read_and_only_to_judge_it() {
+        let schemas = [("charts/c/values.schema.json", "{}"), ("charts/c/charts/d/values.schema.json", "{}")];
+        let config = Config::default();
+        let judging = Options { leave: Some(&config), ..Options::default() };
+        let (explored, mut noted) = walked(&schemas, &judging);
+        assert!(explored.troubles.is_empty());
+        noted.sort();
+        assert_eq!(
+            noted,
+            [
+                "charts/c/",
+                "charts/c/charts/",
+                "charts/c/charts/d/",
+                "charts/c/charts/d/values.schema.json",
+                "charts/c/templates/",
+                "charts/c/values.schema.json"
+            ]
+        );
+        assert!(explored.graph.charts.iter().all(|chart| chart.files.is_empty()));
+        assert_eq!(walked(&schemas, &Options::default()).1, [""; 0]);
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_chart_is_said_of_each_that_uses_it() {
+        let config = Config::default();
+        let judging = Options { leave: Some(&config), ..Options::default() };
+        let troubles = |more: &[(&str, &str)]| walked(more, &judging).0.troubles;
+        let submodule = troubles(&[("charts/c/charts/dep", "")]);
+        let path = || "charts/c/charts/dep".to_owned();
+        let kinds: Vec<_> = submodule.iter().map(|one| &one.kind).collect();
+        assert_eq!(kinds, [&TroubleKind::Submodule { path: path() }, &TroubleKind::Submodule { path: path() }]);
+        // One place is no two.
+        let schema = troubles(&[("charts/c/values.schema.json", "{\"$ref\": \"https://h/s\"}")]);
+        assert!(schema.iter().all(|one| matches!(one.at, At::File(_))), "{schema:?}");
+        assert_eq!(schema[0].failure, schema[1].failure);
+    }
+}
