@@ -103,9 +103,11 @@ fn summary(checked: &Checked) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
     let found = if parts.is_empty() { "nothing found".to_owned() } else { parts.join(", ") };
-    let unknown = [(unknown, "target", "unknown"), (not_built, "build", "failed")].into_iter();
-    let unknown = unknown.filter(|(count, ..)| *count > 0);
-    let unknown = unknown.map(|(count, what, how)| format!("; {} {how}", counted(count, what)));
+    let unknown = [
+        (unknown, format!("; {} unknown", counted(unknown, "target"))),
+        (not_built, format!("; {not_built} not built")),
+    ];
+    let unknown = unknown.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text);
     format!("{line}{differing}: {found}{}", unknown.collect::<String>())
 }
 
