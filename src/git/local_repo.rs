@@ -89,6 +89,9 @@ struct Setting {
     value: String,
 }
 
+/// What the file HEAD has where git keeps refs in a table.
+const NO_FILE: &str = "refs/heads/.invalid";
+
 impl LocalRepo {
     /// Finds the repository of the current directory, or of the environment that a hook gives us.
     pub fn discover() -> Result<Option<LocalRepo>> {
@@ -183,7 +186,12 @@ impl LocalRepo {
 
     /// Returns the full name of the branch that HEAD is on, also where there is no commit yet; none where it is detached.
     pub fn head(&self) -> Result<Option<String>> {
-        self.line(&["symbolic-ref", "--quiet", "HEAD"])
+        match self.repository()?.head_name() {
+            Ok(name) if name.as_ref().is_none_or(|name| name.as_bstr() != NO_FILE) => {
+                Ok(name.map(|name| name.as_bstr().to_string()))
+            }
+            _ => self.line(&["symbolic-ref", "--quiet", "HEAD"]),
+        }
     }
 
     /// Returns all refs that match one of `patterns` (as `git for-each-ref` matches), by full name: also those whose
@@ -310,14 +318,8 @@ impl LocalRepo {
         if let Some(known) = self.main_branches.get() {
             return Ok(known.clone());
         }
-        let refs = self.refs(&["refs/heads/", "refs/remotes/*/HEAD"])?;
-        let head = match refs.iter().find(|(_, found)| found.is_head) {
-            Some((name, _)) => Some(name.clone()),
-            // A branch without a commit.
-            None => self.head()?,
-        };
-        let remote = refs.into_iter().filter(|(name, _)| name.starts_with("refs/remotes/"));
-        let names = head.into_iter().chain(remote.filter_map(|(_, found)| found.other_name));
+        let heads = self.refs(&["refs/remotes/*/HEAD"])?;
+        let names = self.head()?.into_iter().chain(heads.into_values().filter_map(|head| head.other_name));
         let branches: Vec<String> = names.filter_map(|name| branch_of(&name).map(str::to_owned)).collect();
         Ok(self.main_branches.get_or_init(|| branches).clone())
     }

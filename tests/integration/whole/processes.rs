@@ -70,7 +70,7 @@ fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
         assert_eq!(
             counts,
             [
-                ("lock", 6, 2),
+                ("lock", 5, 2),
                 ("check", 2, 1),
                 ("check --staged", 2, 1),
                 ("check --rev HEAD", 2, 1),
