@@ -23,12 +23,14 @@ pub(super) enum Role {
     ChartHome,
     /// What helm is given as an argument.
     Argument,
+    /// A variable with its value; without one it is that of the machine that builds.
+    Variable,
     /// What kustomize reads and this program does not follow, with what to do instead.
     Unsupported(&'static str),
 }
 
 use Accepts::{Component, Either, File, Plugin};
-use Role::{Argument, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported};
+use Role::{Argument, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported, Variable};
 
 /// Fields, each by its way from the top: `patches[].path`.
 type Table = &'static [(&'static str, Role)];
@@ -128,8 +130,7 @@ const GENERATOR: Table = &[("files[]", Source), ("envs[]", Leads(File))];
 const FUNCTION_SPEC: Table = &[
     ("container.image", Other),
     ("container.network", Other),
-    // Variables of the machine that builds.
-    ("container.envs", Unsupported("remove it, and write what the function needs into its configuration")),
+    ("container.envs[]", Variable),
     ("container.mounts", Unsupported("remove it, and write what the function needs into its configuration")),
     ("exec.path", Other),
 ];

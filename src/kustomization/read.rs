@@ -200,7 +200,7 @@ impl Reader<'_> {
             (_, Some(_)) => self.wrong_type(value, "a list", None),
             (Data::Mapping(pairs), None) if leads_on => self.visit_fields(tree, pairs),
             (_, None) if leads_on => {
-                let path = value.text().filter(|_| tree.names.contains_key("path"));
+                let path = value.text().filter(|text| tree.names.contains_key("path") && !is_inline(text));
                 self.wrong_type(value, "a mapping", path.map(|path| format!("write `path: {path}`")))
             }
             _ => self.leaf(tree.role.unwrap_or(Role::Other), value),
@@ -273,6 +273,9 @@ impl Reader<'_> {
         let place = value.place();
         match role {
             Role::Unsupported(hint) => self.problem(place, "this field is not supported", hint),
+            Role::Variable if !text.contains('=') => {
+                self.problem(place, "the value comes from the machine that builds", "write `NAME=VALUE`");
+            }
             Role::Leads(Accepts::Plugin) | Role::Patch if text.is_empty() => {}
             Role::Leads(_) | Role::Source if text.is_empty() => {
                 self.problem(place, "empty entry", "remove it");
@@ -291,7 +294,7 @@ impl Reader<'_> {
                 self.problem(place, "kustomize ignores it if `helmGlobals` is set", hint);
             }
             Role::Argument => self.argument(value, text, "helm"),
-            Role::Other | Role::Chart(_) | Role::ChartHome => {}
+            Role::Other | Role::Chart(_) | Role::ChartHome | Role::Variable => {}
         }
     }
 
@@ -363,6 +366,7 @@ impl Reader<'_> {
     fn chart(&mut self, names: [&str; 4], value: &Value) {
         for (key, value) in value.mapping().unwrap_or_default() {
             let is = |name: &str| is_same_key(name, key);
+            let is_plugin = !self.field.starts_with("helmChart");
             // Each is an argument of helm.
             for word in value.list().unwrap_or(std::slice::from_ref(value)) {
                 self.within(key, |reader| {
@@ -374,7 +378,7 @@ impl Reader<'_> {
                     };
                     reader.argument(word, text, "helm");
                     let is_values = is(names[3]) || is("additionalValuesFiles");
-                    if let Some((what, hint)) = odd_argument(word, text, is_values, is("nameTemplate")) {
+                    if let Some((what, hint)) = odd_argument(word, text, is_plugin, is_values, is("nameTemplate")) {
                         reader.problem(word.place(), what, hint);
                     }
                     if let Some((place, what, hint)) = plugin::odd_here(word) {
@@ -442,11 +446,15 @@ impl Reader<'_> {
 }
 
 /// Returns what a text of a chart says to kustomize and helm besides itself, and what to do.
-fn odd_argument(word: &Value, text: &str, is_values: bool, is_template: bool) -> Option<(&'static str, &'static str)> {
+fn odd_argument(
+    word: &Value,
+    text: &str,
+    is_plugin: bool,
+    is_values: bool,
+    is_template: bool,
+) -> Option<(&'static str, &'static str)> {
     // kyaml reads a date, and writes it back with a time.
-    let [year, dash, month] = [text.get(..4), text.get(4..5), text.get(5..6)].map(Option::unwrap_or_default);
-    let is_digit = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if word.style == ScalarStyle::Plain && is_digit(year) && dash == "-" && is_digit(month) {
+    if is_plugin && word.style == ScalarStyle::Plain && is_date(text) {
         return Some(("a date in a chart: kustomize may add a time to it", "quote it"));
     }
     if is_values && text.contains(',') {
@@ -454,6 +462,14 @@ fn odd_argument(word: &Value, text: &str, is_values: bool, is_template: bool) ->
     }
     let is_filled = is_template && text.contains("{{");
     is_filled.then_some(("helm fills in this template from the machine that builds", "write `releaseName`"))
+}
+
+/// Returns whether go-yaml may take a plain word for a date: `2024-1-31`, and a time behind it.
+fn is_date(text: &str) -> bool {
+    let day = text.split(['T', 't', ' ']).next().unwrap_or_default();
+    let parts: Vec<&str> = day.split('-').collect();
+    let are_digits = parts.iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    matches!(parts.as_slice(), [year, month, day] if year.len() == 4 && month.len() < 3 && day.len() < 3) && are_digits
 }
 
 /// Returns whether a value may name something.

@@ -349,6 +349,14 @@ fn fields_that_are_not_followed_are_refused() {
         assert_eq!(problems[0].message, "this field is not supported");
         assert!(!problems[0].hint.is_empty());
     }
+    let envs = |envs: &str| {
+        format!(
+            "generators:\n- |-\n  kind: A\n  metadata:\n    name: a\n    annotations:\n      config.kubernetes.io/function: '{{container: {{image: i, envs: {envs}}}}}'\n"
+        )
+    };
+    assert!(read(envs("[LEVEL=debug, EMPTY=]").as_bytes()).is_ok());
+    let problems = read(envs("[LEVEL=debug, TOKEN]").as_bytes()).unwrap_err().problems;
+    assert_eq!(problems[0].message, "the value comes from the machine that builds");
 }
 
 /// Nor does it say so.
