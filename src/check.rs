@@ -301,6 +301,8 @@ pub struct Builds {
     pub built: usize,
     /// How many were not built because something stays remote by an exception.
     pub left: usize,
+    /// What is deployed or built and not known, with the reason: nothing here builds it, or not always to the same.
+    pub unknown: Vec<String>,
     /// Whether nothing was built because of what the check found.
     pub stopped: bool,
     /// What built, and how the network was closed; empty where nothing was built.

@@ -22,9 +22,6 @@ use crate::tree::path;
 /// What kustomize says of a file outside of its root, unless [`ANY_FILE`] is passed.
 pub(crate) const RESTRICTED: &str = "is not in or below";
 
-/// What is said of a build that cannot be compared.
-pub(super) const UNSTEADY: &str = "it builds to something else each time";
-
 /// Builds original and result of each root that no earlier run has checked, and compares what comes out.
 pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
@@ -103,8 +100,6 @@ struct Runner<'a> {
     input: &'a Path,
     /// The top of what the original lies in, and of the result, of each root.
     tops: Vec<[PathBuf; 2]>,
-    /// Of each root, whether its build runs what need not give the same again.
-    runs: Vec<bool>,
     /// What answers the originals, and the results.
     answers: [Answers; 2],
     /// Where the builds have their own files.
@@ -134,8 +129,7 @@ impl Runner<'_> {
             Answers::of(&job.plan.before, options.offline, &original)?,
             Answers::of(&job.plan.after, true, &localized)?,
         ];
-        let runs = roots.iter().map(|one| runs(&job.plan.before, one.root)).collect();
-        let runner = Runner { program, input: &input, tops, runs, answers, private, arguments, kept };
+        let runner = Runner { program, input: &input, tops, answers, private, arguments, kept };
         let (two, one): (Vec<_>, Vec<_>) = roots.iter().enumerate().partition(|(_, root)| root.is_changed);
         let mut checked = Vec::new();
         for (group, most) in [(two, processors().div_ceil(2)), (one, processors())] {
@@ -159,8 +153,7 @@ impl Runner<'_> {
     /// reads. What they ask for there counts, and so does that they build there.
     fn complete(&self, job: &Job<'_>, roots: &[&Affected], targets: &mut [TargetCheck]) -> Result<()> {
         let failed = roots.iter().zip(targets);
-        let is_failed = |verdict: &Verdict| matches!(verdict, Verdict::NotBuilt { reason } if reason != UNSTEADY);
-        let failed = failed.filter(|(_, target)| is_failed(&target.verdict));
+        let failed = failed.filter(|(_, target)| matches!(target.verdict, Verdict::NotBuilt { .. }));
         let failed: Vec<(&&Affected, &mut TargetCheck)> = failed.collect();
         let source = &job.plan.before.sources[0];
         if failed.is_empty() || source.repository.is_some() {
@@ -193,7 +186,7 @@ impl Runner<'_> {
         built.map_err(|failure| failure.context(name).hint("to skip verification: --no-verify"))
     }
 
-    /// Builds one root, by its number: one that stays as it is once, or to see that it comes out the same.
+    /// Builds one root, by its number: one that stays as it is once.
     fn one(&self, number: usize, root: &Affected) -> Result<TargetCheck> {
         let (private, tops) = (self.private.join(number.to_string()), &self.tops[number]);
         let source = tops[0].join(&root.original);
@@ -227,11 +220,7 @@ impl Runner<'_> {
         if !messages.is_empty() {
             return Ok(TargetCheck::new(root, Verdict::Unread { messages }));
         }
-        let is_other = |build: &Build| build.success && build.stdout != original.stdout;
         let mut verdict = match &localized {
-            None if original.success && self.runs[number] && is_other(&build("again", 1, &arguments)?) => {
-                Verdict::NotBuilt { reason: UNSTEADY.to_owned() }
-            }
             None if original.success => Verdict::Unchanged,
             None => Verdict::NotBuilt { reason: original.reason(&tops[1]) },
             Some(_) if !original.success => Verdict::NotBuilt { reason: original.reason(&tops[0]) },
@@ -239,7 +228,8 @@ impl Runner<'_> {
             Some(localized) => compare::compare(&original.stdout, &localized.stdout),
         };
         if let Verdict::Differs(difference) = &verdict {
-            if is_other(&build("again", 0, &arguments)?) {
+            let again = build("again", 0, &arguments)?;
+            if again.success && again.stdout != original.stdout {
                 verdict = Verdict::Unsteady(difference.clone());
             }
         }
@@ -266,10 +256,8 @@ impl Runner<'_> {
 
 /// Returns whether the build of a root runs helm or a function, which need not give the same again.
 pub(super) fn runs(graph: &Graph, root: RootId) -> bool {
-    graph
-        .reach([root], |_, _, _| true)
-        .into_iter()
-        .any(|id| graph.roots[id].runs_code || !graph.charts_of(id).is_empty())
+    let mut roots = graph.reach([root], |_, _, _| true).into_iter();
+    roots.any(|id| graph.roots[id].runs_code || !graph.charts_of(id).is_empty())
 }
 
 /// Returns the directories that original and result of one of several roots, by its number, are named from.

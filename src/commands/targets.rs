@@ -167,10 +167,10 @@ impl Outcome for Survey {
 
 /// Returns the engine, and the object as people name it.
 pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
-    match object.has_no_kind() {
-        true => engine.name().to_owned(),
-        false => format!("{} {} {}", engine.name(), object.kind, object.full_name()),
+    if object.has_no_kind() {
+        return engine.name().to_owned();
     }
+    format!("{} {} {}", engine.name(), object.kind, object.full_name())
 }
 
 /// Returns where a target is, and what is there.

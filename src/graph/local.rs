@@ -184,7 +184,7 @@ impl Walker<'_> {
         let message = format!("there is no `{}`", tree.label(&path));
         let hint = match () {
             () if text.contains('*') => "list each file: kustomize expands no pattern",
-            () if text.starts_with('~') || text.contains('$') => {
+            () if text.starts_with("~/") || text.starts_with('$') || text.contains("${") => {
                 "write the path: kustomize expands neither `~` nor variables"
             }
             () if text.contains('\\') => "separate names by `/`",

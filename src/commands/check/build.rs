@@ -24,7 +24,7 @@ use crate::plan::{Options, Plan, changed, in_place, reached_left};
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::{ANY_FILE, Generated};
-use crate::targets::{Identity, Target, Targets, Unsettled};
+use crate::targets::{Found, Identity, Target, Targets, Unsettled};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace};
@@ -104,7 +104,10 @@ impl<'a> Building<'a> {
 
     /// Renders the charts that are deployed. What is deployed and nothing here builds is not built.
     fn render(&self, found: &Targets) -> Result<(), Failures> {
-        let wanted = found.targets.iter().filter(|target| self.wants(target) && target.unknown().is_none());
+        // What is missing, and what cannot be told before, the rules say.
+        let is_there = |target: &Target| target.here().is_some_and(|here| !matches!(here.found, Found::Nothing(_)));
+        let is_open = |target: &&Target| self.wants(target) && is_there(target) && target.unknown().is_none();
+        let wanted = found.targets.iter().filter(is_open);
         let subjects = wanted.map(|target| (target, Subject::deployed(&self.workspace, target)));
         // kustomize has built the others.
         let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, Subject::is_chart));
@@ -113,12 +116,17 @@ impl<'a> Building<'a> {
         if targets.is_empty() {
             return Ok(());
         }
-        for (target, output) in targets.iter().zip(self.run(&self.workspace.tree, subjects, false)?) {
+        for (target, (output, _)) in targets.iter().zip(self.run(&self.workspace.tree, subjects, false)?) {
             let (file, by) = (&target.object.file, target.by());
             match output {
                 Ok(_) => self.came.borrow_mut().builds.built += 1,
                 Err(failures) if self.note(file, &by, &failures) => {}
-                Err(failures) => self.not_built(file, &by, &failures),
+                Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::NotBuilt) => {
+                    let help = "fix the chart, or the values that its object gives";
+                    let finding = not_built(file, &reason(&failures), &by, Some(help));
+                    self.came.borrow_mut().findings.push(finding);
+                }
+                Err(failures) => self.unknown(&by, &reason(&failures)),
             }
         }
         Ok(())
@@ -166,6 +174,10 @@ impl<'a> Building<'a> {
         }
     }
 
+    fn unknown(&self, by: &str, why: &str) {
+        self.came.borrow_mut().builds.unknown.push(format!("{by}: {why}"));
+    }
+
     fn not_built(&self, file: &str, by: &str, failures: &Failures) {
         let reason = reason(failures);
         let help = failures.0.iter().flat_map(|one| &one.hints).next().map(String::as_str);
@@ -200,7 +212,11 @@ impl<'a> Building<'a> {
             Some(reason) => Err(Failure::new(reason).because(FailureKind::Left).into()),
             None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made))),
         };
-        let outputs = self.run(&tree, builders.iter().map(subject).collect(), false)?;
+        let built = self.run(&tree, builders.iter().map(subject).collect(), false)?;
+        let (outputs, others): (Outputs, Vec<bool>) = built.into_iter().unzip();
+        for (builder, _) in builders.iter().zip(others).filter(|(_, is_other)| *is_other) {
+            self.unknown(&builder.by, "it builds to something else each time");
+        }
         let mut failed = Vec::new();
         for (builder, output) in builders.iter().zip(&outputs) {
             match output {
@@ -247,31 +263,38 @@ impl<'a> Building<'a> {
         failed.retain(|(builder, failures)| {
             let reason = reason(failures);
             match outputs.next() {
-                Some(Ok(_)) if !reason.contains(RESTRICTED) => {
+                Some((Ok(_), _)) if !reason.contains(RESTRICTED) => {
                     let finding = unread_reference(&file(builder), unread_file(&reason), &builder.by);
                     self.came.borrow_mut().findings.push(finding);
                     false
                 }
-                Some(Err(failures)) => !self.note(&file(builder), &builder.by, &failures),
+                Some((Err(failures), _)) => !self.note(&file(builder), &builder.by, &failures),
                 _ => true,
             }
         });
         Ok(failed)
     }
 
-    /// Builds side by side; what is `whole` among all files of the tree.
+    /// Builds side by side, each with whether a second build gives something else; what is `whole` among all files of the
+    /// tree.
     fn run(
         &self,
         tree: &SharedTree,
         subjects: Vec<Result<Option<Subject>, Failures>>,
         whole: bool,
-    ) -> Result<Outputs, Failures> {
+    ) -> Result<Vec<(Result<Vec<u8>, Failures>, bool)>, Failures> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let KustomizeArgs { kustomize, build_arg } = self.how.with;
         let with = (&self.workspace.config, &**build_arg);
         let written = Written::closed(tree, subjects, kustomize.as_deref(), with, whole)?;
         self.came.borrow_mut().builds.by = written.by();
-        Ok(side_by_side(&numbers, processors(), |_, number| written.build(*number)))
+        Ok(side_by_side(&numbers, processors(), |_, number| {
+            let output = written.build(*number);
+            let is_other =
+                |first: &Vec<u8>| written.runs(*number) && written.build(*number).is_ok_and(|again| again != *first);
+            let differs = output.as_ref().is_ok_and(is_other);
+            (output, differs)
+        }))
     }
 
     /// Notes what a build asks for. Returns whether it asks for anything.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::{Builds, Checked};
 use crate::commands::findings::{each, explain, painted};
-use crate::commands::messages::{commit, counted, named};
+use crate::commands::messages::{commit, counted, first, named};
 use crate::commands::output::Shown;
 use crate::git::Snapshot;
 use crate::message::failure::short;
@@ -47,6 +47,9 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         notes.push(("not tracked by git:", format!("{count} that `branch` does not see: {names}")));
         notes.push(("hint:", commit(&checked.untracked)));
     }
+    let unknown = checked.builds.iter().flat_map(|builds| &builds.unknown).cloned();
+    let most = if shown.verbose { usize::MAX } else { NAMED };
+    notes.extend(first(unknown, most).into_iter().map(|one| ("unknown:", one.trim_start().to_owned())));
     let locked = checked.new_locked.iter();
     let locked = locked.map(|new| format!("{}:{}: {} {}", new.lock, new.line, new.remote, new.digest));
     notes.extend(locked.map(|new| ("new in the lock:", new)));
@@ -103,9 +106,11 @@ fn summary(checked: &Checked) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
     let found = if parts.is_empty() { "nothing found".to_owned() } else { parts.join(", ") };
+    let not_known = checked.builds.as_ref().map_or(0, |builds| builds.unknown.len());
     let unknown = [
         (unknown, format!("; {} unknown", counted(unknown, "target"))),
         (not_built, format!("; {not_built} not built")),
+        (not_known, format!("; {} unknown", counted(not_known, "build"))),
     ];
     let unknown = unknown.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text);
     format!("{line}{differing}: {found}{}", unknown.collect::<String>())

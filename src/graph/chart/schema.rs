@@ -146,8 +146,11 @@ fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
     }
 }
 
-/// Returns what a schema refers to outside of itself, each once, with its line and column; these are 0 if it is not found.
-fn outside(bytes: &[u8]) -> Result<Vec<(String, (usize, usize))>, String> {
+/// A URL, with the line and column at which it is named; these are 0 if it is not found.
+type Named = (String, (usize, usize));
+
+/// Returns what a schema refers to outside of itself, each once.
+fn outside(bytes: &[u8]) -> Result<Vec<Named>, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.len() > FILE.most {
         return Err(format!("it has {}", FILE.more()));
