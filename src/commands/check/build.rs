@@ -59,7 +59,7 @@ struct Came {
     failures: Vec<Failure>,
 }
 
-type Outputs = Vec<Result<Vec<u8>, Failures>>;
+type Built = Result<Vec<u8>, Failures>;
 
 impl<'a> Building<'a> {
     /// Prepares to build what a tree holds; with `base` what a change since then affects.
@@ -199,7 +199,7 @@ impl<'a> Building<'a> {
     }
 
     /// Builds what comes of a plan.
-    fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Outputs, Failures> {
+    fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Built>, Failures> {
         let tree: SharedTree = Rc::new(changed(OverlayTree::new(self.workspace.tree.clone()), &plan.changes));
         let known = plan.before.own_roots();
         let left = |builder: &Builder| {
@@ -213,7 +213,7 @@ impl<'a> Building<'a> {
             None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made))),
         };
         let built = self.run(&tree, builders.iter().map(subject).collect(), false)?;
-        let (outputs, others): (Outputs, Vec<bool>) = built.into_iter().unzip();
+        let (outputs, others): (Vec<Built>, Vec<bool>) = built.into_iter().unzip();
         for (builder, _) in builders.iter().zip(others).filter(|(_, is_other)| *is_other) {
             self.unknown(&builder.by, "it builds to something else each time");
         }
@@ -282,7 +282,7 @@ impl<'a> Building<'a> {
         tree: &SharedTree,
         subjects: Vec<Result<Option<Subject>, Failures>>,
         whole: bool,
-    ) -> Result<Vec<(Result<Vec<u8>, Failures>, bool)>, Failures> {
+    ) -> Result<Vec<(Built, bool)>, Failures> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let KustomizeArgs { kustomize, build_arg } = self.how.with;
         let with = (&self.workspace.config, &**build_arg);

@@ -195,7 +195,7 @@ impl Team {
     #[track_caller]
     pub(super) fn follow_and_build(&mut self) {
         self.builds += 1;
-        if !full() && self.builds % 2 == 0 {
+        if !full() && self.builds.is_multiple_of(2) {
             self.follow();
             return;
         }
@@ -292,7 +292,7 @@ impl Team {
         self.record_is_what_it_holds(tip);
         self.differs_from_main_where_it_must();
         // By day the rest is looked at every other time.
-        if !full() && self.log.len() % 2 == 0 {
+        if !full() && self.log.len().is_multiple_of(2) {
             return;
         }
         work.run(&["check", "--rev", "main"]).is(self.check_of_main);
