@@ -44,7 +44,7 @@ impl Build {
         // What is deprecated is no reason, and kustomize says it before the reason.
         let is_cause = |line: &&str| {
             let is_flag = line.starts_with("Flag --") && line.contains(" has been deprecated");
-            !is_flag && !line.starts_with("# Warning:")
+            !is_flag && !line.starts_with("# Warning:") && *line != HELM_DEBUG
         };
         let text = self.said.lines().filter(is_cause).collect::<Vec<_>>().join("\n");
         let top = top.display().to_string();
@@ -66,6 +66,9 @@ fn own_words(text: &str) -> String {
         None => text.to_owned(),
     }
 }
+
+/// What helm advises behind the reason.
+const HELM_DEBUG: &str = "Use --debug flag to render out invalid YAML";
 
 /// What Helm 4 says to a kustomize before 5.8.1, which asks it for its version with `-c`.
 const HELM_4: &str = "unknown shorthand flag: 'c' in -c";

@@ -276,6 +276,8 @@ mod tests {
         };
         assert_eq!(linked("../../../shared/a.yaml"), []);
         assert_eq!(linked("../../../shared"), []);
+        let message = "the link `charts/c/templates/a.yaml` leads to `/etc/a.yaml`, outside of the repository";
+        assert_eq!(linked("/etc/a.yaml")[0].message, message);
         for (to, rule) in [
             ("/etc/a.yaml", Rule::OutOfScope),
             ("../../../../a.yaml", Rule::OutOfScope),

@@ -52,8 +52,12 @@ impl Graph {
             }
             _ => format!("`{target}`, outside of the repository"),
         };
-        Failure::new(format!("`{text}` goes through the link `{link}` to {to}"))
-            .hint("replace the link with a copy of its target")
+        let message = if text == link {
+            format!("the link `{link}` leads to {to}")
+        } else {
+            format!("`{text}` goes through the link `{link}` to {to}")
+        };
+        Failure::new(message).hint("replace the link with a copy of its target")
     }
 }
 
