@@ -104,12 +104,16 @@ impl<'a> Building<'a> {
 
     /// Renders the charts that are deployed. What is deployed and nothing here builds is not built.
     fn render(&self, found: &Targets) -> Result<(), Failures> {
-        // What is missing, and what cannot be told before, the rules say.
-        let is_there = |target: &Target| target.here().is_some_and(|here| !matches!(here.found, Found::Nothing(_)));
-        let is_open = |target: &&Target| self.wants(target) && is_there(target) && target.unknown().is_none();
+        // What is missing, and what cannot be told before, the rules say. kustomize has built the others.
+        let is_other = |target: &Target| match target.here().map(|here| &here.found) {
+            None | Some(Found::Nothing(_) | Found::Kustomization(_)) => false,
+            Some(Found::Directory(_)) => !target.engine.packs(),
+            Some(Found::Chart(_) | Found::Plugin(_) | Found::Submodule(_)) => true,
+        };
+        let is_open = |target: &&Target| is_other(target) && self.wants(target) && target.unknown().is_none();
         let wanted = found.targets.iter().filter(is_open);
         let subjects = wanted.map(|target| (target, Subject::deployed(&self.workspace, target)));
-        // kustomize has built the others.
+        // A directory of plain files is what is deployed.
         let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, Subject::is_chart));
         let (targets, subjects): (Vec<&Target>, Vec<_>) =
             others.map(|(target, subject)| (target, subject.map(Some).map_err(Failures::from))).unzip();
