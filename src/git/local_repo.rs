@@ -288,6 +288,12 @@ impl LocalRepo {
         Ok(self.settings()?.iter().rfind(|one| one.key == key).map(|one| one.value.clone()))
     }
 
+    /// Returns whether modes of files on disk mean something. Where they do not, git adds a file that it does not track as
+    /// one that is not executable.
+    pub fn has_modes(&self) -> Result<bool> {
+        Ok(self.config("core.filemode")?.as_deref() != Some("false"))
+    }
+
     /// Returns whether a configuration key is set to something that git takes for true, or what holds where it is not
     /// set.
     pub fn config_bool(&self, key: &str, default: bool) -> Result<bool> {

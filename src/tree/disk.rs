@@ -34,9 +34,6 @@ struct Tracked {
     here: Rc<LocalRepo>,
     /// What is executable in the index.
     programs: BTreeSet<String>,
-    /// Whether modes on disk mean something (`core.fileMode`), once that is asked for. Where they do not, git adds a file
-    /// that it does not track as one that is not executable.
-    has_modes: OnceCell<bool>,
     /// The paths that git tracks, or neither tracks nor ignores, each with whether it does: also what is odd.
     files: BTreeMap<String, bool>,
     /// What a sparse checkout leaves out of them.
@@ -47,16 +44,6 @@ struct Tracked {
     /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
     read: RefCell<HashMap<String, u64>>,
     hasher: RandomState,
-}
-
-impl Tracked {
-    fn has_modes(&self) -> Result<bool> {
-        if let Some(known) = self.has_modes.get() {
-            return Ok(*known);
-        }
-        let has_modes = self.here.config("core.filemode")?.as_deref() != Some("false");
-        Ok(*self.has_modes.get_or_init(|| has_modes))
-    }
 }
 
 impl DiskTree {
@@ -79,7 +66,6 @@ impl DiskTree {
         let git = Tracked {
             submodules,
             programs: of_mode("100755"),
-            has_modes: OnceCell::new(),
             unmerged: staged.iter().filter(|entry| entry.stage > 0).cloned().collect(),
             left_out: staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.clone()).collect(),
             files: staged
@@ -171,7 +157,7 @@ impl Tree for DiskTree {
             (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
             (Some(Entry::File { executable }), Some(git)) => {
                 let is_staged = git.programs.contains(path);
-                let is_told = executable == is_staged || git.has_modes()?;
+                let is_told = executable == is_staged || git.here.has_modes()?;
                 Some(Entry::File { executable: if is_told { executable } else { is_staged } })
             }
             (entry, _) => entry,

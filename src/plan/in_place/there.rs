@@ -22,7 +22,7 @@ pub(super) fn changes(
 ) -> Result<Changes, Failures> {
     // Whether the mode of a file means anything.
     let modes = match &workspace.files {
-        Files::WorkingTree { repo, .. } => repo.config("core.filemode")?.as_deref() != Some("false"),
+        Files::WorkingTree { repo, .. } => repo.has_modes()?,
         _ => true,
     };
     let tree = own_tree(workspace);
