@@ -137,7 +137,7 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
 pub(super) fn outside(graph: &Graph, root: RootId) -> Result<Option<String>> {
     for id in graph.reach([root], |_, _, _| true) {
         let Source { tree, repository, .. } = &graph.sources[graph.roots[id].source];
-        if repository.is_some() || graph.charts_of(id).is_empty() && !graph.roots[id].runs_code {
+        if repository.is_some() || !graph.runs(id) {
             continue;
         }
         for input in graph.inputs(id)?.own {

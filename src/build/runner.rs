@@ -256,8 +256,7 @@ impl Runner<'_> {
 
 /// Returns whether the build of a root runs helm or a function, which need not give the same again.
 pub(super) fn runs(graph: &Graph, root: RootId) -> bool {
-    let mut roots = graph.reach([root], |_, _, _| true).into_iter();
-    roots.any(|id| graph.roots[id].runs_code || !graph.charts_of(id).is_empty())
+    graph.reach([root], |_, _, _| true).into_iter().any(|id| graph.runs(id))
 }
 
 /// Returns the directories that original and result of one of several roots, by its number, are named from.

@@ -146,6 +146,11 @@ impl Graph {
         let to = self.charts.partition_point(|chart| chart.root <= root);
         &self.charts[from..to]
     }
+
+    /// Returns whether the build of a root itself runs helm, or code of this machine.
+    pub(crate) fn runs(&self, root: RootId) -> bool {
+        self.roots[root].runs_code || !self.charts_of(root).is_empty()
+    }
 }
 
 impl Walker<'_> {
