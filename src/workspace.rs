@@ -129,12 +129,20 @@ impl Files {
         }
     }
 
+    /// Returns the files as they are stored.
+    fn tree(&self) -> SharedTree {
+        match self {
+            Files::Commit { tree, .. } | Files::Index { tree, .. } => tree.clone(),
+            Files::WorkingTree { tree, .. } | Files::Disk { tree, .. } => tree.clone(),
+            Files::Tree(tree) => tree.clone(),
+        }
+    }
+
     /// Returns the files as git checks them out: those that a build reads.
     pub(crate) fn checked_out(&self) -> SharedTree {
         match self {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => Rc::new(tree.checked_out()),
-            Files::WorkingTree { tree, .. } | Files::Disk { tree, .. } => tree.clone(),
-            Files::Tree(tree) => tree.clone(),
+            Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => self.tree(),
         }
     }
 
@@ -229,11 +237,7 @@ impl Workspace {
     }
 
     fn of(files: Files, prefix: String, top: Option<String>, merged: Option<Merged>) -> Result<Workspace, Failures> {
-        let tree: SharedTree = match &files {
-            Files::Commit { tree, .. } | Files::Index { tree, .. } => tree.clone(),
-            Files::WorkingTree { tree, .. } | Files::Disk { tree, .. } => tree.clone(),
-            Files::Tree(tree) => tree.clone(),
-        };
+        let tree = files.tree();
         let config = Config::of(&*tree, top.as_deref().unwrap_or(&prefix))?;
         let lock = match (&merged, &top) {
             (Some(merged), _) => Some(Rc::new(merged.lock.clone())),
@@ -355,7 +359,10 @@ impl Workspace {
 
     /// Returns what explains why a path of a commit is missing.
     pub(crate) fn absences(&self) -> Option<Absences> {
-        matches!(self.files, Files::Commit { .. }).then(|| self.files.absences(&self.tree)).flatten()
+        match self.files {
+            Files::Commit { .. } => self.files.absences(&self.tree),
+            _ => None,
+        }
     }
 
     /// Returns whether the lock on disk is the one that was read. What is not on disk does not change.

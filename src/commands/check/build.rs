@@ -102,7 +102,7 @@ impl<'a> Building<'a> {
         Ok(found)
     }
 
-    /// Renders the charts that are deployed. What is deployed and nothing here builds is not built.
+    /// Renders the charts that are deployed. What is deployed and nothing here builds is unknown.
     fn render(&self, found: &Targets) -> Result<(), Failures> {
         // What is missing, and what cannot be told before, the rules say. kustomize has built the others.
         let is_other = |target: &Target| match target.here().map(|here| &here.found) {
