@@ -8,6 +8,11 @@ const RULE: &str = "unread-reference";
 /// Something of a commit that is locked, and something else: the second is refused wherever it is asked for.
 const COMPONENTS: [&str; 2] = ["https://github.com/acme/lib//part?ref=v1", "https://github.com/acme/deep//app?ref=v1"];
 
+/// A function whose program is beside it, and the flags with which a build runs it.
+const FUNCTION: &str = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    \
+                        config.kubernetes.io/function: '{exec: {path: ./fn.sh}}'\n";
+const FLAGS: [&str; 2] = ["--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec"];
+
 /// A repository whose `app` names something that is locked, and a component that a blind reader does not see.
 fn hidden(component: &str) -> Option<World> {
     let world = World::acme();
@@ -57,18 +62,16 @@ fn what_localizing_does_not_change_is_built_too() {
     let world = World::acme();
     let Some(_) = world.sandbox.builds() else { return };
     let work = &world.work;
-    let function = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    \
-                    config.kubernetes.io/function: '{exec: {path: ./fn.sh}}'\n";
     world.commit(&[
         ("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [fn.yaml]\n"),
         ("app/cm.yaml", &config_map("cm")),
-        ("app/fn.yaml", function),
+        ("app/fn.yaml", FUNCTION),
         ("plain/kustomization.yaml", "resources: [../app/cm.yaml]\nnamePrefix: plain-\n"),
     ]);
     work.write_executable("app/fn.sh", "#!/bin/sh\n[ ! -e asks ] || git ls-remote https://example.com/o/r\ncat\n");
     work.decide("rules: {function: warning}\nload-restrictor: none\n");
     work.commit("asks for nothing");
-    let branch = ["branch", "--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec"];
+    let branch = [&["branch"], &FLAGS[..]].concat();
     work.run(&branch).success().stdout_has("verified: 2 builds not changed (");
     work.write("app/asks", "");
     work.commit("asks");
@@ -163,16 +166,13 @@ fn what_runs_code_is_built_twice() {
     let world = World::acme();
     let Some(_) = world.sandbox.builds() else { return };
     let work = &world.work;
-    let function = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    \
-                    config.kubernetes.io/function: '{exec: {path: ./fn.sh}}'\n";
     world.commit(&[
         ("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [fn.yaml]\n"),
         ("app/cm.yaml", &config_map("cm")),
-        ("app/fn.yaml", function),
+        ("app/fn.yaml", FUNCTION),
     ]);
     work.write_executable("app/fn.sh", "#!/bin/sh\ncat\n");
-    let flags = ["--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec"];
-    let run = |args: &[&str]| work.run(&[args, &flags[..]].concat());
+    let run = |args: &[&str]| work.run(&[args, &FLAGS[..]].concat());
     run(&["check", "--build"]).success().stdout_has(": nothing found\n");
     work.write("app/fn.sh", "#!/bin/sh\nsed \"s/name: cm/name: cm-$(date +%N)/\"\n");
     work.commit("random");
