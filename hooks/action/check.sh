@@ -20,7 +20,8 @@ at_hand() {
   base=$1
 }
 
-# The default branch: what a new branch, a tag and a run by hand are judged against.
+# The default branch: what any other branch, a tag and a run by hand are judged against. What a branch held before a push
+# was judged by nobody who could merge it.
 default_branch() {
   [[ -n $KL_DEFAULT_BRANCH && $GITHUB_REF != "refs/heads/$KL_DEFAULT_BRANCH" ]] ||
     fail "the event $GITHUB_EVENT_NAME names no commit to compare with: give base"
@@ -73,9 +74,9 @@ case $GITHUB_EVENT_NAME in
     ;;
   push)
     is_the_change "$GITHUB_SHA" "$by_default"
-    # A new branch comes from no commit.
     from=default
-    [[ ! $KL_BEFORE =~ [1-9a-f] ]] || from=$KL_BEFORE
+    # A new branch comes from no commit.
+    [[ $GITHUB_REF != "refs/heads/$KL_DEFAULT_BRANCH" || ! $KL_BEFORE =~ [1-9a-f] ]] || from=$KL_BEFORE
     ;;
   *)
     # Who gives base chooses what is checked out, too.
@@ -108,8 +109,13 @@ while IFS= read -r path; do
 done <<<"$KL_PATHS"
 
 if [[ -n $KL_SARIF ]]; then
+  # Code scanning closes what a newer run of the same ref lacks. Only of a change what is new is all.
+  case $GITHUB_EVENT_NAME in
+    pull_request | pull_request_target | merge_group) reported=("${args[@]}") ;;
+    *) reported=(check --rev HEAD) ;;
+  esac
   # The status is that of the check below.
-  git-kustomize-localize "${args[@]}" --format sarif -- ${paths[@]+"${paths[@]}"} >"$KL_SARIF" || true
+  git-kustomize-localize "${reported[@]}" --format sarif -- ${paths[@]+"${paths[@]}"} >"$KL_SARIF" || true
   { printf 'sarif<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$KL_SARIF"; } >>"$GITHUB_OUTPUT"
 fi
 

@@ -264,6 +264,40 @@ fn only_new_findings_count() {
 }
 
 #[test]
+fn a_push_of_a_branch_is_judged_against_the_default_branch() {
+    let mut runner = Runner::new();
+    runner.set("inputs.sarif", "sarif");
+    let push = |runner: &mut Runner, branch: &str, files: &[(&str, &str)], status: i32| {
+        let before = runner.origin.id("HEAD");
+        files.iter().for_each(|(path, text)| runner.origin.write(path, text));
+        let commit = runner.origin.commit("push");
+        runner.event("push", &commit, 1);
+        runner.sandbox.set("GITHUB_REF", format!("refs/heads/{branch}"));
+        runner.set("github.event.before", before);
+        let output = runner.run();
+        assert_eq!(output.status, status, "{branch} {files:?} {output:?}");
+        // Code scanning would close what a later push does not report.
+        let is_reported = runner.checkout.read("sarif").contains("acme/app//deploy");
+        assert_eq!(is_reported, runner.checkout.read(ROOT).contains("https:"), "{branch} {files:?}");
+    };
+    let branch = |runner: &Runner, name: &str| runner.origin.git(&["switch", "--quiet", "-c", name, "main"]);
+    branch(&runner, "two-pushes");
+    push(&mut runner, "two-pushes", &[(ROOT, REMOTE)], 1);
+    push(&mut runner, "two-pushes", &[("note", "x")], 1);
+    branch(&runner, "own-exception");
+    push(&mut runner, "own-exception", &[(CONFIG, OFF)], 0);
+    runner.origin.write(ROOT, REMOTE);
+    runner.origin.commit("what it covers");
+    push(&mut runner, "own-exception", &[(CONFIG, "")], 1);
+    // What is wrong in main is not new in a branch, nor in main after the next push.
+    runner.origin.git(&["switch", "--quiet", "main"]);
+    push(&mut runner, "main", &[(ROOT, REMOTE)], 1);
+    push(&mut runner, "main", &[("note", "y")], 0);
+    branch(&runner, "rebased");
+    push(&mut runner, "rebased", &[("note", "z")], 0);
+}
+
+#[test]
 fn a_checkout_without_the_change_fails() {
     let (mut runner, (base, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
     runner.set("github.event.before", &base);
