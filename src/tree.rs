@@ -67,6 +67,12 @@ pub trait Tree {
         None
     }
 
+    /// Returns the path in this tree that an absolute link leads to: only all files of the machine hold one. Another
+    /// checkout has nothing there.
+    fn linked(&self, _target: &str) -> Option<String> {
+        None
+    }
+
     /// Returns whether line ends may be others here than where the files are stored: a checkout converts them.
     fn converts(&self) -> bool {
         false
@@ -231,7 +237,7 @@ pub(crate) enum Resolved {
         /// The path that is not there, links before it followed.
         path: String,
     },
-    /// A link leads out of the tree.
+    /// A link leads out of the tree, or is absolute, so that it leads out of every other checkout.
     Leaves {
         /// The path of that link.
         link: String,
@@ -258,7 +264,8 @@ pub(crate) fn kustomization_in(tree: &dyn Tree, directory: &str) -> Result<Optio
 /// The longest chain of links that is followed, as on Linux.
 const LINKS: usize = 40;
 
-/// Follows every link on the way to `path`, inside the tree.
+/// Follows every link on the way to `path`, inside the tree. Whatever names a path is resolved by this: a file, a root, a
+/// chart, values, a plugin, what an engine deploys.
 pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     // Where no link is on the way, only the last component can be one. Only who wrote the path knows how deep it is.
@@ -304,7 +311,7 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                     return missing(&next, &rest);
                 };
                 let inside = if path::is_absolute(&target) {
-                    tree.absolute(&target).inspect(|_| real.clear())
+                    tree.linked(&target).inspect(|_| real.clear())
                 } else {
                     path::resolve(&real, &target).map(|_| target.clone())
                 };

@@ -101,7 +101,7 @@ fn link_text(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
     let Ok(text) = String::from_utf8(tree.read(place)?) else {
         return Ok(None);
     };
-    Ok(match tree.absolute(&text).filter(|_| path::is_absolute(&text)) {
+    Ok(match tree.linked(&text).filter(|_| path::is_absolute(&text)) {
         Some(inside) => Some(path::relative(directory, &inside)),
         None => Some(text).filter(|text| !path::is_absolute(text) && path::resolve(directory, text).is_some()),
     })

@@ -12,24 +12,17 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, root) in context.graph.roots.iter().enumerate() {
         for edge in &root.edges {
-            findings.extend(elsewhere(context, id, edge).or_else(|| beyond_scope(context, id, edge)));
+            findings.extend(absolute(context, id, edge).or_else(|| beyond_scope(context, id, edge)));
         }
     }
     findings
 }
 
-/// Looks whether a reference names an absolute path, itself or by a link: it leads into this checkout only.
-fn elsewhere(context: &Context<'_>, id: RootId, edge: &Edge) -> Option<Finding> {
+/// Looks whether a reference is an absolute path: it leads into this checkout only. The walk refuses absolute links.
+fn absolute(context: &Context<'_>, id: RootId, edge: &Edge) -> Option<Finding> {
     let (graph, text) = (context.graph, edge.reference.text.as_str());
-    graph.real(edge)?;
-    let failure = if path::is_absolute(text) {
-        graph.absolute(id, text)
-    } else {
-        let root = &graph.roots[id];
-        let mut links = context.links(root, edge).into_iter();
-        let (link, target) = links.find(|(_, target)| path::is_absolute(target))?;
-        graph.leaves(root.source, text, &link, &target)
-    };
+    graph.real(edge).filter(|_| path::is_absolute(text))?;
+    let failure = graph.absolute(id, text);
     Some(context.at_reference(Rule::OutOfScope, edge, failure.message, failure.hints))
 }
 

@@ -241,7 +241,9 @@ impl Walker<'_> {
             Resolved::Directory { .. } => Place::There(place),
             Resolved::Missing { path } => Place::Missing(path),
             Resolved::Submodule { path } => Place::Submodule(path),
-            Resolved::Leaves { .. } => Place::Outside,
+            leaves @ Resolved::Leaves { .. } => {
+                return Err(self.unresolved(self.graph.roots[root].source, &tree.label(&place), leaves));
+            }
             Resolved::File { .. } | Resolved::Loop { .. } => {
                 let message = format!("`{}` is not a directory, so it is not a chart", tree.label(&place));
                 return Err(Trouble::new(TroubleKind::Chart, message).hint("unpack the chart there"));

@@ -197,6 +197,10 @@ impl Tree for DiskTree {
         path::inside(&self.root, text)
     }
 
+    fn linked(&self, target: &str) -> Option<String> {
+        if self.root.parent().is_none() { path::inside(&self.root, target) } else { None }
+    }
+
     fn converts(&self) -> bool {
         self.converts
     }

@@ -86,6 +86,10 @@ impl Tree for OverlayTree {
         self.base(|base| base.absolute(path)).flatten()
     }
 
+    fn linked(&self, target: &str) -> Option<String> {
+        self.base(|base| base.linked(target)).flatten()
+    }
+
     fn label(&self, path: &str) -> String {
         self.base(|base| base.label(path)).unwrap_or_else(|| path::relative("", path))
     }

@@ -39,6 +39,10 @@ impl Tree for RecordedTree<'_> {
         self.tree.absolute(path)
     }
 
+    fn linked(&self, target: &str) -> Option<String> {
+        self.tree.linked(target)
+    }
+
     fn label(&self, path: &str) -> String {
         self.tree.label(path)
     }

@@ -11,6 +11,21 @@ use crate::support::{Repo, Sandbox, config, skip};
 /// Everything that can be checked.
 const SOURCES: [&[&str]; 3] = [&["--staged"], &[], &["--rev", "HEAD"]];
 
+/// A chart that helm pulls unless it is there.
+const CHART: &str = "helmCharts:\n- name: c\n  releaseName: a\n  repo: https://charts.example.com\n";
+
+/// A deployed directory, and one behind a link.
+const APPLICATIONS: &str = "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: a, namespace: argocd}
+spec: {source: {repoURL: 'https://github.com/acme/fleet', path: apps/real/deployed}}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: b, namespace: argocd}
+spec: {source: {repoURL: 'https://github.com/acme/fleet', path: apps/deployed}}
+";
+
 /// The index that a check should see: a remote reference in one overlay, and nothing else wrong.
 #[track_caller]
 fn finds_the_remote_one(repo: &Repo) {
@@ -435,6 +450,51 @@ fn an_absolute_link_names_nothing_in_another_checkout() {
             assert!(message.contains(&link) && message.ends_with(why), "{message}");
         }
     }
+    // No build here tells what is pulled elsewhere.
+    for link in ["charts", "own/c", "values.yaml", "plugin.yaml", "deployed"] {
+        repo.symlink(&format!("apps/{link}"), &place(&format!("apps/real/{link}")));
+    }
+    repo.write("apps/home/kustomization.yaml", format!("helmGlobals: {{chartHome: ../charts}}\n{CHART}"));
+    repo.write("apps/chart/kustomization.yaml", format!("helmGlobals: {{chartHome: ../own}}\n{CHART}"));
+    repo.write(
+        "apps/kustomization.yaml",
+        format!(
+            "generators: [plugin.yaml]\nhelmGlobals: {{chartHome: real/charts}}\n{CHART}  valuesFile: values.yaml\n"
+        ),
+    );
+    repo.write(
+        "apps/real/plugin.yaml",
+        "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\n",
+    );
+    for chart in ["charts/c", "own/c"] {
+        repo.write(&format!("apps/real/{chart}/Chart.yaml"), "apiVersion: v2\nname: c\nversion: 1.0.0\n");
+        repo.write(&format!("apps/real/{chart}/values.yaml"), "");
+    }
+    repo.write("apps/real/values.yaml", "");
+    repo.write("apps/real/deployed/kustomization.yaml", "resources: [map.yaml]\n");
+    repo.write("apps/real/deployed/map.yaml", config("deployed"));
+    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    repo.write("clusters/apps.yaml", APPLICATIONS);
+    repo.commit("links of charts");
+    for source in SOURCES {
+        let found: Vec<_> = findings(&repo, source)
+            .iter()
+            .map(marked)
+            .filter(|found| !found.contains(" app/") && !found.starts_with("!engine"))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "!out-of-scope apps/chart/kustomization.yaml:5",
+                "!out-of-scope apps/home/kustomization.yaml:5",
+                "!out-of-scope apps/kustomization.yaml:1",
+                "!out-of-scope apps/kustomization.yaml:7",
+            ],
+            "{source:?}"
+        );
+    }
+    repo.run(&["targets"]).success().stdout_has("apps/deployed: nothing: `apps/deployed` leads out of the repository");
+    repo.git(&["rm", "-rfq", "apps", "clusters"]);
     // A relative link is not affected.
     repo.remove("app/map.yaml");
     repo.remove("app/base");

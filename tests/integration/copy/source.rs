@@ -282,9 +282,8 @@ fn links_inside_are_followed() {
     work.write("other/here/kustomization.yaml", "resources: [c.yaml]\n");
     work.write("other/here/c.yaml", config("here"));
     work.write("other/sub/x", "");
-    let absolute = work.path().join("other/config.yaml");
-    work.symlink("other/absolute.yaml", absolute.to_str().unwrap());
-    work.write("other/kustomization.yaml", "resources: [dir, absolute.yaml]\n");
+    work.symlink("other/again.yaml", "config.yaml");
+    work.write("other/kustomization.yaml", "resources: [dir, again.yaml]\n");
     work.commit("links");
     work.run(&["other"]).success();
     assert_eq!(
@@ -298,6 +297,17 @@ fn links_inside_are_followed() {
         ]
     );
     assert_eq!(work.show("localized/main", "localized-other/kustomization.yaml"), "resources: [here, config.yaml]\n");
+
+    // In another checkout an absolute one leads to nothing, or to something else.
+    let absolute = work.path().join("other/config.yaml");
+    work.remove("other/again.yaml");
+    work.symlink("other/again.yaml", absolute.to_str().unwrap());
+    work.commit("an absolute link");
+    refused(
+        work,
+        &["other", "elsewhere"],
+        &["`again.yaml` goes through the link `other/again.yaml` to the absolute path"],
+    );
 }
 
 #[test]
