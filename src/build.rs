@@ -18,6 +18,7 @@ mod program;
 mod proxy;
 mod run;
 mod runner;
+mod secrets;
 pub(crate) mod stand_in;
 pub(crate) mod subject;
 

@@ -5,9 +5,10 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_yaml::{Mapping, Value};
+use serde_yaml::Value;
 use similar::TextDiff;
 
+use super::secrets;
 use crate::message::redact::concealed;
 use crate::record::sha256_hex;
 use crate::targets::affected::Status;
@@ -281,9 +282,9 @@ impl Object {
     fn shown(&self) -> String {
         match &self.value {
             None => "(invalid YAML: it may contain a Secret)\n".to_owned(),
-            Some(value) if holds_secret(value) => {
+            Some(value) if secrets::is_in(value) => {
                 let mut value = value.clone();
-                hide(&mut value);
+                secrets::each(&mut value, &mut mask);
                 serde_yaml::to_string(&value).unwrap_or_default()
             }
             Some(_) => self.text.clone(),
@@ -327,60 +328,10 @@ pub(super) fn id(value: &Value) -> Option<String> {
     Some(format!("{version} {kind} {namespace}{name}"))
 }
 
-/// Replaces the values of Secrets, at any depth: everything but what names them. Tools put values into annotations, too.
-fn hide(value: &mut Value) {
-    match value {
-        Value::Sequence(items) => items.iter_mut().for_each(hide),
-        Value::Tagged(tagged) => hide(&mut tagged.value),
-        Value::Mapping(object) if is_secret(object) => {
-            for (key, value) in object.iter_mut() {
-                match key.as_str() {
-                    Some("apiVersion" | "kind" | "type" | "immutable") => {}
-                    Some("metadata") => value.get_mut("annotations").into_iter().for_each(mask_annotations),
-                    _ => mask(value),
-                }
-            }
-        }
-        Value::Mapping(object) => object.values_mut().for_each(hide),
-        _ => {}
-    }
-}
-
-/// Replaces the annotations of a Secret, but for those of Kubernetes itself: they say whose it is.
-fn mask_annotations(value: &mut Value) {
-    let annotations = value.as_mapping_mut().into_iter().flatten();
-    let is_own = |key: &Value| key.as_str().is_some_and(|key| key.starts_with("kubernetes.io/"));
-    annotations.filter(|(key, _)| !is_own(key)).for_each(|(_, value)| mask(value));
-}
-
-/// Replaces scalars by their sizes and the beginnings of their digests: enough to see that they change.
+/// Replaces a scalar by its size and the beginning of its digest: enough to see that it changes.
 fn mask(value: &mut Value) {
-    let text = match value {
-        Value::Null => return,
-        Value::Sequence(items) => return items.iter_mut().for_each(mask),
-        Value::Mapping(values) => return values.values_mut().for_each(mask),
-        Value::Tagged(tagged) => return mask(&mut tagged.value),
-        Value::String(text) => text.clone(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(value) => value.to_string(),
-    };
-    *value = Value::String(format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4]));
-}
-
-/// Returns whether a mapping is a Secret, and not what names one.
-fn is_secret(object: &Mapping) -> bool {
-    let text = |key: &str| object.get(key).and_then(Value::as_str);
-    let has_more = || ["data", "stringData", "metadata"].iter().any(|key| object.contains_key(*key));
-    text("kind") == Some("Secret") && (text("apiVersion") == Some("v1") || has_more())
-}
-
-/// Returns whether something is a Secret, or holds one at any depth, as a list may.
-fn holds_secret(value: &Value) -> bool {
-    match value {
-        Value::Sequence(items) => items.iter().any(holds_secret),
-        Value::Mapping(object) => is_secret(object) || object.values().any(holds_secret),
-        Value::Tagged(tagged) => holds_secret(&tagged.value),
-        _ => false,
+    if let Some(text) = secrets::text(value) {
+        *value = Value::String(format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4]));
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::disk;
 use super::proxy::{self, Served};
+use super::secrets::Secrets;
 use super::stand_in::{Manifest, Upstream};
 use crate::graph::inputs::{Input, RootInputs, leads_out, of_no_root};
 use crate::graph::{FileId, Graph, Origin, Place, RemoteFile, RootId, Source, SourceId, Target};
@@ -24,6 +25,8 @@ pub(super) struct Answers {
     /// The manifest of the [stand-in](super::stand_in).
     pub(super) manifest: PathBuf,
     pub(super) files: Files,
+    /// The values of Secrets in what is built, once something fails that may print them.
+    pub(super) secrets: OnceLock<Secrets>,
 }
 
 /// Where a build gets remote files.
@@ -51,7 +54,7 @@ impl Answers {
         });
         let remote: Vec<&RemoteFile> = remote.collect();
         if !offline && !proxy::IS_TRUSTED && !remote.is_empty() {
-            return Ok(Answers { manifest, files: Files::Upstream });
+            return Ok(Answers { manifest, files: Files::Upstream, secrets: OnceLock::new() });
         }
         let edges = graph.roots.iter().flat_map(|root| &root.edges);
         let repositories = edges.filter(|edge| matches!(edge.target, Target::Root { remote: true, .. }));
@@ -59,7 +62,8 @@ impl Answers {
         let is_closed = offline || !remote.iter().any(is_direct);
         let remote = remote.iter().map(|file| (file.url.exposed(), &*file.bytes));
         let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
-        Ok(Answers { manifest, files: Files::Served { served: Arc::new(served), is_closed } })
+        let files = Files::Served { served: Arc::new(served), is_closed };
+        Ok(Answers { manifest, files, secrets: OnceLock::new() })
     }
 }
 

@@ -5,11 +5,12 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::run::Spent;
 use crate::config::Config;
 use crate::message::failure::{Failure, Result};
 use crate::os::process::{self, Isolation, Output, Terminal};
@@ -77,6 +78,8 @@ pub(super) struct Program {
     pub(super) network: Network,
     /// How long a build may take, if that is said.
     pub(super) timeout: Option<Duration>,
+    /// What its builds have taken in this run.
+    pub(super) spent: Arc<Mutex<Spent>>,
 }
 
 impl Program {
@@ -195,7 +198,7 @@ fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
     match version(kind, &output.stdout) {
         Some((version, kustomize)) if output.status.success() => {
             let (path, version) = (path.to_owned(), identified(version, path));
-            Ok(Program { path, kind, version, kustomize, network, timeout: None })
+            Ok(Program { path, kind, version, kustomize, network, timeout: None, spent: Arc::default() })
         }
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("did not print its version: {line}"),

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::inputs::{Answers, Files};
 use super::program::{Network, PROXIES, Program};
 use super::proxy::Proxy;
+use super::secrets::Secrets;
 use super::stand_in;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
@@ -17,8 +18,6 @@ use crate::os::process::{self, Bounds, Isolation, Terminal};
 
 /// How long one build may take, unless the configuration says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How many times as long all builds of a run may take.
-const BUILDS: u32 = 5;
 /// What a build may write, in bytes.
 const OUTPUT: u64 = 256 << 20;
 /// What of it may be resident, in bytes.
@@ -108,12 +107,15 @@ const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CER
 impl Building<'_> {
     /// Builds in a new directory of its own, `private`.
     pub(super) fn run(&self, private: &Path) -> Result<Build> {
+        let time = self.program.time()?;
+        // It goes after the command, which holds the other end of what it waits for: also where something fails.
+        let proxy;
         let [home, temporary, bin] = ["home", "tmp", "bin"].map(|name| private.join(name));
         for directory in [&home, &temporary, &bin] {
             std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
         }
         let mut command = self.program.command();
-        let Answers { manifest, files } = self.answers;
+        let Answers { manifest, files, .. } = self.answers;
         see(&mut command, matches!(files, Files::Upstream));
         stand_in::put(&mut command, manifest, &bin)
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
@@ -127,17 +129,21 @@ impl Building<'_> {
         };
         let network = process::isolate(&mut command, isolation)
             .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
-        let proxy = match files {
+        proxy = match files {
             Files::Upstream => None,
             Files::Served { served, .. } => Some(Proxy::start(served, network)?),
         };
         proxy.iter().for_each(|proxy| proxy.serve(&mut command));
-        let bounds = Bounds { time: Some(self.program.time()?), output: OUTPUT, memory: MEMORY };
+        let bounds = Bounds { time: Some(time), output: OUTPUT, memory: MEMORY };
+        let begun = Instant::now();
         let output = process::run(&mut command, None, bounds, Terminal::Detached);
-        // It holds the other end of what the proxy waits for.
-        drop(command);
+        self.program.spend(begun.elapsed());
         let output = output.map_err(|error| Failure::new(error.to_string()))?;
-        let said = redact::text(&output.stderr).replace(&format!("{}/", private.display()), "");
+        let success = output.status.success();
+        let mut said = redact::text(&output.stderr).replace(&format!("{}/", private.display()), "");
+        if !success {
+            said = self.answers.secrets.get_or_init(|| Secrets::below(self.input)).hide(&said);
+        }
         let mut refused: BTreeSet<String> = proxy.iter().flat_map(Proxy::refused).collect();
         // What is no file is asked of git, too.
         let mut calls = stand_in::refused(&bin);
@@ -152,7 +158,7 @@ impl Building<'_> {
         if refused.is_empty() {
             refused.extend(given_up(&said));
         }
-        Ok(Build { success: output.status.success(), stdout: output.stdout, said, refused })
+        Ok(Build { success, stdout: output.stdout, said, refused })
     }
 }
 
@@ -170,20 +176,45 @@ fn given_up(said: &str) -> Option<String> {
     Some(call.rsplit_once("/git ").map_or(call.to_owned(), |(_, rest)| format!("git {rest}")))
 }
 
+/// What the builds of a run have taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spent {
+    builds: u32,
+    time: Duration,
+}
+
+impl Spent {
+    /// Returns whether one more may begin, which may take so long: a few that take as long as they may, and any number
+    /// that takes half of that.
+    fn has_left(&self, one: Duration) -> bool {
+        const FULL: u32 = 5;
+        self.time < one * (2 * FULL + self.builds) / 2
+    }
+}
+
 impl Program {
     /// Returns how long a build that begins now may take.
     fn time(&self) -> Result<Duration> {
-        static BEGUN: OnceLock<Instant> = OnceLock::new();
-
         let one = self.timeout.unwrap_or(TIMEOUT);
-        let spent = BEGUN.get_or_init(Instant::now).elapsed();
-        let left = (one * BUILDS).checked_sub(spent).filter(|left| !left.is_zero());
-        let left = left.ok_or_else(|| {
-            let all = (one * BUILDS).as_secs();
-            Failure::new(format!("all builds did not finish within {all} s"))
-                .hint("build only a part of it, or raise `build-timeout` in `.kustomize-localize`")
-        })?;
-        Ok(left.min(one))
+        let mut spent = self.spent();
+        if !spent.has_left(one) {
+            let Spent { builds, time } = *spent;
+            let took = format!("{builds} builds took {} s, each more than half of `build-timeout`", time.as_secs());
+            return Err(
+                Failure::new(took).hint("build only a part of it, or raise `build-timeout` in `.kustomize-localize`")
+            );
+        }
+        spent.builds += 1;
+        Ok(one)
+    }
+
+    /// Notes how long a build took.
+    fn spend(&self, time: Duration) {
+        self.spent().time += time;
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -201,7 +232,49 @@ fn see(command: &mut Command, is_open: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::{cause, own_words};
+    use std::collections::HashSet;
+    use std::fs;
+    use std::rc::Rc;
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
+
+    use super::super::{inputs, program};
+    use super::{Answers, Building, Spent, cause, own_words};
+    use crate::graph::inputs::explore;
+    use crate::tree::overlay::OverlayTree;
+
+    #[test]
+    fn many_builds_may_take_as_long_as_they_need_if_each_is_fast() {
+        let one = Duration::from_secs(60);
+        let has_left = |builds: u32, each: f64| Spent { builds, time: one.mul_f64(each) * builds }.has_left(one);
+        for builds in [0, 1, 5, 9, 10, 100, 10_000] {
+            assert!(has_left(builds, 0.5), "{builds}");
+            assert_eq!(has_left(builds, 1.0), builds < 10, "{builds}");
+        }
+        assert!(!has_left(100, 0.6));
+    }
+
+    #[test]
+    fn a_build_for_which_no_time_is_left_fails() {
+        let Ok(Ok(mut program)) = program::find(None) else { return };
+        program.spent = Arc::default();
+        let top = tempfile::tempdir().unwrap();
+        let graph = explore(Rc::new(OverlayTree::default()), &[]).graph;
+        inputs::of_graph(&graph, [], &HashSet::new(), false, top.path()).unwrap();
+        let answers = Answers::of(&graph, true, top.path()).unwrap();
+        program.spend(Duration::from_secs(10_000));
+        let (said, hears) = mpsc::channel();
+        // It would wait for ever.
+        std::thread::spawn(move || {
+            let (target, input) = (top.path(), top.path());
+            let building = Building { program: &program, target, arguments: &[], answers: &answers, input };
+            let private = top.path().join("private");
+            fs::create_dir(&private).unwrap();
+            said.send(building.run(&private).unwrap_err().to_string()).unwrap();
+        });
+        let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert!(failure.starts_with("0 builds took 10000 s"), "{failure}");
+    }
 
     #[test]
     fn how_helm_was_called_is_left_out() {

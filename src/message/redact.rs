@@ -18,7 +18,7 @@ pub(crate) use self::visible::{is_invisible, shown};
 use self::token::{hide_tokens, is_known_token};
 
 /// What stands in place of a hidden value.
-const HIDDEN: &str = "REDACTED";
+pub(crate) const HIDDEN: &str = "REDACTED";
 
 /// Returns a URL, an scp-like `user@host:path` or any other reference as it may be shown.
 ///

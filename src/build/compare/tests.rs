@@ -322,3 +322,16 @@ fn an_object_is_the_same_under_another_version_and_hash() {
     let (one, other) = (map("a", "1"), map("b", "1"));
     assert_eq!(both(&[&one[..], &other].join("---\n"), &[&other[..], &one].join("---\n")), []);
 }
+
+/// An env file that is a private key makes its lines keys.
+#[test]
+fn keys_that_no_cluster_takes_are_values() {
+    let secret = |line: &str| {
+        format!("apiVersion: v1\ndata:\n  '{line}==': \"\"\n  SECRETline: \"\"\nkind: Secret\nmetadata:\n  name: s\n")
+    };
+    let [change] = &super::changes(secret("MIIE+/one").as_bytes(), secret("MIIE+/two").as_bytes(), ["", ""])[..] else {
+        panic!()
+    };
+    assert!(change.diff.contains("(11 bytes"), "{}", change.diff);
+    assert!(!change.diff.contains("MIIE") && !change.diff.contains("line"), "{}", change.diff);
+}

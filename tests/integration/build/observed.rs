@@ -1,7 +1,7 @@
 //! What a build asks for and nobody foresaw, in every command that builds. The reader is made blind for one field.
 
 use super::{Project, stand_in};
-use crate::support::{World, config_map};
+use crate::support::{World, config_map, wait_until};
 
 const RULE: &str = "unread-reference";
 
@@ -207,6 +207,61 @@ fn a_build_is_bounded() {
             let shown = format!("{}{}", output.stdout, output.stderr);
             assert!(output.status == 2 && shown.contains(said), "{args:?}: {output:?}");
         }
+    }
+}
+
+/// SIGKILL lets nobody clean up: the system ends what builds.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_build_ends_with_the_program() {
+    let Some(project) = super::project() else { return };
+    project.work.run(&["lock"]).success();
+    project.work.commit("locked");
+    let pid = project.sandbox.path("pid");
+    let waits = format!("echo $$ >{0}.new && mv {0}.new {0}\nexec sleep 60", pid.display());
+    stand_in(&project.sandbox, &format!("[ $1 = version ] && exec REAL version\n{waits}\n"));
+    for args in [&["check", "--build"] as &[&str], &["branch"], &["build", "example/base"]] {
+        let run = project.work.start(args);
+        wait_until("it builds", || pid.exists());
+        run.kill();
+        run.wait().fails(-9);
+        let command = format!("/proc/{}/cmdline", std::fs::read_to_string(&pid).unwrap().trim());
+        wait_until("the build is dead", || std::fs::read(&command).unwrap_or_default().is_empty());
+        std::fs::remove_file(&pid).unwrap();
+    }
+}
+
+/// kustomize quotes what it cannot read.
+#[test]
+fn a_build_that_fails_is_told_without_values_of_secrets() {
+    const VALUE: &str = "hunter2Xq9";
+    let world = World::new();
+    let Some(_) = world.sandbox.builds() else { return };
+    let work = &world.work;
+    let generator = |source: &str| format!("secretGenerator: [{{name: s, {source}}}]\n");
+    world.commit(&[("a/kustomization.yaml", &generator("literals: [password=right]"))]);
+    let key = format!("KEY=-----BEGIN PRIVATE KEY-----\nMIIE+/{VALUE}AgEAAo==\n-----END PRIVATE KEY-----\n");
+    let secret =
+        format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: s}}\nstringData:\n  a: {VALUE}\n {VALUE}: [\n");
+    let cases = [
+        (generator(&format!("literals: [{VALUE}]")), ""),
+        (generator("envs: [k.env]"), &*key),
+        (generator("envs: [k.env]"), &format!("={VALUE}\n")),
+        ("resources: [k.env]\n".to_owned(), &secret),
+    ];
+    for (kustomization, file) in cases {
+        world.commit(&[("a/kustomization.yaml", &kustomization), ("a/k.env", file)]);
+        for format in ["human", "github", "gitlab", "json", "sarif"] {
+            let checked = work.run(&["check", "--build", "--format", format]);
+            assert!(!format!("{}{}", checked.stdout, checked.stderr).contains(VALUE), "{checked:?}");
+            let is_built = kustomization.contains("envs");
+            assert!(is_built || checked.stdout.contains("a/kustomization.yaml"), "{checked:?}");
+        }
+        for args in [&["branch"] as &[&str], &["vendor"], &["diff", "HEAD~1"], &["targets"], &["status"]] {
+            let output = work.run(args);
+            assert!(!format!("{}{}", output.stdout, output.stderr).contains(VALUE), "{output:?}");
+        }
+        work.git(&["reset", "-q", "--hard"]);
     }
 }
 

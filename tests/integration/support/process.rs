@@ -113,6 +113,16 @@ impl fmt::Debug for Output {
     }
 }
 
+/// Waits until something is so.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(20), "never: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A program that still runs, in a process group of its own. Dropping it kills the group.
 pub(crate) struct Running {
     child: Child,

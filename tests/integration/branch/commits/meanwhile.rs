@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::BRANCH;
-use crate::support::Project;
+use crate::support::{Project, wait_until};
 
 /// Makes every signature take the time to run `script` in the repository.
 fn while_signing(project: &Project, script: &str) {
@@ -68,16 +67,6 @@ fn a_branch_that_git_cannot_move_is_reported() {
     refused(&project, "main.lock': File exists");
     refused(&project, "hint: if no git is running, remove the lock: rm ");
     assert_eq!(project.work.read(lock), "");
-}
-
-/// Waits until something is so.
-#[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(20), "never: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

@@ -1,0 +1,295 @@
+//! Where values of Secrets stand: in objects, and in what kustomize makes Secrets of.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize as _;
+use serde_yaml::{Mapping, Value};
+
+use crate::message::redact::HIDDEN;
+
+/// Calls something for each value of each Secret, at any depth: everything but what names them. Tools put values into
+/// annotations, too.
+pub(super) fn each(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
+    match value {
+        Value::Sequence(items) => items.iter_mut().for_each(|item| each(item, call)),
+        Value::Tagged(tagged) => each(&mut tagged.value, call),
+        Value::Mapping(object) if is_secret(object) => {
+            for (key, value) in object.iter_mut() {
+                match key.as_str() {
+                    Some("apiVersion" | "kind" | "type" | "immutable") => {}
+                    Some("metadata") => value.get_mut("annotations").into_iter().for_each(|all| annotations(all, call)),
+                    _ => {
+                        scalars(value, call);
+                        keys(value, call);
+                    }
+                }
+            }
+        }
+        Value::Mapping(object) => object.values_mut().for_each(|value| each(value, call)),
+        _ => {}
+    }
+}
+
+/// Calls something for the annotations of a Secret, but for those of Kubernetes itself: they say whose it is.
+fn annotations(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
+    let annotations = value.as_mapping_mut().into_iter().flatten();
+    let is_own = |key: &Value| key.as_str().is_some_and(|key| key.starts_with("kubernetes.io/"));
+    annotations.filter(|(key, _)| !is_own(key)).for_each(|(_, value)| scalars(value, call));
+}
+
+/// Calls something for the keys of values, if a cluster would not take them: then they are lines of a file that was read as
+/// pairs, such as those of a private key.
+fn keys(values: &mut Value, call: &mut dyn FnMut(&mut Value)) {
+    let Value::Mapping(values) = values else { return };
+    let is_taken = |key: &Value| {
+        let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
+        key.as_str().is_some_and(|key| !key.is_empty() && key.chars().all(is_plain))
+    };
+    if !values.keys().all(is_taken) {
+        for (mut key, value) in std::mem::take(values) {
+            call(&mut key);
+            values.insert(key, value);
+        }
+    }
+}
+
+fn scalars(value: &mut Value, call: &mut dyn FnMut(&mut Value)) {
+    match value {
+        Value::Null => {}
+        Value::Sequence(items) => items.iter_mut().for_each(|item| scalars(item, call)),
+        Value::Mapping(values) => values.values_mut().for_each(|value| scalars(value, call)),
+        Value::Tagged(tagged) => scalars(&mut tagged.value, call),
+        Value::String(_) | Value::Bool(_) | Value::Number(_) => call(value),
+    }
+}
+
+/// Returns a scalar as text; none of what is no scalar.
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Number(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// Returns whether a mapping is a Secret, and not what names one.
+fn is_secret(object: &Mapping) -> bool {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    let has_more = || ["data", "stringData", "metadata"].iter().any(|key| object.contains_key(*key));
+    text("kind") == Some("Secret") && (text("apiVersion") == Some("v1") || has_more())
+}
+
+/// Returns whether something is a Secret, or holds one at any depth, as a list may.
+pub(super) fn is_in(value: &Value) -> bool {
+    match value {
+        Value::Sequence(items) => items.iter().any(is_in),
+        Value::Mapping(object) => is_secret(object) || object.values().any(is_in),
+        Value::Tagged(tagged) => is_in(&tagged.value),
+        _ => false,
+    }
+}
+
+/// What a program that fails must not be quoted with: values of Secrets in the files that it reads, and texts that were
+/// meant to be some.
+#[derive(Debug, Default)]
+pub(super) struct Secrets(BTreeSet<String>);
+
+impl Secrets {
+    /// Reads all files below a directory.
+    pub(super) fn below(directory: &Path) -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.read_all(directory);
+        secrets
+    }
+
+    /// Returns a text without them.
+    pub(super) fn hide(&self, text: &str) -> String {
+        let mut values: Vec<&String> = self.0.iter().collect();
+        // One may be a part of another.
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        values.into_iter().fold(text.to_owned(), |text, value| without(&text, value))
+    }
+
+    fn read_all(&mut self, directory: &Path) {
+        for entry in directory.read_dir().into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                self.read_all(&entry.path());
+            } else if kind.is_file()
+                && let Ok(bytes) = fs::read(entry.path())
+                && memchr::memmem::find(&bytes, b"ecret").is_some()
+            {
+                self.read(&String::from_utf8_lossy(&bytes), directory);
+            }
+        }
+    }
+
+    /// Reads YAML, of which relative paths begin in a directory.
+    fn read(&mut self, text: &str, directory: &Path) {
+        for document in serde_yaml::Deserializer::from_str(text) {
+            match Value::deserialize(document) {
+                Ok(mut value) => self.find(&mut value, directory),
+                // A program may quote any part of it.
+                Err(_) => return self.add_lines(text),
+            }
+        }
+    }
+
+    fn find(&mut self, value: &mut Value, directory: &Path) {
+        each(value, &mut |value| self.add_scalar(value));
+        match value {
+            Value::Sequence(items) => items.iter_mut().for_each(|item| self.find(item, directory)),
+            Value::Tagged(tagged) => self.find(&mut tagged.value, directory),
+            Value::Mapping(object) => {
+                if object.get("kind").and_then(Value::as_str) == Some("SecretGenerator") {
+                    self.add_generator(object, directory);
+                }
+                let generators = object.get("secretGenerator").and_then(Value::as_sequence).into_iter().flatten();
+                generators.filter_map(Value::as_mapping).for_each(|one| self.add_generator(one, directory));
+                self.add_patch(object, directory);
+                object.values_mut().for_each(|value| self.find(value, directory));
+            }
+            // A patch, as a text.
+            Value::String(text) if text.contains("Secret") && text.contains(':') => self.read(text, directory),
+            _ => {}
+        }
+    }
+
+    /// Adds what a generator makes a Secret of.
+    fn add_generator(&mut self, generator: &Mapping, directory: &Path) {
+        let texts = |key: &str| {
+            let value = generator.get(key);
+            let all =
+                value.and_then(Value::as_sequence).into_iter().flatten().chain(value.filter(|one| one.is_string()));
+            all.filter_map(text).collect::<Vec<String>>()
+        };
+        texts("literals").iter().for_each(|literal| self.add_pair(literal));
+        let files: Vec<String> = ["envs", "env", "files"].into_iter().flat_map(texts).collect();
+        for file in files {
+            let path = file.split_once('=').map_or(&*file, |(_, path)| path);
+            if let Ok(bytes) = fs::read(directory.join(path)) {
+                self.add_lines(&String::from_utf8_lossy(&bytes));
+            }
+        }
+    }
+
+    /// Adds what a patch writes into Secrets, if it says by itself that it does.
+    fn add_patch(&mut self, patch: &Mapping, directory: &Path) {
+        if patch.get("target").and_then(|target| target.get("kind")).and_then(Value::as_str) != Some("Secret") {
+            return;
+        }
+        let path: Option<PathBuf> = patch.get("path").and_then(Value::as_str).map(|path| directory.join(path));
+        let file = path.and_then(|path| fs::read_to_string(path).ok());
+        for text in file.iter().map(String::as_str).chain(patch.get("patch").and_then(Value::as_str)) {
+            match serde_yaml::from_str::<Vec<Mapping>>(text) {
+                Ok(mut operations) => {
+                    let values = operations.iter_mut().filter_map(|one| one.get_mut("value"));
+                    values.for_each(|value| scalars(value, &mut |value| self.add_scalar(value)));
+                }
+                Err(_) => self.add_lines(text),
+            }
+        }
+    }
+
+    fn add_scalar(&mut self, value: &Value) {
+        let Some(text) = text(value) else { return };
+        let decoded = BASE64_STANDARD.decode(text.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        for text in decoded.iter().chain([&text]) {
+            self.add(text);
+            text.lines().for_each(|line| self.add(line));
+        }
+    }
+
+    /// Adds the lines of a text, and the values of those that are pairs.
+    fn add_lines(&mut self, text: &str) {
+        let is_key = text.contains("-----BEGIN ");
+        for line in text.lines() {
+            match line.split_once(": ") {
+                Some((_, value)) => self.add(value.trim_matches([' ', '\'', '"'])),
+                None if is_key => line.split('=').for_each(|part| self.add(part)),
+                None => self.add_pair(line),
+            }
+        }
+    }
+
+    /// Adds the value of `key=value`; all of it where that is no name.
+    fn add_pair(&mut self, pair: &str) {
+        let is_name = |key: &str| {
+            let mut first = key.chars().take(1);
+            first.any(|one| one.is_ascii_alphabetic() || one == '_')
+                && key.chars().all(|one| one.is_ascii_alphanumeric() || "_-.".contains(one))
+        };
+        let pair = pair.trim_start_matches(['#', ' ']);
+        match pair.split_once('=') {
+            Some((key, value)) if is_name(key) => self.add(value.trim_matches([' ', '\'', '"'])),
+            Some((key, value)) => [key, value].into_iter().for_each(|part| self.add(part)),
+            None => self.add(pair),
+        }
+    }
+
+    fn add(&mut self, text: &str) {
+        let text = text.trim();
+        if text.chars().any(char::is_alphanumeric) {
+            self.0.insert(text.to_owned());
+            // As programs quote it.
+            self.0.insert(text.escape_debug().to_string());
+        }
+    }
+}
+
+/// Returns a text without a value: a short one where it is a word.
+fn without(text: &str, value: &str) -> String {
+    /// From this length on a value is not found by chance.
+    const LONG: usize = 4;
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(value) {
+        let (before, after) = (&rest[..at], &rest[at + value.len()..]);
+        let is_word = !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric);
+        shown += before;
+        shown += if value.len() >= LONG || is_word { HIDDEN } else { value };
+        rest = after;
+    }
+    shown + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_secrets_are_found_wherever_they_stand() {
+        let top = tempfile::tempdir().unwrap();
+        let files = [
+            (
+                "kustomization.yaml",
+                "secretGenerator:\n- {name: a, literals: [password=one-1, 'two-2', 'pin=77', 'quoted=\"three-3\"'], envs: [a/k.env], files: [x=key.pem]}\n\
+                 configMapGenerator:\n- {name: b, literals: [plain=shown-1]}\n\
+                 patches:\n- {target: {kind: Secret}, patch: '[{op: add, path: /data/x, value: four-4}]'}\n\
+                 - patch: |\n    {apiVersion: v1, kind: Secret, metadata: {name: x}, stringData: {p: five-5}}\n",
+            ),
+            ("a/k.env", "KEY=six-6\n=seven-7\nshown-name=eight-8\n# ninth-9\n"),
+            ("key.pem", "-----BEGIN PRIVATE KEY-----\nMIIE+/ten10==\n-----END PRIVATE KEY-----\n"),
+            (
+                "b/s.yaml",
+                "kind: Secret\napiVersion: v1\ndata: {p: ZWxldmVuLTEx}\n---\nkind: ConfigMap\ndata: {p: shown-2}\n",
+            ),
+            ("b/bad.yaml", "kind: Secret\ndata:\n  p: twelve-12\n x: [\n"),
+            ("b/generator.yaml", "apiVersion: builtin\nkind: SecretGenerator\nliterals: [a=thirteen-13]\n"),
+        ];
+        for (path, text) in files {
+            fs::create_dir_all(top.path().join(path).parent().unwrap()).unwrap();
+            fs::write(top.path().join(path), text).unwrap();
+        }
+        let secrets = Secrets::below(top.path());
+        let said = "one-1 two-2 three-3 four-4 five-5 six-6 seven-7 eight-8 ninth-9 MIIE+/ten10 eleven-11 twelve-12 thirteen-13 \
+                    ZWxldmVuLTEx line 77: v77 password shown-name shown-1 shown-2";
+        let all = [HIDDEN; 14].join(" ");
+        assert_eq!(secrets.hide(said), format!("{all} line {HIDDEN}: v77 password shown-name shown-1 shown-2"));
+    }
+}
