@@ -126,6 +126,7 @@ fn spawn(command: &mut Command, own_group: bool) -> Result<(Child, Option<interr
     let name = command.get_program().to_string_lossy().into_owned();
     if own_group {
         detach(command);
+        end_with_us(command);
     }
     interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound(name),
@@ -143,6 +144,28 @@ fn detach(command: &mut Command) {
     unsafe {
         use std::os::unix::process::CommandExt;
         command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
+    }
+}
+
+/// Lets the system ask the child to end when we end, whatever ended us, where it does that. It asks when the thread ends that
+/// started the child: each thread waits for its own. git then removes its locks.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
+#[allow(unsafe_code)]
+fn end_with_us(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::process::CommandExt;
+
+        use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+        let us = getpid();
+        // SAFETY: these are plain system calls.
+        unsafe {
+            command.pre_exec(move || {
+                set_parent_process_death_signal(Some(Signal::TERM))?;
+                // We may have ended before that.
+                if getppid() == Some(us) { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
+            });
+        }
     }
 }
 
