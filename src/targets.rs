@@ -71,7 +71,6 @@ use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex};
 use crate::tree::{Tree, path};
 
-pub(crate) use argo::exclusion;
 pub use identity::Identity;
 use ignore::Ignores;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
@@ -365,11 +364,13 @@ pub(crate) struct Text {
     pub column: usize,
 }
 
-/// Directories of this repository of which an ApplicationSet makes applications.
+/// A git generator: directories or files of this repository of which an ApplicationSet makes applications.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DirectorySet {
+pub(crate) struct GitGenerator {
     /// The ApplicationSet.
     pub object: Object,
+    /// Whether it takes files, else it takes directories.
+    pub is_files: bool,
     /// The directory that is the top of what it reads, from the top of the repository.
     pub base: String,
     /// The patterns, with whether they exclude.
@@ -393,8 +394,8 @@ impl Unsettled {
 pub(crate) struct Targets {
     /// Every target, by file, line, name and path.
     pub targets: Vec<Target>,
-    /// The directory generators that read this repository.
-    pub sets: Vec<DirectorySet>,
+    /// The git generators that read this repository.
+    pub generators: Vec<GitGenerator>,
     /// What could not be read, and was passed over.
     pub unread: Vec<Unread>,
     /// Whether none is known to be here, and one of their paths is.

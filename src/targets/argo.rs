@@ -22,7 +22,6 @@ use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
-pub(crate) use application_set::exclusion;
 pub(super) use edit::edit;
 pub(super) use pattern::{crossing, glob, in_go, matcher};
 use release::PATTERN;

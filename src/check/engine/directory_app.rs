@@ -1,70 +1,84 @@
 //! Argo CD takes files that localizing made for an application, or for the manifests of one.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use crate::check::Context;
 use crate::check::deployed::One;
-use crate::config::quoted;
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
+use crate::record::Lock;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::targets::plain::manifests;
-use crate::targets::{DirectorySet, Found, exclusion};
+use crate::targets::{Found, GitGenerator};
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let sets = context.deployed.targets.sets.iter();
+    let generators = context.deployed.targets.generators.iter();
     // Asked for by the directories that hold the objects only, as long as paths narrow the check.
-    let mut sets = sets.filter(|set| context.input.paths.is_empty() && set.revision.is_this).peekable();
-    if sets.peek().is_some()
+    let is_asked = |one: &&GitGenerator| context.input.paths.is_empty() && one.revision.is_this;
+    let mut generators = generators.filter(is_asked).peekable();
+    if generators.peek().is_some()
         && let Some(made) = context.looked(made(context))
     {
-        findings.extend(sets.filter_map(|set| in_set(context, set, &made)));
+        findings.extend(generators.filter_map(|one| generated(context, one, &made)));
     }
     let here = context.deployed.here.iter();
     findings.extend(here.filter_map(|one| context.looked(recursive(context, one))?));
     findings
 }
 
-/// Returns the directories that localizing made.
-fn made(context: &Context<'_>) -> Result<BTreeSet<String>> {
-    let files = context.tree.below("")?;
-    let is_made = |directory: &&str| {
-        path::components(directory).any(|name| name == LOCALIZED_FILES)
-            || context.locks.iter().any(|(copy, _)| copy == directory)
-    };
-    let directories = path::directories(files.iter().map(String::as_str));
-    let made = directories.into_iter().filter(is_made);
-    Ok(made.map(str::to_owned).collect())
+/// What localizing made.
+#[derive(Default)]
+struct Made {
+    directories: BTreeSet<String>,
+    files: BTreeSet<String>,
 }
 
-/// Finds what a set makes applications of.
-fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) -> Option<Finding> {
-    let takes = set.matcher();
-    let is_made = |directory: &&str| {
-        path::components(directory).any(|name| name == LOCALIZED_FILES)
-            || context.locks.iter().any(|(copy, lock)| {
-                let target = lock.target.as_deref();
-                let from = |place| path::below(place, &set.base);
-                let original = target.and_then(&from);
-                // A copy is meant to be deployed, but not beside its original.
-                from(copy) == Some(*directory) && original.is_some_and(&takes)
-            })
+fn made(context: &Context<'_>) -> Result<Made> {
+    let mut made = Made::default();
+    for file in context.tree.below("")? {
+        let is_copied = |(copy, lock): &(String, Rc<Lock>)| lock.target.is_some() && path::is_in(&file, copy);
+        if is_vendored(&file) || context.locks.iter().any(is_copied) {
+            made.files.insert(file);
+        }
+    }
+    let is_made = |directory: &&str| is_vendored(directory) || context.locks.iter().any(|(copy, _)| copy == directory);
+    let directories = path::directories(made.files.iter().map(String::as_str));
+    made.directories = directories.into_iter().filter(is_made).map(str::to_owned).collect();
+    Ok(made)
+}
+
+fn is_vendored(place: &str) -> bool {
+    path::components(place).any(|name| name == LOCALIZED_FILES)
+}
+
+/// Finds what a generator makes applications of.
+fn generated(context: &Context<'_>, generator: &GitGenerator, made: &Made) -> Option<Finding> {
+    let takes = generator.matcher()?;
+    let from = |place| path::below(place, &generator.base);
+    // A copy is meant to be deployed, but not beside its original.
+    let is_copied = |place: &str| {
+        context.locks.iter().any(|(copy, lock)| {
+            let inside = from(copy).and_then(|copy| path::below(place, copy));
+            let original = lock.target.as_deref().and_then(from).zip(inside);
+            original.is_some_and(|(original, inside)| takes(&path::join(original, inside)))
+        })
     };
-    let inside = made.iter().filter_map(|place| path::below(place, &set.base));
-    let made: BTreeSet<&str> = inside.filter(|one| takes(one) && is_made(one)).collect();
-    let first = made.first()?;
-    let more = match made.len() {
+    let (all, kind) = if generator.is_files { (&made.files, "files") } else { (&made.directories, "directories") };
+    let taken = all.iter().filter_map(|place| from(place));
+    let taken: BTreeSet<&str> = taken.filter(|one| takes(one) && (is_vendored(one) || is_copied(one))).collect();
+    let first = taken.first()?;
+    let more = match taken.len() {
         1 => String::new(),
         count => format!(" and of {} more", count - 1),
     };
-    let object = &set.object;
+    let object = &generator.object;
     let message = format!("Argo CD {object} makes an application of the localized `{first}`{more}");
-    let excluded: BTreeSet<String> = made.iter().map(|place| exclusion(place)).collect();
-    let excluded: Vec<String> =
-        excluded.iter().map(|path| format!("{{path: {}, exclude: true}}", quoted(path))).collect();
-    let help = vec![format!("exclude it in `git.directories`: {}", excluded.join(", "))];
+    let excluded: BTreeSet<String> = taken.iter().map(|place| generator.exclusion(place)).collect();
+    let excluded: Vec<String> = excluded.into_iter().collect();
+    let help = vec![format!("exclude it in `git.{kind}`: {}", excluded.join(", "))];
     let spot = (object.line, 1);
     Some(context.at_place(Rule::Engine, &object.file, spot, message, help))
 }
@@ -93,7 +107,9 @@ mod tests {
     use super::*;
     use crate::check::testing::{Scene, argo};
 
-    fn set(patterns: &str) -> String {
+    const HERE: &str = "repoURL: 'https://github.com/acme/fleet'";
+
+    fn set(generator: &str) -> String {
         format!(
             "apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -101,11 +117,11 @@ metadata: {{name: apps}}
 spec:
   goTemplate: true
   generators:
-  - git: {{repoURL: 'https://github.com/acme/fleet', directories: [{patterns}]}}
+  - {{{generator}}}
   template:
     metadata: {{name: x}}
     spec:
-      source: {{repoURL: 'https://github.com/acme/fleet', path: '{{{{.path.path}}}}'}}
+      source: {{{HERE}, path: '{{{{.path.path}}}}'}}
 "
         )
     }
@@ -123,13 +139,22 @@ spec:
 
     #[test]
     fn what_a_set_takes_is_found() {
-        for (patterns, expected) in [
-            ("{path: apps/*}", None),
-            ("{path: apps/*/*}", Some("`apps/web/localized-files`")),
-            ("{path: apps/*/*}, {path: '*/*/localized-files', exclude: true}", None),
-            ("{path: '*/*/*/*'}", Some("`apps/web/localized-files/example.com`")),
+        let pod = Some("`apps/web/localized-files/example.com/pod.yaml`");
+        for (kind, patterns, expected) in [
+            ("directories", "{path: apps/*}", None),
+            ("directories", "{path: apps/*/*}", Some("`apps/web/localized-files`")),
+            ("directories", "{path: apps/*/*}, {path: '*/*/localized-files', exclude: true}", None),
+            ("directories", "{path: '*/*/*/*'}", Some("`apps/web/localized-files/example.com`")),
+            ("files", "{path: apps/web/x.yaml}", None),
+            ("files", "{path: apps/**/pod.yaml}", pod),
+            // As git reads it, a star goes over any number of directories.
+            ("files", "{path: apps/*.yaml}", pod),
+            ("files", "{path: apps/web}", pod),
+            ("files", "{path: apps/*.yaml}, {path: apps/web/localized-files, exclude: true}", None),
+            ("files", "{path: apps/*.yaml}, {path: apps/web/x.yaml, exclude: true}", pod),
         ] {
-            let findings = found(&set(patterns));
+            let git = |patterns: &str| set(&format!("git: {{{HERE}, {kind}: [{patterns}]}}"));
+            let findings = found(&git(patterns));
             let expected = expected.map(|place| {
                 format!("Argo CD ApplicationSet apps (argo/x.yaml:1) makes an application of the localized {place}")
             });
@@ -137,10 +162,54 @@ spec:
             assert_eq!(message, expected, "{patterns}");
             if let Some(finding) = findings.first() {
                 // The help helps.
-                let (_, exclude) = finding.help[0].split_once("`git.directories`: ").unwrap();
-                assert!(found(&set(&format!("{patterns}, {exclude}"))).is_empty());
+                let (_, exclude) = finding.help[0].split_once(&format!("`git.{kind}`: ")).unwrap();
+                assert!(found(&git(&format!("{patterns}, {exclude}"))).is_empty());
             }
         }
+    }
+
+    #[test]
+    fn what_a_generator_takes_is_found_wherever_it_stands() {
+        let git = |path: &str| format!("{{git: {{{HERE}, files: [{{path: '{path}'}}]}}}}");
+        let plain = git("apps/*/pod.yaml");
+        let list = "{list: {elements: [{name: web}, {name: db}]}}";
+        let count = |generator: &str| {
+            let scene = Scene::default().file("argo/x.yaml", &set(generator));
+            scene.file("apps/web/localized-files/example.com/pod.yaml", "").find(Rule::Engine).len()
+        };
+        let of = |kind: &str, one: &str, two: &str| format!("{kind}: {{mergeKeys: [a], generators: [{one}, {two}]}}");
+        for generator in [
+            of("matrix", &plain, list),
+            of("matrix", list, &plain),
+            of("matrix", "{clusters: {}}", &plain),
+            of("matrix", list, &git("apps/{{.name}}/*/pod.yaml")),
+            of("merge", "{clusters: {}}", &plain),
+            of("merge", &plain, "{clusters: {}}"),
+            of("matrix", &format!("{{{}}}", of("matrix", list, &plain)), list),
+            of("matrix", list, &format!("{{{}}}", of("merge", "{clusters: {}}", &plain))),
+            of("merge", list, &format!("{{{}}}", of("matrix", list, &plain))),
+            of("matrix", &plain, "{clusters: {}, list: {}}"),
+            format!("{}, selector: {{matchLabels: {{a: b}}}}", &plain[1..plain.len() - 1]),
+            format!("clusters: {{}}, {}", &plain[1..plain.len() - 1]),
+        ] {
+            assert_eq!(count(&generator), 1, "{generator}");
+        }
+        assert_eq!(count(&of("matrix", list, &git("apps/{{.name}}/pod.yml"))), 0);
+    }
+
+    #[test]
+    fn a_file_of_a_copy_makes_no_application_beside_that_of_its_original() {
+        let copied = |pattern: &str| {
+            let lock = "version: 1\ntarget: apps/web\n";
+            let scene = Scene::default()
+                .file("argo/x.yaml", &set(&format!("git: {{{HERE}, files: [{{path: '{pattern}'}}]}}")))
+                .file("apps/web/config.json", "{}")
+                .file("apps/copy/config.json", "{}")
+                .file("apps/copy/kustomize-localize.lock", lock);
+            scene.find(Rule::Engine).len()
+        };
+        assert_eq!(copied("apps/*/config.json"), 1);
+        assert_eq!(copied("apps/copy/config.json"), 0);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(in crate::commands) fn deployed_from(
     let (candidates, listed) = (targets::candidates(&**tree)?()?, targets::listed(&plan.before, config));
     let found = targets::find_in(&**tree, config, candidates, listed, &|| Identity::of_any_clone(repo, config))?;
     let targets = found.settle(&plan.before);
-    if targets.targets.is_empty() && targets.sets.is_empty() {
+    if targets.targets.is_empty() && targets.generators.is_empty() {
         return Ok(targets);
     }
     let after = changed(OverlayTree::new(tree.clone()), &plan.changes);

@@ -4,11 +4,12 @@ use globset::{Glob, GlobSetBuilder};
 
 use super::super::policy::FINALIZER;
 use super::super::scan::Document;
-use super::super::{DirectorySet, Object, Targets, Unread, Why};
+use super::super::{GitGenerator, Object, Targets, Unread, Why};
 use super::generator::{MOST, Reader, kinds};
-use super::pattern::{glob, in_go};
+use super::pattern::{glob, in_go, of_git};
 use super::template::{Parameters, fill};
 use super::{Application, Argo, change, merge};
+use crate::config::quoted;
 use crate::kustomization::{Data, Value};
 use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
@@ -143,10 +144,10 @@ fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) 
     Document { object, value: filled, home: set.home.clone(), is_template: set.is_template }
 }
 
-impl DirectorySet {
+impl GitGenerator {
     /// Returns what tells which paths its patterns take in and none excludes, as `read` understands them; none where one is
     /// broken.
-    pub(super) fn takes(&self, read: fn(&str) -> Option<Vec<Glob>>) -> Option<impl Fn(&str) -> bool + use<>> {
+    fn takes(&self, read: fn(&str) -> Option<Vec<Glob>>) -> Option<impl Fn(&str) -> bool + use<>> {
         let mut globs = [GlobSetBuilder::new(), GlobSetBuilder::new()];
         for (text, excludes) in &self.patterns {
             for glob in read(text)? {
@@ -158,26 +159,33 @@ impl DirectorySet {
         Some(move |place: &str| wanted.is_match(place) && !unwanted.is_match(place))
     }
 
-    /// Returns what tells whether it makes an application of a directory, named from the top of what it reads.
-    pub(crate) fn matcher(&self) -> impl Fn(&str) -> bool + use<> {
-        // What is broken matches nothing.
-        let takes = self.takes(|text| Some(glob(&in_go(text)).into_iter().collect()));
-        move |directory: &str| {
-            let is_hidden = path::components(directory).any(|name| name.starts_with('.'));
-            !is_hidden && takes.as_ref().is_some_and(|takes| takes(directory))
-        }
+    /// Returns what tells whether it makes an application of a directory or file, named from the top of what it reads;
+    /// none where a pattern is broken.
+    pub(crate) fn matcher(&self) -> Option<impl Fn(&str) -> bool + use<>> {
+        let is_files = self.is_files;
+        let read: fn(&str) -> Option<Vec<Glob>> =
+            // What is broken matches no directory.
+            if is_files { of_git } else { |text| Some(glob(&in_go(text)).into_iter().collect()) };
+        let takes = self.takes(read)?;
+        Some(move |place: &str| {
+            let is_hidden = path::components(place).any(|name| name.starts_with('.'));
+            (is_files || !is_hidden) && takes(place)
+        })
     }
-}
 
-/// Returns the pattern that excludes a directory which localizing adds, and those like it in other applications.
-pub(crate) fn exclusion(directory: &str) -> String {
-    let names: Vec<&str> = path::components(directory).collect();
-    let Some(at) = names.iter().position(|name| *name == LOCALIZED_FILES) else {
-        return directory.to_owned();
-    };
-    let star = |_| "*";
-    let above = names.iter().take(at).map(star);
-    let below = names.iter().skip(at + 1).map(star);
-    let names: Vec<&str> = above.chain([LOCALIZED_FILES]).chain(below).collect();
-    names.join("/")
+    /// Returns the entry that excludes what localizing adds, and what is like it in other applications.
+    pub(crate) fn exclusion(&self, place: &str) -> String {
+        let names: Vec<&str> = path::components(place).collect();
+        let at = names.iter().position(|name| *name == LOCALIZED_FILES);
+        let pattern = match at {
+            None => place.to_owned(),
+            Some(0) if self.is_files => format!("{LOCALIZED_FILES}/**"),
+            Some(_) if self.is_files => format!("**/{LOCALIZED_FILES}/**"),
+            Some(at) => {
+                let star = |(index, name)| if index == at { name } else { "*" };
+                names.into_iter().enumerate().map(star).collect::<Vec<_>>().join("/")
+            }
+        };
+        format!("{{path: {}, exclude: true}}", quoted(&pattern))
+    }
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::scan::Document;
-use super::super::{DirectorySet, FILE, Targets, Unread};
+use super::super::{FILE, GitGenerator, Targets, Unread};
 use super::Argo;
-use super::pattern::of_git;
 use super::template::{self, Parameters, Style, TO_JSON, fill};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
@@ -66,8 +65,8 @@ impl Reader<'_> {
             }
             "merge" => self.merge(body)?,
             "matrix" => match list("generators") {
-                Some([one, two]) => self.matrix(one, two)?,
-                _ => Given::unknown("a matrix must have exactly two generators"),
+                Some([one, two]) => self.matrix(body, one, two)?,
+                _ => self.unread(body, "a matrix must have exactly two generators")?,
             },
             "git" => self.git(body)?,
             _ => Given::unknown(format!("its `{kind}` generator can only be evaluated in the cluster")),
@@ -82,12 +81,12 @@ impl Reader<'_> {
     }
 
     /// Combines two generators; the second may name the parameters of the first.
-    fn matrix(&mut self, one: &Value, two: &Value) -> Result<Given> {
+    fn matrix(&mut self, body: &Value, one: &Value, two: &Value) -> Result<Given> {
         let (&[(one_kind, one_body)], &[(two_kind, _)]) = (&*kinds(one), &*kinds(two)) else {
-            return Ok(Given::unknown("a generator in its `matrix` has two types"));
+            return self.unread(body, "a generator in its `matrix` has two types");
         };
         if [one_kind, two_kind].contains(&"matrix") {
-            return Ok(Given::unknown("its `matrix` contains another"));
+            return self.unread(body, "its `matrix` contains another");
         }
         let first = self.generate(one, one_kind, one_body)?;
         let is_read = ["git", "list"].contains(&two_kind);
@@ -132,24 +131,23 @@ impl Reader<'_> {
         let list = |key: &str| merge.get(key).and_then(Value::list).unwrap_or_default();
         let keys: Vec<&str> = list("mergeKeys").iter().filter_map(Value::text).collect();
         if keys.is_empty() || list("generators").len() < 2 || self.is_go && keys.iter().any(|key| key.contains('.')) {
-            return Ok(Given::unknown(
-                "its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`",
-            ));
+            let why = "its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`";
+            return self.unread(merge, why);
         }
         let key = |one: &Parameters| -> Vec<Option<String>> { keys.iter().map(|key| one.get(*key).cloned()).collect() };
         let (mut merged, mut more): (Option<Vec<Parameters>>, _) = (None, None);
         for one in list("generators") {
             let &[(kind, body)] = &*kinds(one) else {
-                return Ok(Given::unknown("a generator in its `merge` has two types"));
+                return self.unread(merge, "a generator in its `merge` has two types");
             };
             if ["matrix", "merge"].contains(&kind) {
-                return Ok(Given::unknown("its `merge` contains a `matrix` or `merge`"));
+                return self.unread(merge, "its `merge` contains a `matrix` or `merge`");
             }
             let given = self.generate(one, kind, body)?;
             let by_key: BTreeMap<_, _> = given.all.iter().map(|one| (key(one), one)).collect();
             if given.more.is_some() && merged.is_some() || by_key.len() < given.all.len() {
                 let twice = || "a generator in its `merge` sets a key twice".to_owned();
-                return Ok(Given::unknown(given.more.unwrap_or_else(twice)));
+                return self.unread(merge, given.more.unwrap_or_else(twice));
             }
             let Some(all) = &mut merged else {
                 (merged, more) = (Some(given.all), given.more);
@@ -189,38 +187,50 @@ impl Reader<'_> {
             Some((one.get("path")?.text()?.to_owned(), excludes))
         });
         let object = self.set.object.clone();
-        let set = DirectorySet { object, base: base.to_owned(), patterns: patterns.collect(), revision };
+        let generator =
+            GitGenerator { object, is_files, base: base.to_owned(), patterns: patterns.collect(), revision };
         let files = argo.files()?;
-        let given = if !self.targets.may_do((files.len() + PATTERN).saturating_mul(set.patterns.len())) {
+        let given = if !self.targets.may_do((files.len() + PATTERN).saturating_mul(generator.patterns.len())) {
             Given::unknown(TOO_MUCH)
-        } else if is_files {
-            self.files(&set, inside(files, base), style)?
+        } else if let Some(takes) = generator.matcher() {
+            let all = if is_files { files } else { argo.directories()? };
+            let taken = inside(all, base).filter(|place| takes(place));
+            if is_files {
+                self.files(base, taken, style)?
+            } else {
+                Given::known(taken.map(|directory| template::of_path(directory, style)).collect())
+            }
         } else {
-            let takes = set.matcher();
-            let taken = inside(argo.directories()?, base).filter(|directory| takes(directory));
-            Given::known(taken.map(|directory| template::of_path(directory, style)).collect())
+            Given::unknown("a pattern of its generator cannot be read")
         };
-        if !is_files {
-            // Also where it is too much: localizing adds directories.
-            self.targets.sets.push(set);
+        // Also where it is too much: localizing adds directories and files.
+        if !self.targets.generators.contains(&generator) {
+            self.targets.generators.push(generator);
         }
         Ok(given)
     }
 
-    /// Returns what the files are that some patterns match: each, or each element of a list in it, makes an application.
-    fn files<'f>(
-        &mut self,
-        set: &DirectorySet,
-        inside: impl Iterator<Item = &'f str>,
-        style: Style<'_>,
-    ) -> Result<Given> {
+    /// Returns that what a generator of others gives is not known, and looks at the git generators in it all the same.
+    fn unread(&mut self, body: &Value, why: impl Into<String>) -> Result<Given> {
+        let mut todo = vec![body];
+        while let Some(body) = todo.pop() {
+            let generators = body.get("generators").and_then(Value::list).unwrap_or_default();
+            for (kind, body) in generators.iter().flat_map(kinds) {
+                match kind {
+                    "git" => drop(self.git(body)?),
+                    _ => todo.push(body),
+                }
+            }
+        }
+        Ok(Given::unknown(why))
+    }
+
+    /// Returns what is made of files: each, or each element of a list in it, makes an application.
+    fn files<'f>(&mut self, base: &str, taken: impl Iterator<Item = &'f str>, style: Style<'_>) -> Result<Given> {
         let tree = self.argo.tree;
-        let Some(takes) = set.takes(of_git) else {
-            return Ok(Given::unknown("a pattern of its generator cannot be read"));
-        };
         let mut all = Vec::new();
-        for inside in inside.filter(|inside| takes(inside)) {
-            let file = path::join(&set.base, inside);
+        for inside in taken {
+            let file = path::join(base, inside);
             if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
                 continue;
             }

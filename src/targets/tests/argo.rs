@@ -435,11 +435,11 @@ fn what_a_template_makes_is_bounded() {
 }
 
 #[test]
-fn a_directory_set_takes_what_go_would_match() {
+fn a_generator_takes_directories_that_go_would_match() {
     let text = set(&format!("git: {{repoURL: '{HERE}', directories: [{{path: 'apps/*/*'}}]}}"), "{{.path.path}}");
     let found = find_in(&[("set.yaml", &text)]);
-    let [set] = &found.sets[..] else { panic!() };
-    let takes = set.matcher();
+    let [generator] = &found.generators[..] else { panic!() };
+    let takes = generator.matcher().unwrap();
     assert!(takes("apps/web/localized-files"));
     assert!(!takes("apps/web"));
     assert!(!takes("apps/web/.x"));
