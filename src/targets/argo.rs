@@ -75,11 +75,14 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
         }
     }
     for application in &all {
-        for source in sources(&application.found.value) {
-            // Without a repository it is a patch for one.
-            if source.get("repoURL").is_some() {
-                targets.targets.extend(argo.of_source(application, &source, &mut targets.unread)?);
-            }
+        let mut sources = sources(&application.found.value);
+        // Without a repository it is a patch for one, or something else says the rest.
+        sources.retain(|source| application.is_open || source.get("repoURL").is_some());
+        if application.is_open && sources.is_empty() {
+            sources.push(application.found.value.with(Data::Mapping(Vec::new())));
+        }
+        for source in sources {
+            targets.targets.extend(argo.of_source(application, &source, &mut targets.unread)?);
         }
     }
     Ok(())
@@ -209,8 +212,14 @@ impl Argo<'_> {
             let build = Build { values: self.values(found, source, None), ..built(source) };
             found.target(self.tree, Engine::ArgoCd, spot, Place::External(why), build).map(Some)
         };
-        let Some(written) = text("path").or(text("chart").map(|_| "")) else {
-            if text("ref").is_none() {
+        let written = text("path").or(text("chart").map(|_| ""));
+        let is_partial = (written.is_none() && text("ref").is_none()) || source.get("repoURL").is_none();
+        if let (true, Some(why)) = (is_partial && of.is_open, &of.untold) {
+            let place = Place::Templated(why.clone());
+            return found.target(self.tree, Engine::ArgoCd, spot, place, built(source)).map(Some);
+        }
+        let Some(written) = written else {
+            if is_partial {
                 unread.push(found.wrong(source.line, "a source has neither `path` nor `chart`"));
             }
             return Ok(None);

@@ -376,6 +376,35 @@ fn what_only_the_cluster_knows_may_leave_the_place_known() {
 }
 
 #[test]
+fn a_source_of_which_a_patch_tells_the_rest_is_templated() {
+    let selector = ", selector: {matchLabels: {a: b}}";
+    let spec = |source: &str| format!("spec:\n  {}", source.replace('\n', "\n  "));
+    let url = format!("repoURL: {HERE}");
+    let plain = spec(&format!("source:\n  {url}\n  path: apps/{{{{.a}}}}"));
+    let branches = "path: x\n  {{- if .b }}\n  path: apps/{{.a}}\n  {{- else }}\n  path: y\n  {{- end }}";
+    let branches = spec(&format!("source:\n  {url}\n  {branches}"));
+    let printed = "{{- with .patch }}\n{{ toYaml . | nindent 2 }}\n{{- end }}";
+    let several = spec(&format!("sources:\n- {url}\n  path: apps/{{{{.b}}}}\n- {url}\n  path: apps/web"));
+    let open = "`templatePatch` may change it";
+    for (patch, more, expected) in [
+        (&*plain, "", vec!["apps/one"]),
+        (&plain, selector, vec![open]),
+        (&branches, "", vec![open]),
+        (&branches, selector, vec![open]),
+        (printed, "", vec![open]),
+        (printed, selector, vec![open]),
+        (&several, selector, vec![open, open]),
+        // Without a source it deploys nothing, and that is certain.
+        ("metadata: {labels: {a: b}}", "", vec![]),
+    ] {
+        let template = set(&format!("list: {{elements: [{{a: one}}]}}{more}"), "x");
+        let (before, _) = template.split_once("      source:").unwrap();
+        let text = format!("{before}  templatePatch: |\n    {}\n", patch.replace('\n', "\n    "));
+        assert_eq!(paths_of(&text), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_file_that_changes_an_application_by_its_name_may_change_any() {
     let text = set("clusters: {}", "apps/web").replace("name: 'x'", "name: '{{.name}}'");
     let place = |file: &str| {
