@@ -120,7 +120,7 @@ enum Command {
     /// Show the reference tree
     Tree(tree::TreeArgs),
 
-    /// Show what Flux, Argo CD and Fleet deploy from here
+    /// Show what Flux and Argo CD deploy from here
     Targets(targets::TargetsArgs),
 
     /// List the kustomizations whose build a change can affect

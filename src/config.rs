@@ -33,7 +33,7 @@
 //!     path: deploy                # the directory that is the top there
 //! targets:                    # what is deployed although no object in the tree says so
 //!   - path: clusters/edge
-//!     engine: argo-cd             # flux, argo-cd, fleet or kustomize
+//!     engine: argo-cd             # flux, argo-cd or kustomize
 //! ```
 //!
 //! Every key may be left out. What is not known is an error with its place, so that a policy that

@@ -1,5 +1,4 @@
-//! What is deployed: the objects of Flux, Argo CD and Fleet that name directories to build, and how each engine builds
-//! them. Found in the YAML files of a tree, without a network and without a build.
+//! What is deployed: the objects of Flux and Argo CD that name directories to build, and how each engine builds them. Found in the YAML files of a tree, without a network and without a build.
 //!
 //! [`find`] reads every YAML file that can hold such an object, binds each object to the repository that it names, and
 //! asks the tree what is at its path. What it cannot resolve stays a [`Target`] with the reason; what it cannot read is
@@ -11,8 +10,6 @@
 //! | `flux` | Flux: `Kustomization`, `FluxInstance`, `HelmRelease`, `ResourceSet`, and their sources |
 //! | `argo` | Argo CD: `Application`, `ApplicationSet`, `argocd-cm` |
 //! | [`chart`] | what engines give to helm |
-//! | `fleet` | Fleet: `fleet.yaml` |
-//! | `git_repo` | Fleet: `GitRepo`, for directories without a `fleet.yaml` |
 //! | `engine` | what is asked of an engine |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
@@ -37,10 +34,8 @@ pub(crate) mod built;
 pub(crate) mod chart;
 mod engine;
 mod field_specs;
-mod fleet;
 mod flux;
 pub(crate) mod generated;
-mod git_repo;
 mod identity;
 mod ignore;
 mod installed;
@@ -80,14 +75,14 @@ pub(crate) use scan::candidates;
 pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
 
-/// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
+/// What names a target: an object of an engine, or an entry of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct Object {
     /// The file, from the top of the repository.
     pub file: String,
     /// The line on which it begins.
     pub line: usize,
-    /// Its kind, as `Kustomization`; `fleet.yaml` for a bundle of Fleet, `target` for an entry of the configuration.
+    /// Its kind, as `Kustomization`; `target` for an entry of the configuration.
     pub kind: String,
     /// Its namespace; empty where nothing says it.
     pub namespace: String,
@@ -473,9 +468,9 @@ impl Object {
     /// The kind of what the configuration lists.
     pub(crate) const LISTED: &str = "target";
 
-    /// Returns whether its file alone says what it is.
-    pub(crate) fn has_no_kind(&self) -> bool {
-        [Object::LISTED, fleet::FILE_NAME].contains(&&*self.kind)
+    /// Returns whether it is an entry of the configuration.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.kind == Object::LISTED
     }
 
     /// Returns one of no namespace, as its file has it.
@@ -607,7 +602,7 @@ impl Target {
         let Object { kind, name, .. } = &self.object;
         let by = self.engine.name();
         // The file says it.
-        let is_file = kind == fleet::FILE_NAME || self.engine == Engine::Kustomize;
+        let is_file = self.engine == Engine::Kustomize;
         if is_file { format!("{by} ({place})") } else { format!("{by} {kind} {name} ({place})") }
     }
 }
@@ -683,8 +678,7 @@ fn of_scan(
         let engines = |identity: &Identity, targets: &mut Targets| -> Result<()> {
             let objects = &found.objects;
             flux::find(tree, identity, objects, targets)?;
-            argo::find(tree, identity, objects, targets)?;
-            git_repo::find(tree, identity, objects, targets)
+            argo::find(tree, identity, objects, targets)
         };
         let any_url = identity.of_any_url();
         let of_any = || -> Result<Targets> {
@@ -710,7 +704,6 @@ fn of_scan(
         place::on_localized(&identity, &mut targets)?;
     }
     argo::find_elsewhere(tree, config, &mut targets)?;
-    fleet::find(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;
     targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot));
     let is_left_out = |file: &str| config.leaves_out(path::parent(file));

@@ -17,7 +17,7 @@ use serde_yaml::{Deserializer, Value};
 use super::compare::{self, ObjectChange, in_namespace, key};
 use crate::message::redact::concealed;
 use crate::targets::affected::Status;
-use crate::targets::policy::{self, Policy, at, full_name, is_kind, text};
+use crate::targets::policy::{self, Policy, full_name, is_kind, text};
 use crate::targets::{Object, Target};
 
 /// The rows with their groups and what they find, an empty line, and what all of them have in common.
@@ -149,12 +149,11 @@ pub(crate) fn needs(output: &[u8], needs: &mut Needs) {
     }
 }
 
-/// Returns the object of a target, with its kind: what a set makes, and what Fleet has, does not say it.
+/// Returns the object of a target, with its kind: what a set makes does not say it.
 fn said(target: &Target) -> Option<Value> {
     let Ok(Value::Mapping(mut said)) = serde_json::from_str(&target.said) else { return None };
     if !said.contains_key("kind") {
-        let group = if target.object.kind == "Application" { policy::ARGO } else { policy::FLEET };
-        said.insert("apiVersion".into(), format!("{group}/v1alpha1").into());
+        said.insert("apiVersion".into(), format!("{}/v1alpha1", policy::ARGO).into());
         said.insert("kind".into(), target.object.kind.clone().into());
     }
     Some(Value::Mapping(said))
@@ -255,8 +254,7 @@ impl Build<'_> {
     fn own(&self, was: &Value, is: &Value) -> Vec<ObjectChange> {
         let text = |value| serde_yaml::to_string(value).unwrap_or_default().into_bytes();
         let mut changes = compare::changes(&text(was), &text(is), ["", ""]);
-        // What Fleet has is no object.
-        let id = at(is, "metadata").and_then(|_| compare::id(is)).unwrap_or_else(|| self.name.to_owned());
+        let id = compare::id(is).unwrap_or_else(|| self.name.to_owned());
         changes.iter_mut().for_each(|one| one.id.clone_from(&id));
         changes
     }

@@ -8,9 +8,9 @@ mod unwatched;
 
 use super::Context;
 use super::deployed::One;
-use crate::graph::{Edge, Root, Target};
+use crate::graph::{Edge, Root};
 use crate::kustomization::NoteKind;
-use crate::message::finding::{Finding, Rule, Subject};
+use crate::message::finding::{Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -22,9 +22,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         plugins(context, one, &mut findings);
         for root in one.roots.iter().map(|root| &context.graph.roots[*root]) {
             for edge in &root.edges {
-                let told = if engine.packs() { link(context, root, edge) } else { fetched(edge) };
-                let told = told.map(|(message, help)| (message, vec![help.to_owned()]));
-                findings.extend(told.map(|(message, help)| context.at_reference(Rule::Engine, edge, message, help)));
+                let told = link(context, root, edge);
+                findings.extend(
+                    told.map(|(message, help)| {
+                        context.at_reference(Rule::Engine, edge, message, vec![help.to_owned()])
+                    }),
+                );
             }
         }
     }
@@ -66,14 +69,6 @@ fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<(String, &'st
     Some((message, "name the target of the link, or replace the link with a copy of it"))
 }
 
-/// Looks whether Fleet would have to fetch something from git.
-fn fetched(edge: &Edge) -> Option<(String, &'static str)> {
-    let remote = edge.remote.as_ref().filter(|_| edge.target == Target::Remote)?;
-    let is_git = matches!(remote.subject(), Subject::Git { .. });
-    let message = format!("Fleet does not fetch git repositories, such as `{}`", remote.text.shown());
-    is_git.then_some((message, "localize it: Fleet builds a localized branch"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Scene, argo, flux, source};
@@ -98,14 +93,7 @@ mod tests {
         for (object, text, expected) in [
             (("a.yaml", flux.as_str()), CHART, Some("Flux does not inflate charts, such as `web`")),
             (("a.yaml", argo.as_str()), CHART, None),
-            (("apps/fleet.yaml", "namespace: a\n"), CHART, Some("Fleet does not inflate charts, such as `web`")),
-            (
-                ("apps/fleet.yaml", "namespace: a\n"),
-                git,
-                Some("Fleet does not fetch git repositories, such as `https://github.com/acme/base//x?ref=v1`"),
-            ),
             (("a.yaml", flux.as_str()), git, None),
-            (("other/fleet.yaml", "namespace: a\n"), CHART, None),
         ] {
             let found = found(&[object, ("apps/kustomization.yaml", text)]);
             let expected: Vec<String> = expected.map(str::to_owned).into_iter().collect();

@@ -1,4 +1,4 @@
-//! `invalid-target`: an object of Flux, Argo CD or Fleet that says what is deployed, and cannot be read.
+//! `invalid-target`: an object of Flux or Argo CD that says what is deployed, and cannot be read.
 
 use super::Context;
 use crate::message::failure::{Failure, Location};
@@ -84,17 +84,11 @@ mod tests {
     fn what_cannot_be_read_is_an_error() {
         let broken = flux("./apps").replace("path: ", "path: [");
         let wrong = flux("[./apps]");
-        let found = found(&[
-            ("a.yaml", &broken),
-            ("b.yaml", &wrong),
-            ("c/fleet.yaml", "kustomize: [\n"),
-            ("d.yaml", &argo("path: {a: b}")),
-        ]);
-        assert_eq!(found.len(), 4, "{found:?}");
+        let found = found(&[("a.yaml", &broken), ("b.yaml", &wrong), ("d.yaml", &argo("path: {a: b}"))]);
+        assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].starts_with("a.yaml:6: not YAML: "), "{found:?}");
         assert_eq!(found[1], "b.yaml:5: Kustomization flux-system/apps: `spec.path`: expected a string, found a list");
-        assert!(found[2].starts_with("c/fleet.yaml:"), "{found:?}");
-        assert_eq!(found[3], "d.yaml:5: Application argocd/web: `path`: expected a string, found a mapping");
+        assert_eq!(found[2], "d.yaml:5: Application argocd/web: `path`: expected a string, found a mapping");
     }
 
     #[test]
@@ -121,8 +115,6 @@ mod tests {
         let text = flux("apps").replace("spec:", "---x: y\nspec:");
         let after = found(&[("x.yaml", &text)]);
         assert!(after[0].contains("text after `---`"), "{after:?}");
-        let fleet = found(&[("c/fleet.yaml", "kustomize: {<<: {dir: x}}\n")]);
-        assert!(fleet[0].contains("the merge key"), "{fleet:?}");
     }
 
     #[test]

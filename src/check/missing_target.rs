@@ -1,4 +1,4 @@
-//! `missing-target`: an object of Flux, Argo CD or Fleet deploys a directory, or adds a component, that is not there.
+//! `missing-target`: an object of Flux or Argo CD deploys a directory, or adds a component, that is not there.
 //!
 //! Only where the tree tells: what is templated, comes from another repository or revision, or can be changed by a
 //! build before it is deployed, is no finding.

@@ -1,4 +1,4 @@
-//! `targets`: what Flux, Argo CD and Fleet deploy from the repository. `schema.json` describes the JSON.
+//! `targets`: what Flux and Argo CD deploy from the repository. `schema.json` describes the JSON.
 
 #[cfg(test)]
 mod tests;
@@ -65,6 +65,8 @@ pub(super) struct Survey {
     /// here.
     reaches: Vec<Option<Vec<Reached>>>,
     pub engines: Vec<Installed>,
+    /// How many files of Rancher Fleet there are, of which it is not known what they deploy.
+    fleet_files: usize,
 }
 
 /// A target as JSON has it.
@@ -77,11 +79,12 @@ struct Surveyed<'a> {
 
 impl Serialize for Survey {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut survey = serializer.serialize_struct("Survey", 3)?;
+        let mut survey = serializer.serialize_struct("Survey", 4)?;
         let targets = self.each().map(|(target, reaches)| Surveyed { target, reaches });
         survey.serialize_field("targets", &targets.collect::<Vec<_>>())?;
         survey.serialize_field("unread", &self.found.unread)?;
         survey.serialize_field("engines", &self.engines)?;
+        survey.serialize_field("fleet_files", &self.fleet_files)?;
         survey.end()
     }
 }
@@ -111,7 +114,9 @@ pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Survey
             reaches.iter_mut().zip(there).filter(|(_, there)| there.is_some()).for_each(|(here, there)| *here = there);
         }
     }
-    Ok(Survey { found, reaches, engines })
+    let mut fleet_files = tree.files_named(&|name| ["fleet.yaml", "fleet.yml"].contains(&name))?;
+    fleet_files.retain(|file| !config.leaves_out(path::parent(file)));
+    Ok(Survey { found, reaches, engines, fleet_files: fleet_files.len() })
 }
 
 impl Outcome for Survey {
@@ -161,13 +166,18 @@ impl Outcome for Survey {
                 "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list the deployed paths under `targets` there\n"
             );
         }
-        out + &summary(&self.found) + &localized(self).map_or(String::new(), |line| visible(&line) + "\n")
+        out += &summary(&self.found);
+        out += &localized(self).map_or(String::new(), |line| visible(&line) + "\n");
+        if self.fleet_files > 0 {
+            out += &format!("{} fleet.yaml: what Rancher Fleet deploys is unknown\n", self.fleet_files);
+        }
+        out
     }
 }
 
 /// Returns the engine, and the object as people name it.
 pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
-    if object.has_no_kind() {
+    if object.is_listed() {
         return engine.name().to_owned();
     }
     format!("{} {} {}", engine.name(), object.kind, object.full_name())

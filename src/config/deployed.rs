@@ -12,8 +12,6 @@ pub enum Engine {
     Flux,
     /// Argo CD's repo-server.
     ArgoCd,
-    /// Rancher Fleet.
-    Fleet,
     /// `kustomize build`, by hand or in a pipeline.
     Kustomize,
 }
@@ -24,7 +22,6 @@ impl Engine {
         match self {
             Engine::Flux => "Flux",
             Engine::ArgoCd => "Argo CD",
-            Engine::Fleet => "Fleet",
             Engine::Kustomize => "kustomize",
         }
     }

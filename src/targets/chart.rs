@@ -126,7 +126,7 @@ pub(crate) fn release(target: &Target) -> Result<Release> {
 /// Returns the values that an engine gives to helm for a chart, as texts of YAML; else why it is not known what is rendered.
 pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart: &str) -> Result<Vec<Vec<u8>>> {
     let refuse = |why: String| Err(Failure::new(why));
-    let (fills, asks) = (target.engine.fills_values(), target.engine.gives_lookup());
+    let asks = target.engine.gives_lookup();
     let mut texts = Vec::new();
     for values in &release.values {
         let text = match values {
@@ -136,9 +136,6 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
                 _ => return refuse(format!("its values file `{place}` does not exist")),
             },
         };
-        if fills && memchr::memmem::find(&text, b"${").is_some() {
-            return refuse("its engine fills in `${…}` of its values for each cluster".to_owned());
-        }
         // Values may be templates, too.
         if asks && names(&text, &["lookup"]) {
             return refuse("its values may ask the cluster (`lookup`)".to_owned());

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{Build, Engine, Found, Here, Target, argo, fleet, flux};
-use crate::kustomization::FILE_NAMES;
+use super::{Build, Engine, Found, Here, Target, argo, flux};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
@@ -29,11 +28,6 @@ impl Engine {
         self != Engine::ArgoCd
     }
 
-    /// Returns whether it fills variables of a cluster into the values of a chart.
-    pub(super) fn fills_values(self) -> bool {
-        self == Engine::Fleet
-    }
-
     /// Returns whether it refuses a repository that holds a link out of it.
     pub(crate) fn refuses_links(self) -> bool {
         self == Engine::ArgoCd
@@ -54,15 +48,13 @@ impl Engine {
         let is_built = |(name, file): (&str, String)| match self {
             // Links are not in an artifact.
             Engine::Flux => file == path::join(&directory, name),
-            Engine::Fleet => name == FILE_NAMES[0],
             Engine::ArgoCd | Engine::Kustomize => true,
         };
         if tree::kustomization_in(tree, &directory)?.is_some_and(is_built) {
             return Ok(Found::Kustomization(directory));
         }
         let chart = path::join(&directory, "Chart.yaml");
-        let has_chart = matches!(self, Engine::ArgoCd | Engine::Fleet)
-            && matches!(tree::resolve(tree, &chart)?, Resolved::File { .. });
+        let has_chart = self == Engine::ArgoCd && matches!(tree::resolve(tree, &chart)?, Resolved::File { .. });
         Ok(if has_chart { Found::Chart(directory) } else { Found::Directory(directory) })
     }
 
@@ -70,7 +62,6 @@ impl Engine {
     pub(super) fn load_restrictor(self, argo_options: Option<&[String]>) -> Option<LoadRestrictor> {
         match self {
             Engine::Flux => Some(LoadRestrictor::None),
-            Engine::Fleet => Some(LoadRestrictor::RootOnly),
             Engine::ArgoCd => argo::restrictor(argo_options),
             Engine::Kustomize => None,
         }
@@ -81,7 +72,7 @@ impl Engine {
         match self {
             Engine::Flux => flux::edit(kustomization, build, is_root),
             Engine::ArgoCd => argo::edit(kustomization, build),
-            Engine::Fleet | Engine::Kustomize => {}
+            Engine::Kustomize => {}
         }
     }
 
@@ -92,23 +83,18 @@ impl Engine {
 }
 
 impl Target {
-    /// Returns the directories and the files that its engine reads besides the one that is deployed.
-    pub(super) fn beside(&self, here: &Here) -> [Vec<String>; 2] {
+    /// Returns the files that its engine reads besides the directory that is deployed.
+    pub(super) fn beside(&self, here: &Here) -> Vec<String> {
         match self.engine {
-            Engine::ArgoCd => [Vec::new(), argo::override_files(&here.path, &self.object.name)],
-            // A bundle holds everything beside its file, or in its directory.
-            Engine::Fleet if self.object.kind == fleet::FILE_NAME => {
-                [vec![path::parent(&self.object.file).to_owned()], Vec::new()]
-            }
-            Engine::Fleet => [vec![here.path.clone()], Vec::new()],
-            Engine::Flux | Engine::Kustomize => Default::default(),
+            Engine::ArgoCd => argo::override_files(&here.path, &self.object.name),
+            Engine::Flux | Engine::Kustomize => Vec::new(),
         }
     }
 
     /// Returns whether its engine renders a file as part of a chart, or applies it as it is.
     pub(super) fn takes(&self, here: &Here, file: &str) -> bool {
         match (&here.found, self.engine) {
-            (Found::Chart(directory), _) | (Found::Directory(directory), Engine::Fleet) => path::is_in(file, directory),
+            (Found::Chart(directory), _) => path::is_in(file, directory),
             (Found::Directory(directory), Engine::ArgoCd) => {
                 path::is_in(file, directory) && (self.build.directory.recurse || path::parent(file) == directory)
             }

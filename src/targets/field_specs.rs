@@ -446,7 +446,6 @@ mod tests {
                 "patches: [{target: {kind: Kust.*}, patch: '[{op: add, path: /spec/url, value: x}]'}]",
                 &["GitRepository", "OCIRepository"],
             ),
-            ("patches: [{target: {labelSelector: a=b}, patch: '{kind: X, spec: {repo: x}}'}]", &["GitRepo"]),
         ] {
             assert_eq!(kinds(text), expected, "{text}");
         }

@@ -1,13 +1,11 @@
-//! What Argo CD and Fleet apply of a directory of plain files: every object in its manifests, as it stands there.
-//!
-//! Argo CD: `getPotentiallyValidManifests` in its `reposerver/repository/repository.go`; Fleet: `manifests` in its
-//! `internal/helmdeployer/render`.
+//! What Argo CD applies of a directory of plain files: every object in its manifests, as it stands there
+//! (`getPotentiallyValidManifests` in its `reposerver/repository/repository.go`).
 
 use globset::GlobMatcher;
 use serde_json::Value as Json;
 
 use super::argo::crossing;
-use super::{Directory, Engine, Found, Here, Target, fleet};
+use super::{Directory, Engine, Found, Here, Target};
 use crate::kustomization::{documents, read_object};
 use crate::message::failure::Result;
 use crate::tree::{self, Resolved, Tree, path};
@@ -27,7 +25,7 @@ pub(crate) fn plain(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Opt
         if let Resolved::File { path: real, .. } = tree::resolve(tree, &file)? {
             let bytes = tree.read(&real)?;
             let text = String::from_utf8_lossy(&bytes);
-            if target.engine == Engine::Fleet || !text.contains(SKIPPED) {
+            if !text.contains(SKIPPED) {
                 add(&text, file.ends_with(".json"), &mut all);
             }
         }
@@ -39,7 +37,6 @@ pub(crate) fn plain(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Opt
 pub(crate) fn manifests(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Vec<String>>> {
     match (target.engine, &here.found) {
         (Engine::ArgoCd, Found::Directory(directory)) => of_argo(tree, directory, &target.build.directory).map(Some),
-        (Engine::Fleet, Found::Directory(directory)) => of_fleet(tree, directory).map(Some),
         _ => Ok(None),
     }
 }
@@ -58,34 +55,8 @@ fn of_argo(tree: &dyn Tree, directory: &str, read: &Directory) -> Result<Vec<Str
     Ok(files)
 }
 
-/// Returns the manifests of a bundle: without those of bundles and charts in it.
-fn of_fleet(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
-    let files = tree.below(directory)?;
-    let is_other =
-        |file: &&String| path::parent(file) != directory && (fleet::is_file(file) || path::name(file) == "Chart.yaml");
-    let others: Vec<String> = files.iter().filter(is_other).map(|file| path::parent(file).to_owned()).collect();
-    let is_taken = |file: &String| {
-        let is_hidden = path::below(file, directory)
-            .is_some_and(|inside| path::components(inside).any(|name| name.starts_with('.')));
-        is_manifest(file) && !is_hidden && !fleet::is_file(file) && !others.iter().any(|other| path::is_in(file, other))
-    };
-    Ok(files.into_iter().filter(is_taken).collect())
-}
-
 fn is_manifest(file: &str) -> bool {
     MANIFESTS.iter().any(|end| file.ends_with(end))
-}
-
-/// Returns why not every object is known that Fleet applies of a bundle; none where all are.
-pub(super) fn unknown_of_fleet(tree: &dyn Tree, directory: &str) -> Result<Option<String>> {
-    let files = tree.below(directory)?;
-    let odd = files.iter().find_map(|file| {
-        let inside = path::below(file, directory)?;
-        let is_odd =
-            inside.starts_with("templates/") || inside.starts_with("overlays/") || path::name(inside) == ".fleetignore";
-        is_odd.then(|| format!("Fleet generates its objects with `{inside}`"))
-    });
-    Ok(odd)
 }
 
 /// Adds the objects in a text. One in which something is no object is passed over, unless it looks like manifests.

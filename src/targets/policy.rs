@@ -29,8 +29,6 @@ pub(crate) struct Policy {
 
 const FLUX: &str = ".toolkit.fluxcd.io";
 pub(crate) const KUSTOMIZATION: &str = "kustomize.toolkit.fluxcd.io/Kustomization";
-/// The group under which files of Fleet are known here, which are no objects.
-pub(crate) const FLEET: &str = "fleet.cattle.io";
 pub(crate) const ARGO: &str = "argoproj.io";
 
 /// The finalizer by which Argo CD deletes what an application deploys with it: how it begins.
@@ -83,21 +81,6 @@ impl Policy {
             (ARGO, "ApplicationSet") => {
                 let keeps = is_true(object, "spec.syncPolicy.preserveResourcesOnDeletion");
                 Some(Policy { takes_along: Some(!keeps), is_automatic: true, ..Policy::default() })
-            }
-            (FLEET, kind) => {
-                let place = |field: &str| if kind == "GitRepo" { format!("spec.{field}") } else { field.to_owned() };
-                let fields = ["namespace", "defaultNamespace", "targetNamespace"];
-                let destination = fields.map(|field| (field, text(object, &place(field)).to_owned()));
-                let [forced, default, older] = destination.each_ref().map(|(_, namespace)| namespace.as_str());
-                let namespace = [forced, older, default, "default"].into_iter().find(|one| !one.is_empty());
-                Some(Policy {
-                    takes_along: Some(!is_true(object, &place("keepResources"))),
-                    is_suspended: is_true(object, &place("paused")),
-                    is_automatic: true,
-                    namespace: namespace.unwrap_or_default().to_owned(),
-                    destination: destination.into(),
-                    ..Policy::default()
-                })
             }
             (group, kind) if group.ends_with(FLUX) => Some(Policy::flux(object, kind)),
             _ => None,

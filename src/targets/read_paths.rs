@@ -18,7 +18,7 @@ const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 /// Returns what an engine reads for a target besides roots.
 pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Vec<Input>> {
     let mut whole = target.build.values.clone();
-    let [directories, beside] = target.beside(here);
+    let beside = target.beside(here);
     let scanned = here.scanned.iter().filter(|one| !one.is_root).map(|one| one.path.clone());
     match &here.found {
         // Flux does not take all of it.
@@ -27,7 +27,6 @@ pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Ve
         Found::Directory(directory) | Found::Plugin(directory) => whole.push(directory.clone()),
         Found::Kustomization(_) | Found::Submodule(_) | Found::Nothing(_) => {}
     }
-    whole.extend(directories);
     let mut all = inputs::of_no_root(tree, &here.path, &whole)?;
     let patches = target.build.patches.iter().filter(|one| !is_url(&one.text));
     let patches = patches.filter_map(|one| path::resolve(&here.path, &one.text));

@@ -19,7 +19,7 @@ use super::{Build, Engine, Object, Place, Target, Text, Unread, place};
 type KindFields = (&'static str, &'static str, &'static str);
 
 /// The kinds that say what is deployed, by what their `apiVersion` begins with.
-const KINDS: [(&str, &[KindFields]); 7] = [
+const KINDS: [(&str, &[KindFields]); 6] = [
     (
         "kustomize.toolkit.fluxcd.io/v",
         &[(
@@ -71,7 +71,6 @@ const KINDS: [(&str, &[KindFields]); 7] = [
             ("ArgoCD", "", ""),
         ],
     ),
-    ("fleet.cattle.io/v", &[("GitRepo", "spec.repo spec.branch spec.revision spec.paths[]", "")]),
 ];
 
 /// The releases of Flux. What they say is read only if the chart is one of a repository of git.

@@ -181,115 +181,9 @@ fn what_the_configuration_declares_is_a_target() {
 }
 
 #[test]
-fn fleet_bundles_are_targets_if_the_file_is_one_of_fleet() {
-    let lines = lines(&[
-        ("plain/fleet.yaml", "namespace: x\n"),
-        ("plain/pod.yaml", ""),
-        (
-            "built/fleet.yaml",
-            "kustomize:\n  dir: overlays/prod\ntargetCustomizations:\n- name: t\n  kustomize: {dir: ./overlays/test}\n",
-        ),
-        ("built/overlays/prod/kustomization.yaml", ""),
-        (
-            "older/fleet.yaml",
-            "namespace: x\ntargets:\n- {name: dev, kustomize: {dir: dev}}\n- {name: prod, kustomize: {dir: prod}}\n",
-        ),
-        ("older/dev/kustomization.yaml", ""),
-        ("newer/fleet.yaml", "kustomize: {dir: dev}\nunheardOf: 1\n"),
-        ("newer/dev/kustomization.yaml", ""),
-        ("out/fleet.yaml", "kustomize: {dir: ../plain}\n"),
-        ("chart/fleet.yaml", "helm: {chart: web}\n"),
-        ("oci/fleet.yaml", "helm: {repo: 'oci://h/x'}\n"),
-        ("other/fleet.yaml", "agents: [a]\n"),
-        ("odd/fleet.yml", "name: odd\n"),
-        ("plain/fleet.yml", "kustomize: {dir: not-read}\n"),
-        ("odd/kustomization.yml", ""),
-    ]);
-    assert_eq!(
-        lines,
-        [
-            "fleet.yaml built/overlays/prod (built/fleet.yaml:2) built/overlays/prod kustomization",
-            "fleet.yaml built/overlays/test (built/fleet.yaml:5) built/overlays/test nothing",
-            "fleet.yaml chart (chart/fleet.yaml:1) external: it is a chart",
-            "fleet.yaml newer/dev (newer/fleet.yaml:1) newer/dev kustomization",
-            "fleet.yaml oci (oci/fleet.yaml:1) external: it is a chart",
-            "fleet.yaml odd (odd/fleet.yml:1) odd directory",
-            "fleet.yaml older (older/fleet.yaml:1) older directory",
-            "fleet.yaml older/dev (older/fleet.yaml:3) older/dev kustomization",
-            "fleet.yaml older/prod (older/fleet.yaml:4) older/prod nothing",
-            "fleet.yaml out (out/fleet.yaml:1) out nothing",
-            "fleet.yaml plain (plain/fleet.yaml:1) plain directory",
-        ]
-    );
-}
-
-#[test]
-fn each_path_of_a_git_repo_is_a_bundle() {
-    let repo = |rest: &str| {
-        format!(
-            "apiVersion: fleet.cattle.io/v1alpha1
-kind: GitRepo
-metadata: {{name: all, namespace: fleet-default}}
-spec: {{{rest}}}
-"
-        )
-    };
-    let here = format!("repo: '{HERE}/'");
-    for (rest, expected) in [
-        (
-            format!("{here}, branch: main, paths: [/web, plain/]"),
-            vec!["web@Some(\"main\")true kustomization", "plain@Some(\"main\")true directory"],
-        ),
-        (format!("{here}, revision: v1, branch: main, paths: [web]"), vec!["web@Some(\"v1\")false kustomization"]),
-        (
-            format!("{here}, paths: ['envs/*', './w?b', 'gone/*']"),
-            vec!["envs/a kustomization", "envs/b directory", "web kustomization"],
-        ),
-        // Each is one bundle, however it is written, and however often.
-        (
-            format!("{here}, paths: [web, /web/, ./web, 'envs/..//web', envs/b]"),
-            vec!["web kustomization", "envs/b directory"],
-        ),
-        (
-            format!("{here}, paths: [., gone, ./gone, ../web, ../web, ../envs]"),
-            vec![" directory", "gone nothing", " nothing"],
-        ),
-        // That of the file is one, and all YAML in it.
-        (format!("{here}, paths: [bundle]"), vec![]),
-        (format!("{here}, paths: [above]"), vec![]),
-        (here.clone(), vec![" directory"]),
-        (format!("{here}, paths: [gone]"), vec!["gone nothing"]),
-        (
-            "repo: 'https://github.com/acme/other', paths: [elsewhere]".to_owned(),
-            vec!["external: it is in https://github.com/acme/other"],
-        ),
-        (format!("{here}, paths: ['${{x}}']"), vec!["templated: `${x}` is substituted elsewhere"]),
-        ("paths: [web]".to_owned(), vec![]),
-    ] {
-        let found = lines(&[
-            ("repo.yaml", &repo(&rest)),
-            ("web/kustomization.yaml", ""),
-            ("plain/x.yaml", ""),
-            ("envs/a/kustomization.yaml", ""),
-            ("envs/b/x.yaml", ""),
-            ("envs/c/README.md", ""),
-            ("envs/d/fleet.yml", "kustomize: {dir: gone}\n"),
-            ("bundle/fleet.yaml", "kustomize: {dir: gone}\n"),
-            ("above/bundle/fleet.yaml", "kustomize: {dir: gone}\n"),
-        ]);
-        let of_repo = found.iter().filter_map(|line| {
-            let (object, place) = line.split_once(") ").unwrap();
-            object.starts_with("GitRepo fleet-default/all").then_some(place)
-        });
-        let of_repo: Vec<&str> = of_repo.collect();
-        assert_eq!(of_repo, expected, "{rest}");
-    }
-}
-
-#[test]
 fn what_is_excluded_is_no_target() {
     let config = Config::parse(b"exclude: ['**/testdata']\n", ".kustomize-localize").unwrap();
-    let tree = tree(&[("testdata/app.yaml", flux::APPS), ("x/testdata/deep/fleet.yaml", "namespace: x\n")]);
+    let tree = tree(&[("testdata/app.yaml", flux::APPS), ("x/testdata/deep/app.yaml", flux::APPS)]);
     assert_eq!(find(&tree, &config, &|| Ok(identity(&config))).unwrap().0, Targets::default());
 }
 
@@ -332,9 +226,6 @@ const ALL: &str = r#"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomiz
   spec: {generators: [{list: {elements: [{a: b}]}}], strategy: {type: AllAtOnce}, template: {metadata: {name: more},
     spec: {sources: [{repoURL: HERE, path: b}], sourceHydrator: {drySource: {repoURL: HERE, path: b}}},
     operation: {sync: {source: {repoURL: HERE, path: b}}}}}}
----
-{apiVersion: fleet.cattle.io/v1alpha1, kind: GitRepo, metadata: {name: repo, namespace: x},
-  spec: {repo: HERE, branch: main, revision: x, paths: [b], targets: [{clusterSelector: {}}], pollingInterval: 1h}}
 "#;
 
 /// Returns a value without the fields for which that is said.
@@ -368,7 +259,7 @@ fn only_fields_that_are_said_to_be_read_make_a_difference() {
         targets.iter().map(said).collect()
     };
     let all = found(&objects);
-    assert_eq!(all.len(), 13, "{all:#?}");
+    assert_eq!(all.len(), 12, "{all:#?}");
     let mut less = objects.clone();
     for object in &mut less {
         let kind = object["kind"].as_str().unwrap().to_owned();

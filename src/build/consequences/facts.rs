@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_yaml::Value;
 
-use crate::targets::policy::{self, Policy, at, full_name_at, is_kind, is_true, items, text};
+use crate::targets::policy::{Policy, at, full_name_at, is_kind, is_true, items, text};
 use crate::tree::path;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -77,10 +77,8 @@ pub(super) fn no_replicas(object: &Value) -> Vec<String> {
 pub(super) fn waits(object: &Value) -> Vec<String> {
     let policy = Policy::of(object);
     let is_suspended = policy.as_ref().is_some_and(|one| one.is_suspended);
-    let is_fleet = text(object, "apiVersion").starts_with(policy::FLEET);
-    let suspended = if is_fleet { "`paused: true`" } else { "`suspend: true`" };
     let is_manual = policy.is_some_and(|one| !one.is_automatic);
-    let all = [(is_suspended, suspended), (is_manual, "manual sync")];
+    let all = [(is_suspended, "`suspend: true`"), (is_manual, "manual sync")];
     all.iter().filter(|(is_it, _)| *is_it).map(|(_, what)| (*what).to_owned()).collect()
 }
 
@@ -159,20 +157,13 @@ fn versions(object: &Value) -> Versions<'_> {
     let release = at(object, "spec.chart.spec").map(|one| (text(one, "chart"), text(one, "version")));
     let sources = at(object, "spec.source").into_iter().chain(items(object, "spec.sources"));
     let sources = sources.map(|one| (text(one, "chart"), text(one, "targetRevision")));
-    let top = text(object, "helm.chart");
-    let customized = ["targetCustomizations", "targets"].into_iter().flat_map(|key| items(object, key));
-    let bundle = std::iter::once(object).chain(customized);
-    let bundle = bundle.filter(|_| text(object, "apiVersion").starts_with(policy::FLEET)).map(|one| {
-        let chart = Some(text(one, "helm.chart")).filter(|chart| !chart.is_empty()).unwrap_or(top);
-        (text(one, "name"), chart, text(one, "helm.version"))
-    });
     let is_oci = text(object, "kind") == "OCIRepository";
     let packed =
         ["spec.ref.tag", "spec.ref.semver"].map(|field| (path::name(text(object, "spec.url")), text(object, field)));
     let packed = packed.into_iter().filter(|(_, version)| is_oci && !version.is_empty());
     let charts = label.into_iter().chain(release).chain(sources).chain(packed);
-    for (place, chart, version) in charts.map(|(chart, version)| ("", chart, version)).chain(bundle) {
-        all.insert(("chart", place.to_owned(), path::name(chart)), (chart, version));
+    for (chart, version) in charts {
+        all.insert(("chart", String::new(), path::name(chart)), (chart, version));
     }
     all
 }

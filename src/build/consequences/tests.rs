@@ -41,7 +41,6 @@ const ARGO: &str = "argoproj.io/v1alpha1 Application";
 const PVC: &str = "v1 PersistentVolumeClaim";
 const SET: &str = "apps/v1 StatefulSet";
 const DEPLOYMENT: &str = "apps/v1 Deployment";
-const BUNDLE: &str = "fleet.cattle.io/v1alpha1 fleet.yaml";
 const JOB: &str = "batch/v1 Job";
 const ROLE: &str = "rbac.authorization.k8s.io/v1 ClusterRole";
 const BINDING: &str = "rbac.authorization.k8s.io/v1 ClusterRoleBinding";
@@ -227,8 +226,6 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
             "-",
             one("removed-target: its applications are deleted with it; their objects stay"),
         ),
-        ("fleet.cattle.io/v1alpha1 GitRepo", "spec: {}", "-", deleted()),
-        ("fleet.cattle.io/v1alpha1 GitRepo", "spec: {keepResources: true}", "-", stays()),
         ("source.toolkit.fluxcd.io/v1 OCIRepository", "spec: {}", "-", none()),
         (FLUX, "spec: {prune: true}", "spec: {}", one("prune-switched: off: removed objects stay")),
         (
@@ -316,27 +313,8 @@ fn cases() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
             "  labels: {helm.sh/chart: a-b-10.0.0}",
             one("major-version: chart a-b 9.9.9-rc.1 -> 10.0.0"),
         ),
-        (
-            BUNDLE,
-            "helm: {chart: 'oci://h/x', version: 1.0.0}",
-            "helm: {chart: 'oci://h/x', version: 2.0.0}",
-            one("major-version: chart oci://h/x 1.0.0 -> 2.0.0"),
-        ),
-        (
-            BUNDLE,
-            "helm: {chart: x, version: 1.0.0}\ntargetCustomizations: [{name: b, helm: {version: 1.5.0}}]\ntargets: [{name: c, helm: {version: 1.0.0}}]",
-            "helm: {chart: x, version: 1.1.0}\ntargetCustomizations: [{name: b, helm: {version: 2.5.0}}]\ntargets: [{name: c, helm: {version: 1.0.0}}]",
-            one("major-version: chart x 1.5.0 -> 2.5.0"),
-        ),
         // Of any other kind that is no chart.
         ("example.com/v1 X", "helm: {chart: x, version: 1.0.0}", "helm: {chart: x, version: 2.0.0}", none()),
-        (BUNDLE, "paused: false", "paused: true", one("suspended: `paused: true`")),
-        (
-            "fleet.cattle.io/v1alpha1 GitRepo",
-            "spec: {paused: true}",
-            "spec: {paused: false}",
-            one("resumed: no longer `paused: true`"),
-        ),
     ]
 }
 
@@ -548,7 +526,7 @@ fn target_of(file: &str, text: &str) -> Target {
 }
 
 #[test]
-fn what_a_set_makes_and_what_fleet_has_says_it_too() {
+fn what_a_set_makes_says_it_too() {
     let set = |namespace: &str, policy: &str| {
         let text = format!(
             "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: s, namespace: argocd}}\nspec:\n  generators: [{{list: {{elements: [{{path: apps/web}}]}}}}]\n  template:\n    metadata: {{name: web}}\n    spec:\n      source: {{repoURL: 'https://github.com/acme/x', path: '{{{{path}}}}'}}\n      destination: {{name: in-cluster, namespace: {namespace}}}\n      syncPolicy: {{{policy}}}\n"
@@ -577,9 +555,6 @@ fn what_a_set_makes_and_what_fleet_has_says_it_too() {
     assert_eq!(of("", "", [Some(&prunes), None]), deleted());
     let preserved = set("a", "}\n  syncPolicy: {preserveResourcesOnDeletion: true");
     assert_eq!(of("", "", [Some(&preserved), None]), stays());
-    let fleet = |namespace: &str| target_of("apps/web/fleet.yaml", &format!("defaultNamespace: {namespace}\n"));
-    let moved = of("", "", [Some(&fleet("a")), Some(&fleet("b"))]);
-    assert_eq!(moved, ["destination-moved: defaultNamespace `b`"]);
 }
 
 #[test]
@@ -618,15 +593,8 @@ fn what_says_no_namespace_lies_in_that_of_the_target() {
         target("a", &format!("{policy}, destination: {{namespace: {namespace}}}"))
     };
     let (flux, placed) = (target("a", "path: ., prune: true"), target("a", "path: ., prune: true, targetNamespace: x"));
-    let fleet = |text: &str| target_of("apps/web/fleet.yaml", text);
     let default = claim("  namespace: default\n");
-    for (by, namespaced) in [
-        (&argo("x"), &x),
-        (&flux, &default),
-        (&fleet("defaultNamespace: x\n"), &x),
-        (&fleet("defaultNamespace: y\nnamespace: x\n"), &x),
-        (&fleet("keepResources: true\n"), &default),
-    ] {
+    for (by, namespaced) in [(&argo("x"), &x), (&flux, &default)] {
         let by = [Some(by), Some(by)];
         for (old, new) in [(&silent, namespaced), (namespaced, &silent)] {
             assert_eq!(of(old, new, by), [""; 0], "{old}{new}");

@@ -11,7 +11,7 @@ const SCHEMA: &str = include_str!("schema.json");
 
 fn survey(found: Unsettled) -> Survey {
     let found = found.as_written().clone();
-    Survey { reaches: vec![None; found.targets.len()], found, engines: Vec::new() }
+    Survey { reaches: vec![None; found.targets.len()], found, ..Survey::default() }
 }
 
 fn found() -> Survey {

@@ -110,7 +110,6 @@ fn whoever_reads_a_file_is_named() {
             apps("path: ./").replace("GitRepository, name: g", "ExternalArtifact, name: a-x"),
         )
     };
-    let repo = "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nmetadata: {name: a}\nspec: {repo: 'https://github.com/acme/fleet', paths: ['a*']}\n";
     let plain = ("a/x.yaml", MAP);
     let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
     let root = ("a/kustomization.yaml", "resources: [x.yaml]\n");
@@ -209,7 +208,6 @@ fn whoever_reads_a_file_is_named() {
         (resources("/"), vec![("README.md", "")], "README.md", None),
         (resources("./a"), vec![plain], "a/x.yaml", Some(false)),
         (resources("./<< inputs.x >>/b"), vec![plain], "a/x.yaml", Some(false)),
-        (repo.to_owned(), vec![plain], "a/x.yaml", Some(true)),
         // The values of a release, and those of its chart, which may count again.
         (
             git("g", "ref: {branch: main}") + release,
@@ -388,8 +386,6 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
         ("plain/inner/app/map.yaml", MAP),
         ("plain/beside/map.yaml", MAP),
         ("shared/map.yaml", MAP),
-        ("bundle/fleet.yaml", "namespace: x\n"),
-        ("bundle/map.yaml", MAP),
         (
             "mixin/kustomization.yaml",
             "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches: [{path: p.yaml}]\n",
@@ -416,7 +412,7 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
     };
     let none: [&str; 0] = [];
     assert_eq!(compared(&old, &old).targets, []);
-    assert_eq!(compared(&old, &old).targets_total, 5);
+    assert_eq!(compared(&old, &old).targets_total, 4);
     assert_eq!(changed("README.md", "", "x"), none);
     assert_eq!(
         changed("base/map.yaml", "map", "pam"),
@@ -438,7 +434,6 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
         changed("plain/beside/kustomization.yaml", "", "namePrefix: a-\n"),
         ["Changed Flux plain: plain/beside/kustomization.yaml"]
     );
-    assert_eq!(changed("bundle/map.yaml", "map", "pam"), ["Changed Fleet bundle: bundle/map.yaml"]);
     let flux = |from: &str, to: &str| changed("clusters/flux.yaml", from, to);
     assert_eq!(flux("{a: b}", "{a: c}"), ["Changed Flux plain: clusters/flux.yaml"]);
     assert_eq!(flux("[../mixin]", "[]"), ["Changed Flux web: clusters/flux.yaml"]);

@@ -90,55 +90,6 @@ fn what_a_set_leaves_open_is_not_known() {
 }
 
 #[test]
-fn fleet_gives_helm_what_the_bundle_says() {
-    for (bundle, expected) in [
-        ("helm: {chart: ../charts/web, releaseName: r}", "--name-template=r --namespace=default --include-crds"),
-        (
-            "helm: {chart: ../charts/web, repo: '', releaseName: r, values: {}}",
-            "--name-template=r --namespace=default --include-crds {}",
-        ),
-        ("name: n\nhelm: {chart: ../charts/web}", "--name-template=n --namespace=default --include-crds"),
-        (
-            "namespace: a\ndefaultNamespace: b\nhelm: {chart: ../charts/web, releaseName: r}",
-            "--name-template=r --namespace=a --include-crds",
-        ),
-        // Files win over what stands in its own file.
-        (
-            "helm: {chart: ../charts/web, releaseName: r, valuesFiles: [a.yaml, ../v/a.yaml], values: {a: 1}}",
-            "--name-template=r --namespace=default --include-crds {\"a\":1} bundle/a.yaml v/a.yaml",
-        ),
-        ("helm: {chart: ../charts/web}", "Fleet names its release after a GitRepo: no `helm.releaseName` says it"),
-        ("helm: {chart: ../charts/web, releaseName: -r}", "`-r` is not a valid name"),
-        (
-            "helm: {chart: ../charts/web, releaseName: r, valuesFiles: [../../a]}",
-            "`../../a` leads out of the repository",
-        ),
-        (
-            "helm: {chart: ../charts/web, releaseName: r, valuesFrom: [{secretKeyRef: {name: a}}]}",
-            "`helm.valuesFrom` may change it, and is not read",
-        ),
-        (
-            "helm: {chart: ../charts/web, releaseName: r}\ntargetCustomizations: [{name: a, helm: {values: {a: 1}}}]",
-            "its `targetCustomizations` change it for some clusters",
-        ),
-    ] {
-        assert_eq!(given(&[("bundle/fleet.yaml", bundle), CHART]), expected, "{bundle}");
-    }
-    let own = [("web/fleet.yaml", "helm: {chart: '', releaseName: r}"), ("web/Chart.yaml", "name: web\n")];
-    assert_eq!(given(&own), "--name-template=r --namespace=default --include-crds");
-    // Elsewhere, or not there.
-    for chart in
-        ["chart: web", "chart: ../../web", "chart: ../charts/web, repo: 'https://h.example'", "chart: 'oci://h/web'"]
-    {
-        let bundle = format!("helm: {{{chart}, releaseName: r}}");
-        assert_eq!(
-            lines(&[("bundle/fleet.yaml", &bundle), CHART]),
-            ["fleet.yaml bundle (bundle/fleet.yaml:1) external: it is a chart"]
-        );
-    }
-}
-
-#[test]
 fn flux_gives_helm_what_the_release_says() {
     let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: x}\nspec: {url: https://github.com/acme/fleet}\n";
     let object = |chart: &str, spec: &str| {
@@ -206,9 +157,16 @@ fn flux_gives_helm_what_the_release_says() {
     );
 }
 
+/// Returns a release of Flux, with its source.
+fn release(more: &str) -> String {
+    format!(
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: web, namespace: x}}\nspec: {{chart: {{spec: {{chart: charts/web, sourceRef: {{kind: GitRepository, name: fleet}}{more}}}}}}}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {{name: fleet, namespace: x}}\nspec: {{url: {HERE}}}\n"
+    )
+}
+
 #[test]
 fn what_only_the_cluster_answers_is_refused() {
-    let bundle = "helm: {chart: ../charts/web, releaseName: r, valuesFiles: [v.yaml]}\n";
+    let release = release(", valuesFiles: [v.yaml]");
     let application = format!(
         "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec: {{source: {{repoURL: {HERE}, path: charts/web}}}}\n"
     );
@@ -220,10 +178,10 @@ fn what_only_the_cluster_answers_is_refused() {
     };
     let asks = |text: &str| {
         let template = ("charts/web/templates/a.yaml", text);
-        let by = |file: (&str, &str)| outcome(&[file, ("bundle/v.yaml", "a: b\n"), CHART, template]);
+        let by = |file: (&str, &str)| outcome(&[file, ("v.yaml", "a: b\n"), CHART, template]);
         // What Argo CD renders gets no answer there, either.
         assert_eq!(by(("a.yaml", &application)), Ok(0));
-        by(("bundle/fleet.yaml", bundle))
+        by(("a.yaml", &release))
     };
     let refused = Err("`charts/web/templates/a.yaml` may ask the cluster (`lookup`)".to_owned());
     for text in [
@@ -238,23 +196,16 @@ fn what_only_the_cluster_answers_is_refused() {
         assert_eq!(asks(text), Ok(1), "{text}");
     }
     let with = |file: (&str, &str)| {
-        let files = [("bundle/fleet.yaml", bundle), ("bundle/v.yaml", "a: b\n"), CHART, file];
+        let files = [("a.yaml", &*release), ("v.yaml", "a: b\n"), CHART, file];
         outcome(&files)
     };
     assert_eq!(
         with(("charts/web/charts/a.tgz", "")),
         Err("`charts/web/charts/a.tgz` may ask the cluster (`lookup`)".to_owned())
     );
-    let with = |text: &str| outcome(&[("bundle/fleet.yaml", bundle), ("bundle/v.yaml", text), CHART]);
+    let with = |text: &str| outcome(&[("a.yaml", &release), ("v.yaml", text), CHART]);
     assert_eq!(with("a: '{{ lookup `v1` }}'"), Err("its values may ask the cluster (`lookup`)".to_owned()));
-    assert_eq!(
-        with("a: ${ .ClusterLabels.x }"),
-        Err("its engine fills in `${…}` of its values for each cluster".to_owned())
-    );
-    assert_eq!(
-        outcome(&[("bundle/fleet.yaml", bundle), CHART]),
-        Err("its values file `bundle/v.yaml` does not exist".to_owned())
-    );
+    assert_eq!(outcome(&[("a.yaml", &release), CHART]), Err("its values file `v.yaml` does not exist".to_owned()));
 }
 
 #[test]
@@ -264,7 +215,7 @@ fn what_a_cluster_may_get_otherwise_is_said() {
             "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec: {{source: {{repoURL: {HERE}, path: charts/web, helm: {{{helm}}}}}}}\n"
         )
     };
-    let bundle = "helm: {chart: ../charts/web, releaseName: r}\n";
+    let release = release("");
     let asks = |object: (&str, &str), text: &str| {
         let files = [object, CHART, ("charts/web/templates/a.yaml", text)];
         let target = &find_in(&files).targets[0];
@@ -278,8 +229,8 @@ fn what_a_cluster_may_get_otherwise_is_said() {
         (("a.yaml", &*said), "{{ .Capabilities.KubeVersion }}", false),
         (("a.yaml", &*plain), ".Capabilities {{ .Values.Capabilities }}", false),
         (("a.yaml", &*plain), "{{ if .Release.IsUpgrade }}", false),
-        (("bundle/fleet.yaml", bundle), "{{ if not .Release.IsUpgrade }}", true),
-        (("bundle/fleet.yaml", bundle), "{{ .Release.Name }}", false),
+        (("a.yaml", &*release), "{{ if not .Release.IsUpgrade }}", true),
+        (("a.yaml", &*release), "{{ .Release.Name }}", false),
     ] {
         assert_eq!(asks(object, text), expected, "{text}");
     }

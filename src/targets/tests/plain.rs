@@ -67,29 +67,6 @@ fn argo_cd_applies_the_manifests_that_its_source_takes() {
 }
 
 #[test]
-fn fleet_applies_the_manifests_of_a_bundle() {
-    let object = format!(
-        "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nmetadata: {{name: x}}\nspec: {{repo: '{HERE}', paths: [d]}}\n"
-    );
-    let (a, b, c) = (map("a"), map("b"), map("c"));
-    let files = [
-        ("0.yaml", object.as_str()),
-        ("d/a.yaml", &a),
-        ("d/s/b.json", &b),
-        ("d/.hidden/c.yaml", &c),
-        ("d/.c.yaml", &c),
-        ("d/chart/Chart.yaml", "name: x\n"),
-        ("d/chart/c.yaml", &c),
-    ];
-    let names = |more: &[(&str, &str)]| applied(&[&files, more].concat());
-    assert_eq!(names(&[]).unwrap(), ["a", "b"]);
-    assert_eq!(names(&[("d/s/fleet.yml", ""), ("d/s/c.yaml", &c)]).unwrap(), ["a"]);
-    for odd in ["d/templates/x.yaml", "d/overlays/x/y.yaml", "d/.fleetignore", "d/s/.fleetignore"] {
-        assert_eq!(names(&[(odd, "")]), None, "{odd}");
-    }
-}
-
-#[test]
 fn what_is_no_yaml_is_shown_if_it_looks_like_a_manifest() {
     let object = format!(
         "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: x}}\nspec: {{source: {{repoURL: '{HERE}', path: d}}}}\n"

@@ -21,6 +21,18 @@ done
 cat "$chart"/templates/*.yaml
 "#;
 
+/// A release of Flux, with its source.
+const RELEASE: &str = "apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: released, namespace: x}
+spec: {chart: {spec: {chart: charts/web, sourceRef: {kind: GitRepository, name: fleet}, valuesFiles: [flux/v.yaml]}}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet, namespace: x}
+spec: {url: 'https://github.com/acme/fleet'}
+";
+
 fn application(helm: &str) -> String {
     format!(
         "apiVersion: argoproj.io/v1alpha1
@@ -48,8 +60,8 @@ fn charts() -> Option<(Sandbox, Repo)> {
         ("values/prod.yaml", "size: 1\n"),
         ("charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
         ("charts/web/templates/a.yaml", &map("a")),
-        ("bundle/fleet.yaml", "helm: {chart: ../charts/web, releaseName: fleet, valuesFiles: [v.yaml]}\n"),
-        ("bundle/v.yaml", "size: 2\n"),
+        ("flux/web.yaml", RELEASE),
+        ("flux/v.yaml", "size: 2\n"),
     ]);
     Some((sandbox, work))
 }
@@ -61,8 +73,8 @@ fn a_chart_is_rendered_as_its_engine_does() {
     let output = work.run_unchanged(&["build", "web"]);
     output.success().stdout_has(called).stdout_has("\n    size: 1\n").stdout_has("\n    password: s3cr3t\n");
     output.stdout_has("metadata: {name: a}\n");
-    let output = work.run_unchanged(&["build", "bundle/fleet.yaml:1"]);
-    output.success().stdout_has("    --name-template=fleet\n    --namespace=default\n").stdout_has("\n    size: 2\n");
+    let output = work.run_unchanged(&["build", "flux/web.yaml:1"]);
+    output.success().stdout_has("    --name-template=released\n    --namespace=x\n").stdout_has("\n    size: 2\n");
     assert_eq!(sandbox.leftovers(), [""; 0]);
 }
 
@@ -88,12 +100,12 @@ fn a_gate_that_builds_renders_charts_too() {
 #[test]
 fn what_a_change_makes_of_a_chart_is_shown() {
     let Some((_sandbox, work)) = charts() else { return };
-    let (argo, fleet) = ("Argo CD Application web (argo/web.yaml:1)", "Fleet (bundle/fleet.yaml:1)");
+    let (argo, flux) = ("Argo CD Application web (argo/web.yaml:1)", "Flux HelmRelease released (flux/web.yaml:1)");
     for (file, text, by, shown) in [
         ("values/prod.yaml", "size: 3\n".to_owned(), argo, "+    size: 3\n"),
-        ("bundle/v.yaml", "size: 4\n".to_owned(), fleet, "+    size: 4\n"),
+        ("flux/v.yaml", "size: 4\n".to_owned(), flux, "+    size: 4\n"),
         ("charts/web/templates/a.yaml", map("b"), argo, "+++ v1 ConfigMap b\n"),
-        ("charts/web/templates/a.yaml", map("b"), fleet, "+++ v1 ConfigMap b\n"),
+        ("charts/web/templates/a.yaml", map("b"), flux, "+++ v1 ConfigMap b\n"),
         ("argo/web.yaml", application("releaseName: other"), argo, "+    --name-template=other\n"),
     ] {
         work.write(file, text);
@@ -295,12 +307,9 @@ spec:
         ("argo/redis.yaml", &redis),
         ("argo/filled.yaml", &filled),
         ("argo/set.yaml", &set),
-        ("away/fleet.yaml", "helm: {chart: redis, repo: 'https://charts.example/stable', valuesFiles: [v.yaml]}\n"),
         ("values/redis.yaml", "size: 1\n"),
         ("values/staging/a.yaml", "size: 1\n"),
         ("clusters/edge/a.yaml", "size: 1\n"),
-        ("away/v.yaml", "size: 1\n"),
-        ("away/overlays/prod/patch.yaml", "size: 1\n"),
         ("own.yaml", "size: 1\n"),
     ]);
     for (file, by, why) in [
@@ -309,8 +318,6 @@ spec:
             "Argo CD Application redis (argo/redis.yaml:1)",
             "it is the chart `redis` of https://charts.example/stable",
         ),
-        ("away/v.yaml", "Fleet (away/fleet.yaml:1)", "it is a chart"),
-        ("away/overlays/prod/patch.yaml", "Fleet (away/fleet.yaml:1)", "it is a chart"),
         ("values/staging/a.yaml", "Argo CD Application filled (argo/filled.yaml:1)", "is not the name of one file"),
         ("clusters/edge/a.yaml", "ApplicationSet all (argo/set.yaml:1)", "filled in elsewhere"),
     ] {

@@ -71,6 +71,29 @@ fn the_engines_that_the_tree_installs_are_named() {
 }
 
 #[test]
+fn files_of_rancher_fleet_are_counted_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.commit_files(&[
+        (".kustomize-localize", "exclude: [old]\n"),
+        ("web/kustomization.yaml", "resources: []\n"),
+        ("web/fleet.yaml", "kustomize: {dir: gone}\n"),
+        ("db/fleet.yml", "kustomize: [\n"),
+        ("old/fleet.yaml", ""),
+    ]);
+    repo.run(&["targets"]).success().says(expect![[r#"
+        0 targets
+        2 fleet.yaml: what Rancher Fleet deploys is unknown
+    "#]]);
+    assert_eq!(json(&repo)["fleet_files"], 2);
+    for command in ["check", "status"] {
+        repo.run_as_is(&[command]).lacks("leet");
+    }
+    repo.write(".kustomize-localize", "targets: [{path: web, engine: fleet}]\n");
+    repo.run(&["check"]).fails(2).stderr_has("unknown variant `fleet`");
+}
+
+#[test]
 fn what_only_a_localized_branch_has_is_looked_for_there() {
     let sandbox = Sandbox::new();
     let repo = fleet(&sandbox);

@@ -338,30 +338,25 @@ fn what_deploys_it_is_compared_too() {
         ("clusters/all.yaml", &all(&flux("web", "./prod", "  prune: true\n"), "dev")),
         ("none/kustomization.yaml", "resources: [map.yaml]\n"),
         ("none/map.yaml", &config_map("none")),
-        ("bundle/fleet.yaml", "namespace: a\n"),
-        ("bundle/kustomization.yaml", "resources: [map.yaml]\n"),
-        ("bundle/map.yaml", &config_map("bundle")),
     ]);
     // Nothing that is built differs.
     work.write("clusters/all.yaml", all(&flux("web", "./prod", "  suspend: true\n  prune: false\n"), "stage"));
-    work.write("bundle/fleet.yaml", "namespace: b\n");
     let output = work.run_unchanged(&["diff", "HEAD", "--stat"]);
     let stat = &output.success().stdout;
     for expected in [
         "Flux Kustomization web (clusters/all.yaml:1): clusters/all.yaml\n  changed kustomize.toolkit.fluxcd.io/v1 Kustomization flux-system/web\n    consequence[suspended]: a change is no longer deployed by itself (`suspend: true`)\n    consequence[prune-switched]: pruning is switched (off: removed objects stay)\n",
         "  changed argoproj.io/v1alpha1 Application dev\n    consequence[destination-moved]: it is deployed to another place (namespace `stage`)\n",
-        "Fleet (bundle/fleet.yaml:1): ",
     ] {
         assert!(stat.contains(expected), "{expected}{stat}");
     }
-    output.stderr_has(" (3 changed) in 3 of 3 affected builds, 4 consequences").lacks("nothing differs");
+    output.stderr_has(" (2 changed) in 2 of 2 affected builds, 3 consequences").lacks("nothing differs");
     let affected = work.run_unchanged(&["affected", "HEAD"]);
     assert_eq!(affected.success().stdout, "", "it compares commits");
     work.run_unchanged(&["diff", "HEAD"]).success().stdout_has("\n-    namespace: dev\n+    namespace: stage\n");
     // What the kustomization above shows is shown once.
     work.write("clusters/kustomization.yaml", "resources: [all.yaml]\n");
     work.commit("Suspend");
-    for name in ["Flux Kustomization web", "Argo CD Application dev", "Fleet"] {
+    for name in ["Flux Kustomization web", "Argo CD Application dev"] {
         work.run_unchanged(&["affected", "HEAD~"]).success().stdout_has(name);
     }
     work.write("clusters/all.yaml", all(&flux("web", "./prod", "  prune: true\n"), "stage"));
@@ -704,8 +699,6 @@ spec: {source: {repoURL: 'https://github.com/acme/fleet', path: web, directory: 
         ("web/a.yaml", &config_map("a")),
         ("web/in/b.yaml", &config_map("b")),
         ("web/old/c.yaml", &config_map("c")),
-        ("bundle/fleet.yaml", "namespace: x\n"),
-        ("bundle/d.yaml", &config_map("d")),
     ];
     work.commit_files(&files);
     work.run(&["build", "web"]).success().stdout_has("name: a\n").stdout_has("name: b\n").lacks("name: c\n");
@@ -718,9 +711,8 @@ spec: {source: {repoURL: 'https://github.com/acme/fleet', path: web, directory: 
     let output = stat();
     assert!(output.stdout.is_empty(), "{}", output.stdout);
     set("web/in/b.yaml", "Secret");
-    set("bundle/d.yaml", "Secret");
     let shown = stat().stdout;
-    for line in ["Argo CD Application web (web.yaml:1)", "Fleet (bundle/fleet.yaml:1)", "v1 Secret b", "v1 Secret d"] {
+    for line in ["Argo CD Application web (web.yaml:1)", "v1 Secret b"] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
     // How it is read counts, too.
