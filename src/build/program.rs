@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,9 +17,6 @@ use crate::record::sha256_hex;
 
 /// How long a program may take to say its version.
 const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How much of a program is searched for its build id, in bytes.
-const HEAD: u64 = 64 << 10;
 
 /// The version of a program that was built without one.
 const UNVERSIONED: &str = "(devel)";
@@ -234,26 +230,10 @@ fn identified(version: String, path: &Path) -> String {
     if version != UNVERSIONED {
         return version;
     }
-    match build_id(path).or_else(|_| std::fs::read(path)).map(|bytes| sha256_hex(&bytes)) {
-        Ok(digest) => format!("{version}-{}", &digest[..DIGITS]),
+    match std::fs::read(path) {
+        Ok(program) => format!("{version}-{}", &sha256_hex(&program)[..DIGITS]),
         Err(_) => version,
     }
-}
-
-/// Returns what Go's linker writes into a note of a program, which is another one for each that it makes.
-fn build_id(path: &Path) -> std::io::Result<Vec<u8>> {
-    /// A name of four bytes, the length of the id, its type; and the name.
-    const NAME: [u8; 4] = 4_u32.to_le_bytes();
-    const TYPE: &[u8] = b"\x04\0\0\0Go\0\0";
-    let mut head = Vec::new();
-    std::fs::File::open(path)?.take(HEAD).read_to_end(&mut head)?;
-    let found = memchr::memmem::find_iter(&head, TYPE).find_map(|at| {
-        let (name, length) = (head.get(at.checked_sub(8)?..at - 4)?, head.get(at - 4..at)?);
-        let length = u32::from_le_bytes(length.try_into().ok()?) as usize;
-        let id = head.get(at + TYPE.len()..(at + TYPE.len()).checked_add(length)?)?;
-        (name == NAME && id.contains(&b'/')).then(|| id.to_vec())
-    });
-    found.ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
 /// Returns whether a version begins with these numbers.
