@@ -20,6 +20,10 @@ const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
 /// How the text of an OpenPGP keyring begins.
 const KEYRING: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 
+/// What a file of signers is.
+const EXPECTED: &str =
+    "expected lines of git's allowed signers file (`EMAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY";
+
 /// The keys of a file of the repository: git's format of allowed signers, for ssh, or an OpenPGP keyring.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Signers {
@@ -40,22 +44,15 @@ impl Signers {
     /// Reads a file. With what is wrong, and its line: no key, a private key, a certificate authority, which gives keys
     /// that stand in no file.
     pub(crate) fn parse(file: &str, bytes: Vec<u8>) -> Result<Signers> {
-        let failed = |why: String| {
-            Failure::new(format!("`{file}`: {why}")).hint(
-                "expected lines of git's allowed signers file (`EMAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY",
-            )
-        };
         let text = String::from_utf8_lossy(&bytes);
         let is_keyring = text.contains(KEYRING) || bytes.first().is_some_and(|first| first & 0x80 != 0);
         let keys = match () {
-            () if text.contains("PRIVATE KEY") => return Err(failed("it contains a private key".to_owned())),
-            () if text.contains(KEYRING) => dearmored(&text).and_then(|bytes| primary_keys(&bytes)),
-            () if is_keyring => primary_keys(&bytes),
-            () => Some(of_allowed_signers(&text).map_err(failed)?),
+            () if text.contains("PRIVATE KEY") => return Err(failed(file, "it contains a private key")),
+            () if is_keyring => of_keyring(file, &bytes)?,
+            () => of_allowed_signers(&text).map_err(|why| failed(file, &why))?,
         };
-        let keys = keys.ok_or_else(|| failed("it is not a keyring of OpenPGP public keys (version 4)".to_owned()))?;
         if keys.is_empty() {
-            return Err(failed("it contains no key".to_owned()));
+            return Err(failed(file, "it contains no key"));
         }
         Ok(Signers { file: file.to_owned(), is_keyring, keys, bytes })
     }
@@ -68,16 +65,16 @@ impl Signers {
     /// Returns who signed an object (`tag` or `commit`) of a bare repository: the fingerprint of a key, and its name. Of the
     /// user's configuration nothing counts.
     pub(crate) fn verify(&self, repository: &Path, kind: &str, id: &str) -> Result<String> {
-        let unusable = |error: std::io::Error| Failure::new(format!("cannot verify a signature: {error}"));
-        let scratch = Scratch::new().map_err(unusable)?;
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let home = scratch.path();
         let file = home.join("signers");
-        std::fs::write(&file, &self.bytes).map_err(unusable)?;
+        std::fs::write(&file, &self.bytes).map_err(|error| unusable(&error))?;
         // Nothing is to go on running, and nothing to be looked for elsewhere.
-        std::fs::write(home.join("gpg.conf"), "no-autostart\nno-auto-key-retrieve\n").map_err(unusable)?;
+        let options = "no-autostart\nno-auto-key-retrieve\n";
+        std::fs::write(home.join("gpg.conf"), options).map_err(|error| unusable(&error))?;
         let allowed = if self.is_keyring { home.join("none") } else { file.clone() };
         if self.is_keyring {
-            self.import(&file, home)?;
+            gpg(&self.file, home, &["--import"], &file)?;
         }
         let mut git = command();
         untied(&mut git);
@@ -102,19 +99,6 @@ impl Signers {
                 format!("the {kind} is not signed by a key of `{}` that is valid at its date", self.file)
             })
         })
-    }
-
-    fn import(&self, file: &Path, home: &Path) -> Result<()> {
-        let mut gpg = Command::new("gpg");
-        gpg.env("LC_ALL", "C").arg("--homedir").arg(home).args(["--batch", "--quiet", "--import"]).arg(file);
-        let output = process::run(&mut gpg, None, TIMEOUT, Terminal::Detached).map_err(|error| {
-            Failure::new(format!("cannot verify a signature by a key of `{}`: {error}", self.file))
-                .hint("install GnuPG")
-        })?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(Failure::new(format!("gpg cannot read `{}`: {}", self.file, said(&output))))
     }
 }
 
@@ -160,49 +144,57 @@ fn of_allowed_signers(text: &str) -> Result<BTreeSet<String>, String> {
     Ok(keys)
 }
 
-/// Returns what the text of keyrings stands for.
-fn dearmored(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    for block in text.split(KEYRING).skip(1) {
-        let block = block.replace('\r', "");
-        let (_, body) = block.split_once("\n\n")?;
-        let body: String = body.lines().take_while(|line| !line.starts_with(['=', '-'])).collect();
-        bytes.extend(STANDARD.decode(body.trim_end()).ok()?);
+/// Returns the fingerprints of the primary keys of a keyring, as gpg reads it.
+fn of_keyring(file: &str, bytes: &[u8]) -> Result<BTreeSet<String>> {
+    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+    let keyring = scratch.path().join("signers");
+    std::fs::write(&keyring, bytes).map_err(|error| unusable(&error))?;
+    let listed = gpg(file, scratch.path(), &["--with-colons", "--show-keys"], &keyring)?;
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    if listed.lines().any(|line| line.starts_with("sec:")) {
+        return Err(failed(file, "it contains a private key"));
     }
-    Some(bytes)
+    Ok(primary_keys(&listed))
 }
 
-/// Returns the fingerprints of the primary keys of a keyring (RFC 4880, 4.2 and 12.2); none where it holds something else
-/// than public keys.
-fn primary_keys(mut bytes: &[u8]) -> Option<BTreeSet<String>> {
+/// Returns the fingerprints of the primary keys that gpg lists: the first one after each, as subkeys have some, too.
+fn primary_keys(listed: &str) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
-    while let [first, rest @ ..] = bytes {
-        let number = |count: usize| {
-            let digits = rest.get(..count)?.iter();
-            Some((count, digits.fold(0, |number, digit| number << 8 | usize::from(*digit))))
-        };
-        let (tag, (skipped, length)) = match (first & 0xc0, first & 3, rest.first()?) {
-            (0xc0, _, 0..192) => (first & 0x3f, number(1)?),
-            (0xc0, _, 192..224) => (first & 0x3f, (2, number(2)?.1 - (192 << 8) + 192)),
-            (0xc0, _, 255) => (first & 0x3f, (5, number(5)?.1 & 0xffff_ffff)),
-            (0x80, size @ 0..3, _) => (first >> 2 & 0xf, number(1 << size)?),
-            _ => return None,
-        };
-        let packet = rest.get(skipped..skipped.checked_add(length)?)?;
-        match (tag, packet.first()) {
-            (6, Some(4)) => {
-                let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
-                hasher.update(&[0x99]);
-                hasher.update(&u16::try_from(length).ok()?.to_be_bytes());
-                hasher.update(packet);
-                keys.insert(hasher.try_finalize().ok()?.to_string().to_uppercase());
-            }
-            (5..=7, _) => return None,
+    let mut is_primary = false;
+    for line in listed.lines() {
+        let mut fields = line.split(':');
+        match fields.next() {
+            Some("pub") => is_primary = true,
+            Some("fpr") if std::mem::take(&mut is_primary) => keys.extend(fields.nth(8).map(str::to_owned)),
             _ => {}
         }
-        bytes = &rest[skipped + length..];
     }
-    Some(keys)
+    keys
+}
+
+/// Runs gpg on a keyring that the repository calls `name`, in a home of its own.
+fn gpg(name: &str, home: &Path, arguments: &[&str], keyring: &Path) -> Result<Output> {
+    let mut gpg = Command::new("gpg");
+    gpg.env("LC_ALL", "C")
+        .arg("--homedir")
+        .arg(home)
+        .args(["--no-autostart", "--batch", "--quiet"])
+        .args(arguments)
+        .arg(keyring);
+    let output = process::run(&mut gpg, None, TIMEOUT, Terminal::Detached)
+        .map_err(|error| Failure::new(format!("cannot read the keys of `{name}`: {error}")).hint("install GnuPG"))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(failed(name, &format!("it is not a keyring of OpenPGP public keys: {}", said(&output))))
+}
+
+fn failed(file: &str, why: &str) -> Failure {
+    Failure::new(format!("`{file}`: {why}")).hint(EXPECTED)
+}
+
+fn unusable(error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot verify a signature: {error}"))
 }
 
 #[cfg(test)]
@@ -234,26 +226,9 @@ mod tests {
     }
 
     #[test]
-    fn a_keyring_that_lies_about_its_lengths_is_refused() {
-        // A v4 key of three bytes, in each form of a header.
-        let key = [4, 0, 0];
-        let forms: [&[u8]; 4] = [&[0x98, 3], &[0x99, 0, 3], &[0x9a, 0, 0, 0, 3], &[0xc6, 3]];
-        let all: Vec<_> = forms.iter().map(|head| primary_keys(&[head, &key[..]].concat()).unwrap()).collect();
-        assert!(all.iter().all(|keys| keys.len() == 1 && *keys == all[0]));
-        for bytes in [
-            &[0x98][..],
-            &[0x98, 4, 4, 0, 0],
-            &[0x9b, 4, 0, 0],
-            &[0x9a, 255, 255, 255, 255, 4],
-            &[0xc6, 255, 255, 255, 255, 255, 4],
-            &[0xc6, 224, 4],
-            // A private key, and a version that nobody knows.
-            &[0x94, 3, 4, 0, 0],
-            &[0x98, 3, 6, 0, 0],
-            b"text",
-        ] {
-            assert_eq!(primary_keys(bytes), None, "{bytes:?}");
-        }
+    fn the_keys_of_a_keyring_are_its_primary_ones() {
+        let listed = "pub:-:255:22:AB:1:::-:::scSC:::::ed25519:::0:\nfpr:::::::::PRIMARY:\nuid:-::::1::X::Al <a@b>:::::::::0:\nsub:-:255:18:CD:1::::::e::::::23:\nfpr:::::::::SUB:\npub:-:4096:1:EF:1:::-:::scSC::::::23::0:\nfpr:::::::::OTHER:\n";
+        assert_eq!(primary_keys(listed), ["OTHER", "PRIMARY"].map(str::to_owned).into());
     }
 
     #[test]

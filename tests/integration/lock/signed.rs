@@ -138,7 +138,6 @@ fn what_is_no_list_of_signers_is_an_error() {
         (&alice.replace("ssh-ed25519", "ssh-rsa"), "line 1 has no key"),
         (&key(&world, "alice", "cert-authority "), "line 1 names a certificate authority"),
         (&fs::read_to_string(world.sandbox.path("alice")).unwrap(), "it contains a private key"),
-        ("-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END", "it is not a keyring of OpenPGP public keys"),
     ] {
         work.write(SIGNERS, text);
         for command in ["lock", "check"] {
@@ -280,6 +279,12 @@ fn an_openpgp_keyring_counts_as_git_says() {
         fingerprint.lines().find_map(|line| line.strip_prefix("fpr:")).unwrap().trim_matches(':').to_owned();
     sign(&world, &lib, "alice");
     lib.git(&["tag", "by-ssh"]);
+    work.write(SIGNERS, "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END");
+    work.run_unchanged(&["check"])
+        .fails(2)
+        .stderr_has(&format!("`{SIGNERS}`: it is not a keyring of OpenPGP public keys: gpg: "));
+    work.write(SIGNERS, private(&world));
+    work.run_unchanged(&["check"]).fails(2).stderr_has(&format!("`{SIGNERS}`: it contains a private key"));
     for keyring in [keyring.clone().into_bytes(), dearmored(&world)] {
         work.write(SIGNERS, keyring);
         for (reference, is_signed) in
@@ -302,6 +307,13 @@ fn an_openpgp_keyring_counts_as_git_says() {
         command.arg("--homedir").arg(world.sandbox.path(&format!("gpg-{name}"))).args(["--kill", "all"]);
         Running::start(&mut command).wait();
     }
+}
+
+/// Returns a keyring of private keys, which no text tells as that.
+fn private(world: &World) -> Vec<u8> {
+    let file = world.sandbox.path("private.gpg");
+    gpg(world, "alice", &["--output", file.to_str().unwrap(), "--export-secret-keys"]);
+    fs::read(file).unwrap()
 }
 
 fn dearmored(world: &World) -> Vec<u8> {
