@@ -90,15 +90,15 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let lock_places = input.tree.locks()?;
     let locks = locks(&input, &lock_places, &mut failures);
     let top = locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| &**lock);
-    let options = graph::Options {
+    let policy = graph::Policy {
         load_restrictor: input.config.load_restrictor,
         leave: Some(input.config),
         lock: top,
         ignores_comments: input.own.is_some(),
         absences: input.absences,
-        ..graph::Options::default()
+        ..graph::Policy::default()
     };
-    let (targets, mut explored) = deployed::walk(&input, &kustomizations, &options, &mut failures)?;
+    let (targets, mut explored) = deployed::walk(&input, &kustomizations, policy, &mut failures)?;
     let flux = targets::flux_objects(&explored);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));

@@ -1,12 +1,14 @@
 //! The walk: from one kustomization root along every reference to everything that a build reads.
 //!
-//! The walk itself knows no network. Remote references are handed, level by level, to a
-//! [`Remotes`]; a walk without one leaves them unresolved.
+//! The walk records what the files say ([`Survey`]), and judges nothing. What counts of it is asked afterwards, by a
+//! [`Policy`]. Remote references that do not stay so are then handed, level by level, to a [`Remotes`]; without one they
+//! stay unresolved.
 
 mod chain;
 mod chart;
 mod cycle;
 pub(crate) mod inputs;
+mod judge;
 mod local;
 pub(crate) mod named;
 mod nodes;
@@ -14,35 +16,37 @@ mod plugin;
 mod reach;
 mod remote;
 mod remote_ref;
+mod survey;
 #[cfg(test)]
 pub(crate) mod testing;
 mod trouble;
 
 pub use chart::archive;
 pub(crate) use chart::{Archive, Chart, ChartRef, Place};
+pub(crate) use judge::{KEPT, Policy};
 pub(crate) use local::alike;
 pub(crate) use nodes::{
-    Edge, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId, Target,
+    Edge, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Shared, Source, SourceId,
+    Target,
 };
 pub(crate) use reach::{reach, way, ways};
 pub(crate) use remote::no_directory;
 pub(crate) use remote_ref::{Found, RemoteRef, Remotes, Wants, rule, subject};
+pub(crate) use survey::Survey;
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 use std::rc::Rc;
 
-use crate::config::{Comments, Config};
+use crate::config::Comments;
 use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, Reference, Refused, Runs};
 use crate::message::failure::{Failure, Failures, Location, Result, listed};
-use crate::message::finding::{self, Finding, Rule};
 use crate::message::redact::SafeUrl;
-use crate::os::failpoint;
 use crate::os::limits::{FILE, FINDINGS, LOADS, RUN};
 use crate::os::parallel::{processors, side_by_side};
-use crate::record::{LoadRestrictor, Lock, stored};
-use crate::tree::absence::{Absence, Absences};
+use crate::record::stored;
+use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use trouble::WalkResult;
 
@@ -56,32 +60,6 @@ const THREADS: usize = 8;
 /// What to do about what git or another program could take for something else.
 pub(crate) const ANEW: &str =
     "rewrite it, and check where it came from: text that git could misread is never passed on";
-
-/// What changes how a walk goes.
-#[derive(Clone, Default)]
-pub(crate) struct Options<'a> {
-    /// Where files may lie. In a remote root always in or below the root.
-    pub load_restrictor: LoadRestrictor,
-    /// The directories of roots that may load any file in their scope, whatever the load restrictor says: who deploys
-    /// them builds them so.
-    pub unrestricted: Option<&'a HashSet<String>>,
-    /// Returns whether a local path (from the top of the tree) may be missing, besides those at which a comment says so: a
-    /// reference to it does not change.
-    pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
-    /// Explains why what the user names is missing.
-    pub absences: Option<&'a Absences>,
-    /// A directory of the tree that no reference may reach: where the copy is going to be, if that is what is made.
-    pub forbidden: Option<String>,
-    /// Says what stays remote, besides comments. Without it nobody judges what was walked, and what is in the charts of the
-    /// user is not looked at.
-    pub leave: Option<&'a Config>,
-    /// What it holds does not stay remote, whatever exceptions say.
-    pub lock: Option<&'a Lock>,
-    /// Whether remote references stay so without an exception.
-    pub keeps: bool,
-    /// Whether no comments count: nobody who may decide wrote them.
-    pub ignores_comments: bool,
-}
 
 /// What a walk over many roots came to.
 pub(crate) struct Explored {
@@ -102,8 +80,8 @@ pub(crate) struct Start {
 }
 
 /// Walks everything that the target references.
-pub(crate) fn walk(start: Start, remotes: Option<&mut dyn Remotes>, options: &Options<'_>) -> Result<Graph, Failures> {
-    let explored = explore(start.source, &[start.directory], remotes, options);
+pub(crate) fn walk(start: Start, remotes: Option<&mut dyn Remotes>, policy: &Policy<'_>) -> Result<Graph, Failures> {
+    let explored = explore(start.source, &[start.directory], remotes, policy);
     let mut seen = HashSet::new();
     let failures = explored.troubles.into_iter().map(|trouble| trouble.failure);
     let failures: Vec<Failure> = failures.filter(|failure| seen.insert(failure.clone())).collect();
@@ -116,51 +94,13 @@ pub(crate) fn explore(
     source: Source,
     directories: &[String],
     remotes: Option<&mut dyn Remotes>,
-    options: &Options<'_>,
+    policy: &Policy<'_>,
 ) -> Explored {
-    failpoint::walks(directories.len());
-    let mut walker = Walker { options: options.clone(), offline: remotes.is_none(), ..Walker::default() };
-    walker.graph.sources.push(source);
-    let starts = walker.start(directories);
-    let mut remotes = remotes;
-    loop {
-        while !walker.queue.is_empty() {
-            if let Some(remotes) = remotes.as_deref_mut() {
-                remotes.prefetch(&walker.read_next());
-            }
-            for (root, edge) in mem::take(&mut walker.queue) {
-                if !walker.has_room() {
-                    break;
-                }
-                walker.follow(root, edge);
-            }
-        }
-        if walker.read_plugin_roots() {
-            continue;
-        }
-        match remotes.as_deref_mut().filter(|_| !walker.pending.is_empty()) {
-            Some(remotes) => walker.resolve_pending(remotes),
-            None => break,
-        }
-    }
+    let survey = Survey::in_scope(source);
     match remotes {
-        Some(remotes) => {
-            walker.find_charts(Some(&mut *remotes));
-            remotes.prefetch(&walker.graph.of_repositories());
-        }
-        None => walker.find_charts(None),
+        Some(remotes) => survey.resolved(directories, remotes, policy),
+        None => survey.judged(directories, policy),
     }
-    walker.refuse_reshaped_plugins();
-    // What it took to walk is large: only this is kept.
-    let (mut graph, mut troubles) = (mem::take(&mut walker.graph), mem::take(&mut walker.troubles));
-    drop(walker);
-    troubles.extend(cycle::find(&graph));
-    troubles.extend(overloaded(&graph));
-    chain::tell(&graph, &mut troubles);
-    // Remote references fail after local ones, but a file is read from its top.
-    troubles.sort_by(|one, other| one.failure.location.cmp(&other.failure.location));
-    finding::sort(&mut graph.findings);
-    Explored { graph, troubles, starts }
 }
 
 /// Returns a trouble for each root whose build would load too many, and that names none of which this is so.
@@ -180,17 +120,13 @@ fn overloaded(graph: &Graph) -> Vec<Trouble> {
 }
 
 #[derive(Default)]
-struct Walker<'a> {
+struct Walker {
     graph: Graph,
-    options: Options<'a>,
-    offline: bool,
     /// The files of each source, by their paths.
-    files: HashMap<SourceId, HashMap<String, FileId>>,
+    files: Shared<HashMap<SourceId, HashMap<String, FileId>>>,
     /// Every reference that was found: kustomizations are alike.
     references: HashSet<Rc<Reference>>,
     downloads: HashMap<SafeUrl, FileId>,
-    /// The charts of the user in which nothing is wrong, by their paths.
-    sound_charts: HashSet<String>,
     /// The references to follow: a root and the index of its edge.
     queue: Vec<(RootId, usize)>,
     /// The remote references that wait for their level to be complete: a root and the index of its edge.
@@ -208,9 +144,13 @@ struct Walker<'a> {
     /// Whether there were more than there is room for.
     is_full: bool,
     troubles: Vec<Trouble>,
+    /// The root of each directory at which a walk started, or why there is none; none where there was no room.
+    started: HashMap<String, Option<WalkResult<RootId>>>,
+    /// The roots that references lead to which may not: a component among resources.
+    misfits: HashMap<(RootId, usize), RootId>,
 }
 
-impl Walker<'_> {
+impl Walker {
     /// Returns whether there is room for more. Where there is none, the walk ends.
     fn has_room(&mut self) -> bool {
         let reports = self.remotes + self.graph.notes.len() + self.troubles.len();
@@ -227,30 +167,29 @@ impl Walker<'_> {
         full.is_none()
     }
 
-    /// Makes directories at which the walk starts roots of the graph. Returns the root of each.
-    fn start(&mut self, directories: &[String]) -> Vec<Option<RootId>> {
-        let mut starts = Vec::new();
+    /// Makes directories at which the walk starts roots of the graph.
+    fn start(&mut self, directories: &[String]) {
         let (mut unread, mut bytes) = (Vec::new(), 0);
         for directory in directories {
-            starts.push(match self.place(0, directory) {
+            if self.started.contains_key(directory) {
+                continue;
+            }
+            let start = match self.place(0, directory) {
                 _ if self.is_full => None,
                 Ok((root, text)) => {
                     bytes += text.as_ref().map_or(0, |text| text.len());
                     unread.extend(text.map(|text| (root, text)));
-                    Some(root)
+                    Some(Ok(root))
                 }
-                Err(stop) => {
-                    self.trouble(*stop, At::Nothing);
-                    None
-                }
-            });
+                Err(stop) => Some(Err(stop)),
+            };
+            self.started.insert(directory.clone(), start);
             if bytes >= AT_ONCE {
                 self.read(mem::take(&mut unread));
                 bytes = 0;
             }
         }
         self.read(unread);
-        starts
     }
 
     /// Reads kustomizations side by side.
@@ -350,7 +289,7 @@ impl Walker<'_> {
                 // What is read comes later: a root that cannot be is there all the same.
                 Ok((*name, self.file(source, path, *executable)))
             }
-            [] => Err(self.no_kustomization(source, directory)?),
+            [] => Err(self.without_kustomization(source, directory)?),
             [(first, ..), ..] => {
                 let names: Vec<String> = found.iter().map(|(name, ..)| (*name).to_owned()).collect();
                 let message =
@@ -381,7 +320,7 @@ impl Walker<'_> {
         FILE.check(bytes.len(), || self.graph.label(file))?;
         // What was brought in is not the user's word.
         let is_own = |path: &str| self.graph.sources[0].repository.is_none() && stored::home(path).is_none();
-        if !self.options.ignores_comments && self.graph.own_path(file).is_some_and(is_own) {
+        if self.graph.own_path(file).is_some_and(is_own) {
             let comments = Comments::of(&bytes);
             self.graph.files[file].comments = Some(Rc::new(comments)).filter(|one| !one.comments.is_empty());
         }
@@ -397,6 +336,26 @@ impl Walker<'_> {
         id
     }
 
+    /// Follows everything that was found, but what is remote.
+    fn follow_all(&mut self, mut remotes: Option<&mut dyn Remotes>) {
+        loop {
+            while !self.queue.is_empty() {
+                if let Some(remotes) = remotes.as_deref_mut() {
+                    remotes.prefetch(&self.read_next());
+                }
+                for (root, edge) in mem::take(&mut self.queue) {
+                    if !self.has_room() {
+                        break;
+                    }
+                    self.follow(root, edge);
+                }
+            }
+            if !self.read_plugin_roots() {
+                return;
+            }
+        }
+    }
+
     fn follow(&mut self, root: RootId, edge: usize) {
         let Edge { from, reference, .. } = &self.graph.roots[root].edges[edge];
         let (from, reference) = (*from, reference.clone());
@@ -408,7 +367,6 @@ impl Walker<'_> {
             Target::Broken
         });
         self.graph.roots[root].edges[edge].target = target;
-        self.refuse_forbidden(root, edge);
     }
 
     /// Notes what could not be followed; the rest goes on.
@@ -452,16 +410,9 @@ impl Walker<'_> {
         if !self.has_room() {
             return;
         }
-        let lines = (file, note.line, note.line);
-        let is_allowed = |subject| self.is_allowed(Rule::Function, &subject, lines);
-        let open = note.kind.open().filter(|_| !note.kind.subject().is_some_and(is_allowed));
         let is_code = matches!(&note.kind, NoteKind::Code { runs: Runs::Program(_) | Runs::Plugin(_), .. });
         self.graph.roots[root].runs_code |= is_code;
         self.graph.notes.push(Noted { root, file, note });
-        if let Some(message) = open {
-            let location = self.graph.note_location(self.graph.notes.len() - 1);
-            self.graph.findings.push(Finding::at(Rule::Function, location, message, Vec::new()));
-        }
     }
 
     /// Notes what kustomize refuses in a file. Returns what could be read in it.

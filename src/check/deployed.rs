@@ -1,11 +1,10 @@
 //! What is deployed from the tree: where the walk starts besides, how its roots are built, and what to say about it.
 
-use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Input;
 use crate::config::with_deployed;
-use crate::graph::{self, Explored, Graph, RootId, Source, TroubleKind};
+use crate::graph::{self, Explored, Graph, RootId, Survey};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
@@ -17,7 +16,7 @@ use crate::tree::{Tree, path};
 pub(super) fn walk(
     input: &Input<'_>,
     kustomizations: &[String],
-    options: &graph::Options<'_>,
+    policy: graph::Policy<'_>,
     failures: &mut Vec<Failure>,
 ) -> Result<(Targets, Explored)> {
     let search = input.identity.map(|identity| {
@@ -27,17 +26,13 @@ pub(super) fn walk(
     let own = input.config.starting_points(&*input.tree, input.paths, kustomizations);
     let all = kustomizations.iter().map(|place| path::parent(place));
     let all: BTreeSet<&str> = all.collect();
-    // What any kustomization lists or changes, also where this walk does not start there.
-    let every = LazyCell::new(|| {
-        let all: Vec<String> = all.iter().map(|&root| root.to_owned()).collect();
-        graph::inputs::explore(input.tree.clone(), &all)
-    });
-    // The walk goes on while the search does. Rarely, what is found starts it elsewhere.
-    let walked = own.as_ref().ok().map(|own| (own.len(), explore(input, own, options)));
+    let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+    let survey = Survey::of(input.tree.clone());
+    // The walk goes on while the search does. Rarely, what is found starts it elsewhere, too.
+    let walked = own.as_ref().ok().map(|own| survey.walk(own)).is_some();
     let found = search.map(|(identity, search)| {
         let found = search?()?;
-        let explored = walked.as_ref().map(|(_, explored)| explored);
-        let listed = targets::listed(&explored.unwrap_or_else(|| &every).graph, input.config);
+        let listed = targets::listed(&survey.walk(if walked { &[] } else { &all }), input.config);
         targets::find_in(&*input.tree, input.config, found, listed, identity)
     });
     let found = found.unwrap_or_else(|| Ok(Unsettled::default()));
@@ -51,13 +46,15 @@ pub(super) fn walk(
     });
     let targets = built.as_ref().unwrap_or_else(|| found.as_written());
     let starts = starting_points(input, targets, own)?;
-    let explored = match walked {
-        Some((own, explored)) if own == starts.len() => explored,
-        _ => explore(input, &starts, options),
+    let unrestricted = Deployed::new(targets, &survey.walk(&starts), &[]).unrestricted();
+    let explored = survey.judged(&starts, &graph::Policy { unrestricted, ..policy });
+    let settled = match built {
+        Some(built) => built,
+        None if targets.targets.is_empty() || starts.len() >= all.len() => found.settle(&explored.graph),
+        // What any kustomization changes, also where this walk does not start there.
+        None => found.settle(&survey.read(&all).graph),
     };
-    let explored = unrestricted(input, targets, &starts, options, explored);
-    let changes = if targets.targets.is_empty() || starts.len() >= all.len() { &explored } else { &*every };
-    Ok((built.unwrap_or_else(|| found.settle(&changes.graph)), explored))
+    Ok((settled, explored))
 }
 
 /// Returns where the walk starts: at `own`, as the configuration and the paths say, and at every root that is deployed.
@@ -70,43 +67,6 @@ fn starting_points(input: &Input<'_>, targets: &Targets, own: Result<Vec<String>
         return own;
     }
     with_deployed(own, deployed)
-}
-
-/// Walks the tree from some directories.
-fn explore(input: &Input<'_>, starts: &[String], options: &graph::Options<'_>) -> Explored {
-    let source = Source { tree: input.tree.clone(), scope: String::new(), repository: None };
-    graph::explore(source, starts, None, options)
-}
-
-/// Walks the tree again where an engine lets roots load any file, until all that these reach is known.
-fn unrestricted(
-    input: &Input<'_>,
-    targets: &Targets,
-    starts: &[String],
-    options: &graph::Options<'_>,
-    mut explored: Explored,
-) -> Explored {
-    if options.load_restrictor == LoadRestrictor::None {
-        return explored;
-    }
-    let mut known: HashSet<String> = HashSet::new();
-    loop {
-        let is_bound = |trouble: &graph::Trouble| {
-            let graph = &explored.graph;
-            trouble.kind == TroubleKind::Restricted
-                && graph.root_at(trouble.at).is_some_and(|root| !known.contains(&graph.roots[root].directory))
-        };
-        if !explored.troubles.iter().any(is_bound) {
-            return explored;
-        }
-        let more = Deployed::new(targets, &explored.graph, &[]).unrestricted();
-        if more.is_subset(&known) {
-            return explored;
-        }
-        known.extend(more);
-        let options = graph::Options { unrestricted: Some(&known), ..options.clone() };
-        explored = explore(input, starts, &options);
-    }
 }
 
 /// A target, where it is, and the roots that it reaches.

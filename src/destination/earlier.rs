@@ -68,5 +68,5 @@ fn directories_named(tree: GitTree, changed: &BTreeSet<String>) -> Result<Option
     let starts: Vec<String> = starts.iter().map(|place| path::parent(place).to_owned()).collect();
     let graph = inputs::explore(Rc::new(tree), &starts).graph;
     let is_read = graph.roots.iter().all(|root| root.kind.is_some());
-    Ok(is_read.then(|| graph.roots.into_iter().map(|root| root.directory).collect()))
+    Ok(is_read.then(|| graph.roots.iter().map(|root| root.directory.clone()).collect()))
 }

@@ -67,13 +67,13 @@ fn edges(graph: &Graph) -> Ways<FileId, &Edge> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Upstreams, source};
-    use super::super::{Options, explore};
+    use super::super::{Policy, explore};
 
     /// Returns each trouble's place and chain, where of all upstreams only `lib` is there.
     fn troubles(user: &[(&str, &str)], lib: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
         let mut lib = Upstreams::default().repository("https://h/o/lib", lib);
         let starts = ["".to_owned(), "other".to_owned()];
-        let explored = explore(source(user), &starts, Some(&mut lib), &Options::default());
+        let explored = explore(source(user), &starts, Some(&mut lib), &Policy::default());
         let shown = |trouble: super::Trouble| {
             let chain = trouble.failure.chain.iter().map(ToString::to_string);
             let place = trouble.failure.location.unwrap_or_default().to_string();

@@ -8,17 +8,17 @@ pub mod archive;
 mod files;
 mod schema;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use super::local::absent;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{ANEW, FileId, Graph, Origin, Remotes, RootId, Walker, subject};
+use super::{ANEW, FileId, Graph, Origin, Policy, Remotes, RootId, Walker, subject};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Subject};
-use crate::message::redact::SafeUrl;
+use crate::message::redact::{self, SafeUrl};
 use crate::record::{Lock, Pinned};
 use crate::reference::Upstream;
 use crate::tree::{self, Resolved, path};
@@ -50,6 +50,7 @@ pub(crate) struct Archive {
 }
 
 /// A chart that a kustomization or plugin configuration names.
+#[derive(Clone)]
 pub(crate) struct Chart {
     /// The root that names it, itself or in a plugin configuration.
     pub root: RootId,
@@ -153,9 +154,9 @@ impl Graph {
     }
 }
 
-impl Walker<'_> {
+impl Walker {
     /// Looks where charts are, brings along those that are in the tree, and brings in those that are not.
-    pub(super) fn find_charts(&mut self, remotes: Option<&mut dyn Remotes>) {
+    pub(super) fn find_charts(&mut self, remotes: Option<&mut dyn Remotes>, policy: &Policy<'_>) {
         let (mut charts, mut stops) = (Vec::new(), Vec::new());
         for (note, noted) in self.graph.notes.iter().enumerate() {
             let NoteKind::Chart { repo, name, version, devel, home, .. } = &noted.note.kind else { continue };
@@ -186,20 +187,20 @@ impl Walker<'_> {
         for (note, stop) in stops {
             self.trouble(*stop, At::Note(note));
         }
-        let mut asked = Vec::new();
+        let (mut asked, mut sound) = (Vec::new(), HashSet::new());
         for chart in 0..self.graph.charts.len() {
-            match self.bring_along(chart, remotes.is_some()) {
+            match self.bring_along(chart, remotes.is_some(), &mut sound, policy) {
                 Ok(wanted) => asked.extend(wanted.map(|wanted| (chart, wanted))),
                 Err(stop) => self.trouble(*stop, At::Note(self.graph.charts[chart].note)),
             }
         }
         if let Some(remotes) = remotes.filter(|_| !asked.is_empty()) {
-            self.bring_in(asked, remotes);
+            self.bring_in(asked, remotes, policy);
         }
     }
 
     /// Brings in charts that are not in the tree.
-    fn bring_in(&mut self, asked: Vec<(usize, ChartRef)>, remotes: &mut dyn Remotes) {
+    fn bring_in(&mut self, asked: Vec<(usize, ChartRef)>, remotes: &mut dyn Remotes, policy: &Policy<'_>) {
         let named_by = |chart: usize| self.named_by(self.graph.notes[self.graph.charts[chart].note].file);
         let wanted: Vec<_> = asked.iter().map(|(chart, wanted)| (wanted.clone(), named_by(*chart))).collect();
         for ((chart, wanted), answer) in asked.into_iter().zip(remotes.charts(&wanted)) {
@@ -207,17 +208,19 @@ impl Walker<'_> {
             let lines = self.graph.lines_of(note);
             let answer = answer.and_then(|pulled| {
                 if pulled.is_some() {
-                    self.trust(remotes, &wanted.subject(), &wanted.upstream(), lines)?;
+                    self.trust(remotes, policy, &wanted.subject(), &wanted.upstream(), lines)?;
                 }
                 Ok(pulled)
             });
             match answer {
                 Ok(Some(archive)) => {
-                    if self.judge_schemas(chart, archive.files.clone(), &BTreeMap::new()) {
+                    if self
+                        .judge_schemas(chart, archive.files.clone(), &BTreeMap::new(), &|url| policy.covers_schema(url))
+                    {
                         self.pulled(chart, archive);
                     }
                 }
-                Ok(None) | Err(_) if self.accepts_chart(note, &wanted) => {}
+                Ok(None) | Err(_) if policy.accepts_chart(&self.graph, note, &wanted) => {}
                 Ok(None) => {
                     let message = format!("{} is not localized", wanted.upstream());
                     let help = format!("write `helm: true` into {FILE_NAME}");
@@ -253,13 +256,19 @@ impl Walker<'_> {
 
     /// Brings along a chart that is in the tree. Returns what to request for one that is not; one without a repository
     /// may not be missing.
-    fn bring_along(&mut self, chart: usize, has_network: bool) -> WalkResult<Option<ChartRef>> {
+    fn bring_along(
+        &mut self,
+        chart: usize,
+        has_network: bool,
+        sound: &mut HashSet<String>,
+        policy: &Policy<'_>,
+    ) -> WalkResult<Option<ChartRef>> {
         let Chart { root, note, name, wanted, home, place, .. } = &self.graph.charts[chart];
         let (root, source) = (*root, self.graph.roots[*root].source);
         match (place.clone(), wanted) {
             (Place::There(place), _) => {
-                if has_network || self.options.leave.is_some() {
-                    self.look_into(chart, source, &place)?;
+                if has_network || policy.leave.is_some() {
+                    self.look_into(chart, source, &place, sound, policy, has_network)?;
                 }
                 Ok(None)
             }
@@ -268,21 +277,24 @@ impl Walker<'_> {
                     // That concerns the text, not what it leads to.
                     wanted.refuse_unsafe().map_err(|failure| Trouble::of(TroubleKind::Refused, failure))?;
                 }
-                if self.accepts_chart(*note, wanted) {
+                if policy.accepts_chart(&self.graph, *note, wanted) {
                     return Ok(None);
                 }
-                let pinned = self.options.lock.and_then(|lock| wanted.locked(lock));
-                self.refuse_distrusted(&wanted.subject(), pinned, &wanted.upstream().to_string())?;
+                let pinned = policy.lock.and_then(|lock| wanted.locked(lock));
+                let distrust = policy.distrust(&wanted.subject(), pinned, &wanted.upstream().to_string());
+                distrust.map_or(Ok(()), Err)?;
                 Ok(Some(wanted.clone()).filter(|_| has_network))
             }
-            (Place::Missing(path), None) if self.may_be_missing(source, &path, self.graph.lines_of(*note)) => {
-                self.keep_missing(root, &path);
+            (Place::Missing(path), None)
+                if policy.may_be_missing(&self.graph, source, &path, self.graph.lines_of(*note)) =>
+            {
+                self.graph.keep_missing(root, &path);
                 Ok(None)
             }
             (Place::Missing(path), None) => {
                 let shown = self.graph.sources[source].tree.label(&path);
                 let message = format!("there is no `{shown}`, and the chart `{name}` has no `repo`");
-                let absence = self.absence(source, &path);
+                let absence = policy.absence(&self.graph, source, &path);
                 let (message, hints) = absent(&absence, &path, true, message, "put the chart there, or add its `repo`");
                 Err(Trouble::new(TroubleKind::Missing { path, absence }, message).hints(hints))
             }
@@ -304,10 +316,18 @@ impl Walker<'_> {
         let chart = &mut self.graph.charts[chart];
         (chart.archive, chart.files) = (Some(archive), files);
     }
+}
 
+impl Policy<'_> {
     /// Returns whether a chart stays remote: an exception says so, and no lock holds it.
-    fn accepts_chart(&self, note: usize, wanted: &ChartRef) -> bool {
-        self.options.lock.is_none_or(|lock| wanted.locked(lock).is_none())
-            && self.is_allowed(Rule::RemoteChart, &wanted.subject(), self.graph.lines_of(note))
+    fn accepts_chart(&self, graph: &Graph, note: usize, wanted: &ChartRef) -> bool {
+        self.lock.is_none_or(|lock| wanted.locked(lock).is_none())
+            && self.exception(graph, Rule::RemoteChart, &wanted.subject(), graph.lines_of(note)).is_some()
+    }
+
+    /// Returns whether the configuration covers what a schema names.
+    fn covers_schema(&self, url: &str) -> bool {
+        let subject = Subject::Http { url: redact::url(url) };
+        self.leave.is_some_and(|config| config.reason(Rule::RemoteChart, &subject).is_some())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{ChartRef, Explored, Graph, Options, Place, RemoteRef, RootId, Source, Target};
+use super::{ChartRef, Explored, Graph, Place, Policy, RemoteRef, RootId, Survey, Target};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -80,19 +80,28 @@ impl Graph {
     }
 }
 
-/// Walks a tree for what its builds read, whoever builds: files outside of their root as well.
+impl Survey {
+    /// Returns what builds of the roots in `directories` read, whoever builds: files outside of their root as well.
+    pub(crate) fn read(&self, directories: &[String]) -> Explored {
+        self.judged(directories, &Policy { load_restrictor: LoadRestrictor::None, ..Policy::default() })
+    }
+
+    /// Returns what builds of every kustomization read.
+    pub(crate) fn read_all(&self) -> Result<Explored> {
+        let kustomizations = self.tree().kustomizations()?;
+        let directories: BTreeSet<&str> = kustomizations.iter().map(|place| path::parent(place)).collect();
+        Ok(self.read(&directories.into_iter().map(str::to_owned).collect::<Vec<String>>()))
+    }
+}
+
+/// Walks a tree for what its builds read.
 pub(crate) fn explore(tree: Rc<dyn Tree>, directories: &[String]) -> Explored {
-    let options = Options { load_restrictor: LoadRestrictor::None, ..Options::default() };
-    let source = Source { tree, scope: String::new(), repository: None };
-    super::explore(source, directories, None, &options)
+    Survey::of(tree).read(directories)
 }
 
 /// Walks a tree so from every kustomization.
 pub(crate) fn explore_all(tree: Rc<dyn Tree>) -> Result<Explored> {
-    let kustomizations = tree.kustomizations()?;
-    let directories: BTreeSet<&str> = kustomizations.iter().map(|place| path::parent(place)).collect();
-    let directories: Vec<String> = directories.into_iter().map(str::to_owned).collect();
-    Ok(explore(tree, &directories))
+    Survey::of(tree).read_all()
 }
 
 /// Returns what the build of a directory reads that is no root, and all of the files and directories `whole`.

@@ -1,11 +1,10 @@
 //! References to what lies in the same tree.
 
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{Absence, Graph, Lines, LoadRestrictor, Root, RootId, SourceId, Target, Walker};
-use crate::config::{Config, FILE_NAME};
+use super::{Absence, Graph, Policy, Root, RootId, Source, SourceId, Target, Walker};
+use crate::config::FILE_NAME;
 use crate::kustomization::{Accepts, FILE_NAMES, Kind, Reference};
 use crate::message::failure::{Failure, Result, command, nearest, pathspec, stage};
-use crate::message::finding::{Rule, Subject};
 use crate::message::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, Tree, path};
@@ -61,12 +60,11 @@ impl Graph {
     }
 }
 
-impl Walker<'_> {
+impl Walker {
     /// Follows a local reference.
     pub(super) fn local(&mut self, root: RootId, edge: usize, reference: &Reference) -> WalkResult<Target> {
         let (text, accepts) = (reference.text.as_str(), reference.accepts);
-        let Root { source: id, directory, .. } = &self.graph.roots[root];
-        let (id, directory) = (*id, directory.clone());
+        let id = self.graph.roots[root].source;
         let source = &self.graph.sources[id];
         let (tree, scope, is_remote) = (source.tree.clone(), source.scope.clone(), source.repository.is_some());
         let place = self.graph.local_path(root, text);
@@ -94,13 +92,9 @@ impl Walker<'_> {
             }));
         };
         let is_program = accepts == Accepts::Program;
-        let is_unrestricted = self.options.load_restrictor == LoadRestrictor::None
-            || self.options.unrestricted.is_some_and(|known| known.contains(&directory));
-        let is_restricted = is_file && !is_program && (is_remote || !is_unrestricted);
-        let bound = if is_restricted { &directory } else { &scope };
-        let outside = || outside(text, &tree.label(bound), is_restricted, is_remote);
-        if is_program && !path::is_in(&place, bound) {
-            return Err(outside());
+        let outside = |bound: &str, is_restricted| outside(text, &tree.label(bound), is_restricted, is_remote);
+        if is_program && !path::is_in(&place, &scope) {
+            return Err(outside(&scope, false));
         }
         if is_program && climbs(text) {
             let message = format!("`{text}` has `..` after a directory name, which may be a link");
@@ -108,27 +102,26 @@ impl Walker<'_> {
         }
         match resolved {
             Resolved::File { path, executable } if is_file => {
-                if !path::is_in(path::parent(&path), bound) {
-                    // Who builds it all the same builds what it names, too.
-                    self.trouble(*outside(), At::Edge(root, edge));
-                }
+                // Who builds it all the same builds what it names, too.
+                self.bound(root, edge, path::parent(&path), is_program);
                 Ok(Target::File(self.file(id, &path, executable)))
             }
             Resolved::Directory { path } if !is_file => {
-                if !path::is_in(&path, bound) {
-                    return Err(outside());
+                if !path::is_in(&path, &scope) {
+                    return Err(outside(&scope, false));
                 }
                 let id = self.enter(id, &path)?;
-                self.check_kind(id, text, accepts)?;
+                if let Err(stop) = self.check_kind(id, text, accepts) {
+                    self.misfits.insert((root, edge), id);
+                    return Err(stop);
+                }
                 Ok(Target::Root { id, remote: false })
             }
-            Resolved::Missing { path }
-                if self.may_be_missing(id, &path, self.graph.roots[root].edges[edge].lines()) =>
-            {
-                Ok(self.keep_missing(root, &path))
+            Resolved::Missing { path } => {
+                self.bound(root, edge, &path, is_program || !is_file);
+                let absence = Absence::Nowhere;
+                Err(Trouble::new(TroubleKind::Missing { path, absence }, String::new()))
             }
-            Resolved::Missing { path } if !path::is_in(&path, bound) => Err(outside()),
-            Resolved::Missing { path } => Err(self.missing(root, text, path, is_file)),
             Resolved::File { .. } | Resolved::Directory { .. } => {
                 let is = if is_file { "a directory, not a file" } else { "a file, not a directory" };
                 Err(Trouble::refused(format!("`{text}` is {is}")))
@@ -137,16 +130,30 @@ impl Walker<'_> {
         }
     }
 
-    /// Refuses a reference to where the result is going to be.
-    pub(super) fn refuse_forbidden(&mut self, root: RootId, index: usize) {
-        let edge = &self.graph.roots[root].edges[index];
-        if let (Some(forbidden), Some(real)) = (&self.options.forbidden, self.graph.real(edge))
-            && path::is_in(real, forbidden)
-        {
-            let (text, label) = (&edge.reference.text, self.graph.sources[0].tree.label(forbidden));
-            let message = format!("`{text}` is in `{label}`, where the result will be written");
-            self.trouble(*Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(root, index));
+    /// Notes that a reference leads out of its root, or out of the scope: it is followed all the same. `is_free`: it may
+    /// lead out of its root.
+    fn bound(&mut self, root: RootId, edge: usize, place: &str, is_free: bool) {
+        let Root { source, directory, .. } = &self.graph.roots[root];
+        let Source { tree, scope, repository } = &self.graph.sources[*source];
+        let (text, is_remote) = (&self.graph.roots[root].edges[edge].reference.text, repository.is_some());
+        let bounds = [(directory, true), (scope, false)].into_iter().skip(usize::from(is_free));
+        let left = bounds.filter(|(bound, _)| !path::is_in(place, bound));
+        let stops: Vec<_> =
+            left.map(|(bound, restricted)| outside(text, &tree.label(bound), restricted, is_remote)).collect();
+        stops.into_iter().for_each(|stop| self.trouble(*stop, At::Edge(root, edge)));
+    }
+
+    /// Refuses references to where the result is going to be.
+    pub(super) fn refuse_forbidden(&mut self, forbidden: &str) {
+        let mut stops = Vec::new();
+        for (root, index, edge) in self.graph.edges() {
+            if self.graph.real(edge).is_some_and(|real| path::is_in(real, forbidden)) {
+                let (text, label) = (&edge.reference.text, self.graph.sources[0].tree.label(forbidden));
+                let message = format!("`{text}` is in `{label}`, where the result will be written");
+                stops.push((Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(root, index)));
+            }
         }
+        stops.into_iter().for_each(|(stop, at)| self.trouble(*stop, at));
     }
 
     /// Explains why a path cannot be followed.
@@ -172,20 +179,40 @@ impl Walker<'_> {
         }
     }
 
-    /// Explains why there is nothing at the path that a text means.
-    fn missing(&self, root: RootId, text: &str, path: String, is_file: bool) -> Box<Trouble> {
-        let Root { source, directory, .. } = &self.graph.roots[root];
+    /// Returns what to say of a trouble about what is not there; none where it says that itself. `number` is how many came
+    /// before.
+    pub(super) fn explained(&self, trouble: &Trouble, number: usize, policy: &Policy<'_>) -> Option<Box<Trouble>> {
+        match (&trouble.kind, trouble.at) {
+            (TroubleKind::Missing { path, .. }, At::Edge(root, edge)) => {
+                Some(self.missing(root, edge, path, number < ALIKE, policy))
+            }
+            (TroubleKind::NoKustomization { directory, .. }, at) => {
+                let source = match at {
+                    At::Edge(root, edge) if self.graph.roots[root].edges[edge].remote.is_some() => return None,
+                    at => self.graph.root_at(at).map_or(0, |root| self.graph.roots[root].source),
+                };
+                Some(self.no_kustomization(source, directory, policy))
+            }
+            _ => None,
+        }
+    }
+
+    /// Explains why there is nothing at the path that a reference means.
+    fn missing(&self, root: RootId, edge: usize, path: &str, is_close: bool, policy: &Policy<'_>) -> Box<Trouble> {
+        let Root { source, directory, edges, .. } = &self.graph.roots[root];
+        let (text, accepts) = (edges[edge].reference.text.as_str(), edges[edge].reference.accepts);
+        let is_file = matches!(accepts, Accepts::File | Accepts::Program);
         if RepoSpec::parse(text).is_ok() {
             let message = format!("`{}` names a git repository, but this field takes a file", redact::url(text));
             return Trouble::new(TroubleKind::Unsupported, message).hint("name the file by its raw https URL");
         }
         let tree = &self.graph.sources[*source].tree;
-        let mut absence = self.absence(*source, &path);
+        let mut absence = policy.absence(&self.graph, *source, path);
         // A rule for directories (`build/`) does not match the missing path itself, but would match its contents.
         if absence == Absence::Nowhere && !is_file {
-            absence = self.absence(*source, &path::join(&path, FILE_NAMES[0]));
+            absence = policy.absence(&self.graph, *source, &path::join(path, FILE_NAMES[0]));
         }
-        let message = format!("there is no `{}`", tree.label(&path));
+        let message = format!("there is no `{}`", tree.label(path));
         let hint = match () {
             () if text.contains('*') => "list each file: kustomize expands no pattern",
             () if text.starts_with("~/") || text.starts_with('$') || text.contains("${") => {
@@ -194,19 +221,34 @@ impl Walker<'_> {
             () if text.contains('\\') => "separate names by `/`",
             () => "add it, or remove the reference",
         };
-        let (message, mut hints) = absent(&absence, &path, is_file, message, hint);
-        let is_lost = matches!(absence, Absence::Nowhere | Absence::Deleted) && self.troubles.len() < ALIKE;
-        if let Some(like) = alike(&**tree, &path).filter(|_| is_lost) {
+        let (message, mut hints) = absent(&absence, path, is_file, message, hint);
+        let is_lost = matches!(absence, Absence::Nowhere | Absence::Deleted) && is_close;
+        if let Some(like) = alike(&**tree, path).filter(|_| is_lost) {
             hints.insert(0, format!("did you mean `{}`?", path::relative(directory, &like)));
         }
-        Trouble::new(TroubleKind::Missing { path, absence }, message).hints(hints)
+        Trouble::new(TroubleKind::Missing { path: path.to_owned(), absence }, message).hints(hints)
     }
 
     /// Explains why there is no kustomization in a directory.
-    pub(super) fn no_kustomization(&self, source: SourceId, directory: &str) -> Result<Box<Trouble>> {
+    fn no_kustomization(&self, source: SourceId, directory: &str, policy: &Policy<'_>) -> Box<Trouble> {
         let tree = &self.graph.sources[source].tree;
-        let names = || FILE_NAMES.iter().map(|name| path::join(directory, name));
-        for path in names() {
+        let mut there = FILE_NAMES.iter().map(|name| path::join(directory, name));
+        let there = there.find_map(|path| match policy.absence(&self.graph, source, &path) {
+            Absence::Nowhere => None,
+            absence => Some((absence, path)),
+        });
+        let (absence, path) = there.unwrap_or((Absence::Nowhere, String::new()));
+        let message = format!("no kustomization in `{}`", tree.label(directory));
+        let hint = "add a `kustomization.yaml` to it, or name its files one by one";
+        let (message, hints) = absent(&absence, &path, true, message, hint);
+        let directory = directory.to_owned();
+        Trouble::new(TroubleKind::NoKustomization { directory, absence }, message).hints(hints)
+    }
+
+    /// Notes that there is no kustomization in a directory.
+    pub(super) fn without_kustomization(&self, source: SourceId, directory: &str) -> Result<Box<Trouble>> {
+        let tree = &self.graph.sources[source].tree;
+        for path in FILE_NAMES.iter().map(|name| path::join(directory, name)) {
             if tree.entry(&path)?.is_some() {
                 let shown = tree.label(&path);
                 let message = format!("`{shown}` is not a file in its directory: kustomize finds no kustomization");
@@ -214,21 +256,7 @@ impl Walker<'_> {
                 return Ok(stop.hint("put the kustomization itself there"));
             }
         }
-        let mut there = names().map(|path| (self.absence(source, &path), path));
-        let there = there.find(|(absence, _)| *absence != Absence::Nowhere);
-        let (absence, path) = there.unwrap_or((Absence::Nowhere, String::new()));
-        let message = format!("no kustomization in `{}`", tree.label(directory));
-        let hint = "add a `kustomization.yaml` to it, or name its files one by one";
-        let (message, hints) = absent(&absence, &path, true, message, hint);
-        let directory = directory.to_owned();
-        Ok(Trouble::new(TroubleKind::NoKustomization { directory, absence }, message).hints(hints))
-    }
-
-    /// Returns why there is nothing at a path of a source.
-    pub(super) fn absence(&self, source: SourceId, path: &str) -> Absence {
-        let is_own = self.graph.sources[source].repository.is_none();
-        let absences = self.options.absences.filter(|_| is_own);
-        absences.map_or(Absence::Nowhere, |absences| absences.of(path))
+        Ok(self.no_kustomization(source, directory, &Policy::default()))
     }
 
     pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> WalkResult<()> {
@@ -239,28 +267,6 @@ impl Walker<'_> {
         };
         let message = format!("`{}` is a {is}, which must be listed in `{field}`", redact::url(text));
         Err(Trouble::refused(message).hint(format!("move it to `{field}`")))
-    }
-
-    /// Returns whether an exception covers what a rule finds in these lines.
-    pub(super) fn is_allowed(&self, rule: Rule, subject: &Subject, lines: Lines) -> bool {
-        let reason = |leave| self.graph.exception(leave, rule, subject, lines);
-        self.options.leave.and_then(reason).is_some()
-    }
-
-    /// Returns whether there may be nothing at a path that is named in these lines.
-    pub(super) fn may_be_missing(&self, source: SourceId, path: &str, lines: Lines) -> bool {
-        let Some(may) = self.options.leave_missing.filter(|_| source == 0) else {
-            return false;
-        };
-        let (subject, none) = (Subject::Local, Config::default());
-        let says = |rule| self.graph.exception(&none, rule, &subject, lines).is_some();
-        may(path) || Rule::MISSING.into_iter().any(says)
-    }
-
-    pub(super) fn keep_missing(&mut self, root: RootId, path: &str) -> Target {
-        let shown = self.graph.sources[0].tree.label(path);
-        self.graph.missing.entry(root).or_insert(shown);
-        Target::Kept
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a walk yields: roots and files as nodes, references as edges.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 
 use super::chart::{Archive, Chart, Place as ChartPlace};
@@ -24,27 +25,71 @@ pub(crate) type FileId = usize;
 /// The first and the last line of something in a file, for [`Graph::exception`].
 pub(crate) type Lines = (FileId, usize, usize);
 
-/// The references of a kustomization and everything they lead to.
+/// What several share until one of them changes it.
 #[derive(Default)]
+pub(crate) struct Shared<T>(Rc<T>);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Shared(self.0.clone())
+    }
+}
+
+impl<T> From<T> for Shared<T> {
+    fn from(all: T) -> Self {
+        Shared(Rc::new(all))
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone> DerefMut for Shared<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        Rc::make_mut(&mut self.0)
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Shared<T>
+where
+    &'a T: IntoIterator,
+{
+    type Item = <&'a T as IntoIterator>::Item;
+    type IntoIter = <&'a T as IntoIterator>::IntoIter;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.as_ref().into_iter()
+    }
+}
+
+/// The references of a kustomization and everything they lead to.
+#[derive(Default, Clone)]
 pub(crate) struct Graph {
     /// The trees that were read.
     pub sources: Vec<Source>,
     /// The kustomization roots, the target first, each once per tree.
-    pub roots: Vec<Root>,
+    pub roots: Shared<Vec<Root>>,
     /// The roots of each tree, by their directories.
-    pub(super) directories: HashMap<SourceId, HashMap<String, RootId>>,
+    pub(super) directories: Shared<HashMap<SourceId, HashMap<String, RootId>>>,
     /// The files, each once.
-    pub files: Vec<File>,
+    pub files: Shared<Vec<File>>,
     /// The charts, by the roots that name them. One for which the tree could not tell is among the troubles.
     pub charts: Vec<Chart>,
-    /// The references that stay remote by decision: root and index of the edge.
-    pub left: HashSet<(RootId, usize)>,
+    /// The references that stay remote by decision, each with the reason: root and index of the edge.
+    pub left: HashMap<(RootId, usize), String>,
     /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
     pub missing: BTreeMap<RootId, String>,
+    /// Whether no comments count: nobody who may decide wrote them.
+    pub(super) ignores_comments: bool,
     /// What works but should be known.
     pub findings: Vec<Finding>,
     /// What kustomize accepts although it deserves a note, with the data that rules need.
-    pub notes: Vec<Noted>,
+    pub notes: Shared<Vec<Noted>>,
 }
 
 /// A note and where it stands.
@@ -59,6 +104,7 @@ pub(crate) struct Noted {
 }
 
 /// One tree and what bounds it.
+#[derive(Clone)]
 pub(crate) struct Source {
     /// The files.
     pub tree: SharedTree,
@@ -88,6 +134,7 @@ impl Repository {
 }
 
 /// A directory with a kustomization file.
+#[derive(Clone)]
 pub(crate) struct Root {
     /// The tree it lies in.
     pub source: SourceId,
@@ -106,6 +153,7 @@ pub(crate) struct Root {
 }
 
 /// A file that is in use.
+#[derive(Clone)]
 pub(crate) struct File {
     /// Where it comes from.
     pub origin: Origin,
@@ -144,6 +192,7 @@ pub(crate) struct RemoteFile {
 }
 
 /// One reference and where it leads.
+#[derive(Clone)]
 pub(crate) struct Edge {
     /// The file that holds the reference: the kustomization, or a plugin configuration.
     pub from: FileId,
@@ -214,10 +263,22 @@ impl Graph {
         (file, first, last): Lines,
     ) -> Option<String> {
         let place = Span { line: first, column: 1, end_line: last, end_column: 1 };
-        let comments = self.files[file].comments.as_deref();
+        let comments = self.files[file].comments.as_deref().filter(|_| !self.ignores_comments);
         let mut said = comments.into_iter().flat_map(|comments| comments.allowing(rule, Some(place)));
         let comment = said.next().map(|(_, said)| said.reason.clone());
         comment.or_else(|| config.reason(rule, subject))
+    }
+
+    /// Notes that a root lacks a local file that may be missing.
+    pub(super) fn keep_missing(&mut self, root: RootId, path: &str) {
+        let shown = self.sources[0].tree.label(path);
+        self.missing.entry(root).or_insert(shown);
+    }
+
+    /// Returns all references, each with its root and its index there.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (RootId, usize, &Edge)> {
+        let roots = self.roots.iter().enumerate();
+        roots.flat_map(|(id, root)| root.edges.iter().enumerate().map(move |(index, edge)| (id, index, edge)))
     }
 
     /// Returns where a note stands.

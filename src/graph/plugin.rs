@@ -8,7 +8,7 @@ use super::trouble::{At, WalkResult};
 use super::{Edge, FileId, RootId, Target, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
 
-impl Walker<'_> {
+impl Walker {
     /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
     /// them there, wherever the configuration itself lies.
     pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> WalkResult<()> {

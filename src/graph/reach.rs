@@ -79,7 +79,7 @@ impl Graph {
 
     /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
     pub(crate) fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        self.reach(starts, |root, index, _| !self.left.contains(&(root, index)))
+        self.reach(starts, |root, index, _| !self.left.contains_key(&(root, index)))
     }
 
     /// Returns of some roots those to which none of `others` leads but themselves, and one of each ring that is left.

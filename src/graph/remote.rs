@@ -6,16 +6,16 @@ use std::rc::Rc;
 use super::local::alike;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{
-    ANEW, FileId, Found, Lines, Origin, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
+    ANEW, FileId, Found, Lines, Origin, Policy, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target,
+    Walker,
 };
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Rule, Subject};
-use crate::record::Pinned;
 use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::{self, Resolved};
 
-impl Walker<'_> {
+impl Walker {
     /// Leaves a remote reference for the end of this level.
     pub(super) fn wait(&mut self, root: RootId, edge: usize, wanted: &RemoteRef) -> WalkResult<Target> {
         let (text, spec) = (wanted.text.exposed(), wanted.spec.as_ref());
@@ -28,41 +28,21 @@ impl Walker<'_> {
             return Err(refused(&"an upstream may not reference a local path")
                 .hint("your local files would be published: use another ref or a fork"));
         }
-        let lines = self.graph.roots[root].edges[edge].lines();
-        // The lock decides before an exception does.
-        let is_left = self.options.lock.is_none_or(|lock| !wanted.is_locked(lock))
-            && (self.options.keeps || self.is_allowed(Rule::RemoteReference, &wanted.subject(), lines));
-        if is_left {
-            self.graph.left.insert((root, edge));
-        } else {
-            let pinned = self.options.lock.and_then(|lock| lock.get(&wanted.locked(lock)?));
-            self.refuse_distrusted(&wanted.subject(), pinned, &wanted.text.shown())?;
-        }
-        if !self.offline && !is_left {
-            self.pending.push((root, edge));
-        }
+        self.pending.push((root, edge));
         Ok(Target::Remote)
-    }
-
-    /// Refuses an upstream that may not be locked.
-    pub(super) fn refuse_distrusted(&self, subject: &Subject, pinned: Option<&Pinned>, shown: &str) -> WalkResult<()> {
-        let distrust = self.options.leave.and_then(|config| config.distrust(subject, pinned));
-        distrust.map_or(Ok(()), |(rule, why, hint)| {
-            let message = format!("`{shown}` {why}, so it may not be locked");
-            Err(Trouble::new(TroubleKind::Distrusted(rule), message).hint(hint))
-        })
     }
 
     /// Refuses something that came in and lacks what the entry of `sources` asks of it that covers the reference.
     pub(super) fn trust(
         &self,
         remotes: &dyn Remotes,
+        by: &Policy<'_>,
         subject: &Subject,
         upstream: &Upstream,
         lines: Lines,
     ) -> Result<()> {
-        let policy = self.options.leave.and_then(|config| config.source(subject));
-        let is_lifted = || self.is_allowed(Rule::YoungSource, subject, lines);
+        let policy = by.leave.and_then(|config| config.source(subject));
+        let is_lifted = || by.exception(&self.graph, Rule::YoungSource, subject, lines).is_some();
         policy.map_or(Ok(()), |policy| remotes.trust(upstream, policy, is_lifted()))
     }
 
@@ -95,8 +75,8 @@ impl Walker<'_> {
         self.queue.iter().filter_map(read_for).collect()
     }
 
-    pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
-        let pending = std::mem::take(&mut self.pending);
+    /// Brings in what references wait for.
+    pub(super) fn resolve(&mut self, pending: Vec<(RootId, usize)>, remotes: &mut dyn Remotes, policy: &Policy<'_>) {
         let remote = |(root, edge): &(RootId, usize)| self.graph.roots[*root].edges[*edge].remote.clone();
         let wanted: Vec<Rc<RemoteRef>> = pending.iter().filter_map(remote).collect();
         let answers = remotes.resolve(&wanted);
@@ -113,7 +93,7 @@ impl Walker<'_> {
             let reference = self.graph.roots[root].edges[edge].reference.clone();
             let lines = self.graph.roots[root].edges[edge].lines();
             let answer = answer.and_then(|found| {
-                self.trust(remotes, &one.subject(), &found.upstream(&one), lines)?;
+                self.trust(remotes, policy, &one.subject(), &found.upstream(&one), lines)?;
                 Ok(found)
             });
             let target = self.arrive(&one, reference.accepts, answer);

@@ -40,16 +40,16 @@ pub(crate) fn plan(
     let leave_missing = |path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path));
     let absences = workspace.absences();
     let held = workspace.lock.as_deref().cloned().unwrap_or_default();
-    let walking = graph::Options {
+    let policy = graph::Policy {
         load_restrictor: config.load_restrictor,
         leave: Some(config),
         lock: Some(&held),
         leave_missing: Some(&leave_missing),
         absences: absences.as_ref(),
         forbidden: Some(into.clone()),
-        ..graph::Options::default()
+        ..graph::Policy::default()
     };
-    let graph = graph::walk(target.start, Some(remotes), &walking)?;
+    let graph = graph::walk(target.start, Some(remotes), &policy)?;
     let (localized, after) = localized(&graph, config, &held)?;
     let own = remotes::own(&graph, config, &held);
     let is_left = |one: &Upstream| (!held.holds(one)).then(|| lock::excepted(config, one)).flatten();
@@ -99,14 +99,14 @@ pub(super) fn localized(graph: &Graph, config: &Config, held: &Lock) -> Result<(
     let tree = Rc::new(localized.on(OverlayTree::default()));
     let source = Source { tree, scope: String::new(), repository: None };
     let leave_missing = |path: &str| localized.kept.contains(path);
-    let options = graph::Options {
+    let policy = graph::Policy {
         load_restrictor: config.load_restrictor,
         leave_missing: Some(&leave_missing),
         leave: Some(config),
         ignores_comments: graph.sources[0].repository.is_some(),
-        ..graph::Options::default()
+        ..graph::Policy::default()
     };
-    let after = graph::explore(source, std::slice::from_ref(&localized.target), None, &options);
+    let after = graph::explore(source, std::slice::from_ref(&localized.target), None, &policy);
     proof::assert_whole(None, &after, &localized)?;
     Ok((localized, after))
 }

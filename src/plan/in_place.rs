@@ -142,7 +142,7 @@ fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Opt
     // What is not locked is no error where the configuration says so, and a commit resolves nothing.
     let level = workspace.config.level(Rule::RemoteReference, Severity::Error);
     let keeps = matches!(workspace.files, Files::Commit { .. } | Files::Tree(_)) && level != Some(Severity::Error);
-    let more = graph::Options { lock: workspace.lock.as_deref(), keeps, ..graph::Options::default() };
+    let more = graph::Policy { lock: workspace.lock.as_deref(), keeps, ..graph::Policy::default() };
     lock::explore(workspace, tree, starts, remotes, more)
 }
 

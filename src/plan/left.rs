@@ -15,7 +15,7 @@ pub(crate) fn reached(graph: &Graph, root: RootId) -> Option<String> {
         let chart =
             graph.charts_of(root).iter().find(is_left).and_then(|chart| chart.wanted.as_ref()).map(ChartRef::upstream);
         let mut edges = graph.roots[root].edges.iter().enumerate();
-        let mut edge = || edges.find(|(index, _)| graph.left.contains(&(root, *index)));
+        let mut edge = || edges.find(|(index, _)| graph.left.contains_key(&(root, *index)));
         if let Some(what) =
             chart.map(|chart| chart.to_string()).or_else(|| edge().map(|(_, edge)| redact::url(&edge.reference.text)))
         {

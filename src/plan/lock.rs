@@ -56,25 +56,25 @@ pub(super) fn excepted(config: &Config, upstream: &Upstream) -> Option<String> {
 }
 
 fn walk(workspace: &Workspace, remotes: Option<&mut dyn graph::Remotes>) -> Result<Explored> {
-    Ok(explore(workspace, workspace.tree.clone(), &super::starts(workspace)?, remotes, graph::Options::default()))
+    Ok(explore(workspace, workspace.tree.clone(), &super::starts(workspace)?, remotes, graph::Policy::default()))
 }
 
-/// Walks a tree as the configuration says, and as `options` say beside it.
+/// Walks a tree as the configuration says, and as `policy` says beside it.
 pub(super) fn explore(
     workspace: &Workspace,
     tree: SharedTree,
     starts: &[String],
     remotes: Option<&mut dyn graph::Remotes>,
-    options: graph::Options<'_>,
+    policy: graph::Policy<'_>,
 ) -> Explored {
     let config = &workspace.config;
-    let options = graph::Options {
+    let policy = graph::Policy {
         load_restrictor: config.load_restrictor,
         leave_missing: Some(&|path| config.may_be_missing(path)),
         leave: Some(config),
-        ..options
+        ..policy
     };
-    graph::explore(Source { tree, ..workspace.source() }, starts, remotes, &options)
+    graph::explore(Source { tree, ..workspace.source() }, starts, remotes, &policy)
 }
 
 /// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. What could not

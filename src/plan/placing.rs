@@ -275,7 +275,7 @@ impl Builder<'_> {
                 self.kept.extend(path::resolve(&directory, &edge.reference.text));
                 None
             }
-            Lead::None if stays || graph.left.contains(&(root, index)) => None,
+            Lead::None if stays || graph.left.contains_key(&(root, index)) => None,
             Lead::None => {
                 return Err(Failure::new("a reference was not resolved").at(location()));
             }

@@ -16,7 +16,8 @@ pub(super) fn assert_whole(before: Option<&Graph>, after: &Explored, localized: 
     let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
     for (id, root) in graph.roots.iter().enumerate() {
         for (index, edge) in root.edges.iter().enumerate() {
-            let leads = !matches!(edge.target, Target::Remote | Target::Broken) || graph.left.contains(&(id, index));
+            let leads =
+                !matches!(edge.target, Target::Remote | Target::Broken) || graph.left.contains_key(&(id, index));
             let is_ours = graph.own_path(edge.from).is_some_and(|path| localized.files.contains_key(path));
             if leads || !is_ours {
                 continue;

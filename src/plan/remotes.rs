@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::config::Config;
-use crate::graph::{self, Edge, FileId, Graph, Lines, Origin, RootId, SourceId, Target};
+use crate::graph::{self, Edge, FileId, Graph, KEPT, Lines, Origin, RootId, SourceId, Target};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
@@ -30,9 +30,6 @@ pub(super) struct Own {
     /// What stays remote, with the reason.
     pub left: BTreeMap<Upstream, String>,
 }
-
-/// Why something stays remote that no exception covers.
-const KEPT: &str = "not an error by `rules` in the configuration";
 
 /// Returns every remote file, repository and chart of a graph, each with what it names in turn. `held` tells what a
 /// reference names that was not followed.
@@ -144,7 +141,7 @@ fn named(graph: &Graph, held: &Lock) -> Vec<Named> {
             let wanted = edge.remote.as_ref().filter(|_| edge.target == Target::Remote);
             let unresolved = || wanted.map(|wanted| wanted.locked(held).unwrap_or_else(|| wanted.upstream()));
             let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
-            let is_left = graph.left.contains(&(root, index));
+            let is_left = graph.left.contains_key(&(root, index));
             all.extend(upstream.map(|upstream| Named { upstream, root, lines: edge.lines(), is_left }));
         }
     }

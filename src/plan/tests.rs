@@ -11,7 +11,7 @@ use super::copy;
 use super::files::Localized;
 use crate::config::Config;
 use crate::graph::testing::{Upstreams, source};
-use crate::graph::{self, Options, Source, Start};
+use crate::graph::{self, Policy, Source, Start};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::path;
 
@@ -92,7 +92,7 @@ fn localized(tree: OverlayTree, target: &str, scope: &str) -> Localized {
         source: Source { tree: Rc::new(tree), scope: scope.to_owned(), repository: None },
         directory: target.to_owned(),
     };
-    let graph = graph::walk(start, None, &Options::default()).unwrap();
+    let graph = graph::walk(start, None, &Policy::default()).unwrap();
     copy::localized(&graph, &Config::default(), &Default::default()).unwrap().0
 }
 
@@ -158,7 +158,7 @@ fn copies_that_double_with_every_level_are_refused() {
         let mut upstreams = (0..=levels).fold(Upstreams::default(), with);
         let text = "resources: ['https://h/o/0?ref=v1']\n";
         let start = Start { source: source(&[("kustomization.yaml", text)]), directory: String::new() };
-        let graph = graph::walk(start, Some(&mut upstreams), &Options::default()).unwrap();
+        let graph = graph::walk(start, Some(&mut upstreams), &Policy::default()).unwrap();
         copy::localized(&graph, &Config::default(), &Default::default()).map(|(localized, _)| localized)
     };
     // The target, and three roots for each copy of a repository.

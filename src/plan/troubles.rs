@@ -39,9 +39,9 @@ pub(crate) fn reached(
     remotes: &mut dyn Remotes,
 ) -> Result<Graph, Failures> {
     let config = &workspace.config;
-    let options =
-        graph::Options { load_restrictor: config.load_restrictor, leave: Some(config), ..graph::Options::default() };
-    let explored = graph::explore(source, directories, Some(remotes), &options);
+    let policy =
+        graph::Policy { load_restrictor: config.load_restrictor, leave: Some(config), ..graph::Policy::default() };
+    let explored = graph::explore(source, directories, Some(remotes), &policy);
     let remote = Troubles::of(workspace, &explored)?.remote;
     if remote.is_empty() { Ok(explored.graph) } else { Err(Failures(remote)) }
 }

@@ -183,7 +183,7 @@ pub(crate) fn retargeted(
     to: &mut Retarget<'_>,
 ) -> Result<Changes> {
     let starts = super::starts(workspace)?;
-    let explored = graph::explore(workspace.source(), &starts, None, &graph::Options::default());
+    let explored = graph::explore(workspace.source(), &starts, None, &graph::Policy::default());
     let graph = &explored.graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     let mut is_named = false;

@@ -1,13 +1,12 @@
 //! The files of a chart. A build needs them all, byte for byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::archive::Files;
 use super::schema::{self, Asked};
 use crate::graph::local::WIDER;
 use crate::graph::trouble::{At, Trouble, TroubleKind, WalkResult};
-use crate::graph::{Source, SourceId, Walker};
-use crate::message::finding::{Rule, Subject};
+use crate::graph::{Policy, Source, SourceId, Walker};
 use crate::message::redact;
 use crate::os::limits::{CARRIED_FILES, PATH};
 use crate::tree::{self, Resolved, path};
@@ -20,13 +19,22 @@ const VENDOR: &str =
 /// Files of a tree, by their paths in a chart: the real path, and whether the mode is 100755.
 type Listed = BTreeMap<String, (String, bool)>;
 
-impl Walker<'_> {
+impl Walker {
     /// Looks at what helm reads of a chart that is in the tree, and brings along what a result needs of it.
-    pub(super) fn look_into(&mut self, chart: usize, source: SourceId, place: &str) -> WalkResult<()> {
+    /// `sound` are the charts of the user in which nothing is wrong, by their paths.
+    pub(super) fn look_into(
+        &mut self,
+        chart: usize,
+        source: SourceId,
+        place: &str,
+        sound: &mut HashSet<String>,
+        policy: &Policy<'_>,
+        has_network: bool,
+    ) -> WalkResult<()> {
         let is_own = self.graph.sources[source].repository.is_none();
         // Only a copy takes along what is the user's.
-        let stays = is_own && self.options.forbidden.is_none();
-        if stays && self.sound_charts.contains(place) {
+        let stays = is_own && policy.forbidden.is_none();
+        if stays && sound.contains(place) {
             return Ok(());
         }
         let listed = self.files_of_chart(source, place)?;
@@ -35,26 +43,34 @@ impl Walker<'_> {
             read.insert(inside.clone(), self.graph.sources[source].tree.read(path)?.into());
         }
         let own = if is_own { &listed } else { &Listed::new() };
-        let is_sound = self.judge_schemas(chart, read, own);
+        // `check` is told of it all the same: it says what is allowed.
+        let is_told = !has_network && policy.leave_missing.is_none();
+        let is_sound = self.judge_schemas(chart, read, own, &|url| !is_told && policy.covers_schema(url));
         if !stays {
             let files = listed.into_iter().map(|(inside, (path, mode))| (inside, self.file(source, &path, mode)));
             self.graph.charts[chart].files = files.collect();
         } else if is_sound {
-            self.sound_charts.insert(place.to_owned());
+            sound.insert(place.to_owned());
         }
         Ok(())
     }
 
     /// Notes what the schemas of a chart make helm read: at the schema if that is a file of the user (`own`), else where the
     /// chart is named. Returns whether there is nothing.
-    pub(super) fn judge_schemas(&mut self, chart: usize, files: Files, own: &Listed) -> bool {
+    pub(super) fn judge_schemas(
+        &mut self,
+        chart: usize,
+        files: Files,
+        own: &Listed,
+        is_excepted: &dyn Fn(&str) -> bool,
+    ) -> bool {
         let before = self.troubles.len();
         let (note, name) = (self.graph.charts[chart].note, self.graph.charts[chart].name.clone());
         for Asked { carrier, inside, what, line, column } in schema::asked(files) {
             let file = own.get(&carrier).map(|(path, mode)| self.file(0, path, *mode));
             let schema = path::join(&carrier, &inside);
             let (url, message, hint) = match what {
-                Ok(url) if self.is_excepted(&url) => continue,
+                Ok(url) if is_excepted(&url) => continue,
                 Ok(url) => {
                     let url = redact::url(&url);
                     let reads = if url.starts_with("file:") { "reads" } else { "fetches" };
@@ -75,14 +91,6 @@ impl Walker<'_> {
             self.trouble(*stop, file.map_or(At::Note(note), At::File));
         }
         self.troubles.len() == before
-    }
-
-    /// Returns whether an exception covers what a schema names. `check` is told of it all the same: it says what is allowed.
-    fn is_excepted(&self, url: &str) -> bool {
-        let is_check = self.offline && self.options.leave_missing.is_none();
-        let subject = Subject::Http { url: redact::url(url) };
-        let config = self.options.leave.filter(|_| !is_check);
-        config.is_some_and(|config| config.reason(Rule::RemoteChart, &subject).is_some())
     }
 
     /// Returns the files of the chart at a path of a source; a link is what it leads to.
@@ -152,7 +160,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::graph::testing;
-    use crate::graph::{Explored, Options, explore};
+    use crate::graph::{Explored, Policy, explore};
     use crate::message::failure::Result;
     use crate::tree::overlay::OverlayTree;
     use crate::tree::{Entry, Tree};
@@ -178,13 +186,13 @@ mod tests {
     }
 
     /// Walks two roots that use one chart, with more files, and returns what was listed and read as well.
-    fn walked(more: &[(&str, &str)], options: &Options<'_>) -> (Explored, Vec<String>) {
+    fn walked(more: &[(&str, &str)], policy: &Policy<'_>) -> (Explored, Vec<String>) {
         let root = "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: c}]\n";
         let own = [("a/kustomization.yaml", root), ("b/kustomization.yaml", root), ("charts/c/templates/a.yaml", "")];
         let noted = Rc::default();
         let tree = Rc::new(Noting(testing::tree(&[&own, more].concat()), Rc::clone(&noted)));
         let source = Source { tree, scope: String::new(), repository: None };
-        let explored = explore(source, &["a".to_owned(), "b".to_owned()], None, options);
+        let explored = explore(source, &["a".to_owned(), "b".to_owned()], None, policy);
         let noted = noted.borrow().iter().filter(|place| place.starts_with("charts/")).cloned().collect();
         (explored, noted)
     }
@@ -193,7 +201,7 @@ mod tests {
     fn only_schemas_of_a_chart_are_read_and_only_to_judge_it() {
         let schemas = [("charts/c/values.schema.json", "{}"), ("charts/c/charts/d/values.schema.json", "{}")];
         let config = Config::default();
-        let judging = Options { leave: Some(&config), ..Options::default() };
+        let judging = Policy { leave: Some(&config), ..Policy::default() };
         let (explored, mut noted) = walked(&schemas, &judging);
         assert!(explored.troubles.is_empty());
         noted.sort();
@@ -209,13 +217,13 @@ mod tests {
             ]
         );
         assert!(explored.graph.charts.iter().all(|chart| chart.files.is_empty()));
-        assert_eq!(walked(&schemas, &Options::default()).1, [""; 0]);
+        assert_eq!(walked(&schemas, &Policy::default()).1, [""; 0]);
     }
 
     #[test]
     fn what_is_wrong_in_a_chart_is_said_of_each_that_uses_it() {
         let config = Config::default();
-        let judging = Options { leave: Some(&config), ..Options::default() };
+        let judging = Policy { leave: Some(&config), ..Policy::default() };
         let troubles = |more: &[(&str, &str)]| walked(more, &judging).0.troubles;
         let submodule = troubles(&[("charts/c/charts/dep", "")]);
         let path = || "charts/c/charts/dep".to_owned();

@@ -92,7 +92,7 @@ fn a_copy_holds_everything_and_leaves_the_source_alone() {
     let tree: Rc<dyn Tree> = Rc::new(tree);
     let start = crate::graph::Source { tree, scope: "localized-app".to_owned(), repository: None };
     let start = Start { source: start, directory: "localized-app".to_owned() };
-    crate::graph::walk(start, None, &crate::graph::Options::default()).unwrap();
+    crate::graph::walk(start, None, &crate::graph::Policy::default()).unwrap();
 }
 
 #[test]
