@@ -98,6 +98,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         absences: input.absences,
         ..graph::Policy::default()
     };
+    failures.extend(top.and_then(|lock| lock.refuse_without(&kustomizations).err()));
     let (targets, mut explored) = deployed::walk(&input, &kustomizations, policy, &mut failures)?;
     let flux = targets::flux_objects(&explored);
     let graph = &explored.graph;

@@ -29,10 +29,18 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::process::{self, Output, Terminal};
 
-/// A `git` command with what every one of them needs: messages that we can read, no locks taken
-/// for mere queries, no terminal prompt, and objects that are what their ids say.
+/// Variables that change what our arguments mean: patterns that are taken for names (as Magit sets it), or the other way
+/// round, and a file that `git config` alone reads instead of the configuration.
+const MEANINGS: [&str; 5] =
+    ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_CONFIG"];
+
+/// A `git` command with what every one of them needs: messages that we can read, arguments that mean what we say, no locks
+/// taken for mere queries, no terminal prompt, and objects that are what their ids say.
 fn command() -> Command {
     let mut command = Command::new("git");
+    for name in MEANINGS {
+        command.env_remove(name);
+    }
     command
         .env("LC_ALL", "C")
         .env("GIT_NO_REPLACE_OBJECTS", "1")

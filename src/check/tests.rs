@@ -119,7 +119,8 @@ fn comments_in_localized_files_allow_nothing() {
         "version: 1\nfiles:\n  - path: localized-files/x/kustomization.yaml\n    mode: \"100644\"\n    sha256: {}\n",
         crate::record::sha256_hex(file.as_bytes())
     );
-    let files = [(LOCK_NAME, lock.as_str()), ("localized-files/x/kustomization.yaml", file.as_str())];
+    let own = ("kustomization.yaml", "namePrefix: x\n");
+    let files = [(LOCK_NAME, lock.as_str()), ("localized-files/x/kustomization.yaml", file.as_str()), own];
     let checked = checked(&files, &[]);
     assert!(checked.failures.is_empty(), "{:?}", checked.failures);
     assert_eq!(found(&checked), [("remote-reference", "localized-files/x/kustomization.yaml", 2)]);

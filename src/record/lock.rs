@@ -60,7 +60,8 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use super::Digest;
-use crate::message::failure::Result;
+use super::stored::home;
+use crate::message::failure::{Failure, Result};
 use crate::reference::Upstream;
 use crate::tree::{Entry, Tree, path};
 
@@ -199,6 +200,17 @@ impl Lock {
         let lock = Rc::new(Lock::parse(&bytes, &tree.label(place))?);
         PARSED.with_borrow_mut(|parsed| parsed.insert(bytes, lock.clone()));
         Ok(lock)
+    }
+
+    /// Refuses a tree in which no kustomization but localized ones was found, unless the lock is empty: to see nothing is
+    /// not to find that nothing needs what it lists.
+    pub(crate) fn refuse_without(&self, kustomizations: &[String]) -> Result<()> {
+        let is_empty = self.remotes.is_empty() && self.left.is_empty() && self.files.is_empty();
+        if is_empty || kustomizations.iter().any(|place| home(place).is_none()) {
+            return Ok(());
+        }
+        Err(Failure::new(format!("no kustomization found, although `{LOCK_NAME}` has entries"))
+            .hint(format!("if none is left on purpose, delete `{LOCK_NAME}` and the files that it lists")))
     }
 
     /// Notes that no commit message has its record, unless it equals `held`: the commit that writes it is not ours.

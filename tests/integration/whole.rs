@@ -9,6 +9,7 @@ mod judge;
 mod killed;
 mod limits;
 mod parity;
+mod pathspecs;
 mod processes;
 mod secrets;
 mod snapshots;

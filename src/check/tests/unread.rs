@@ -188,7 +188,8 @@ fn a_lock_that_lists_it_hides_nothing() {
     for position in &POSITIONS {
         let place = |path: &str| format!("x/localized-files/{path}");
         let files = position.files(true, (0, ""));
-        let scene = files.iter().fold(Scene::default(), |scene, (path, text)| scene.stored(&place(path), text));
+        let own = Scene::default().file("own/kustomization.yaml", "namePrefix: x\n");
+        let scene = files.iter().fold(own, |scene, (path, text)| scene.stored(&place(path), text));
         position.found(&scene.check(), &place(position.file));
     }
 }

@@ -27,6 +27,36 @@ fn nothing_is_locked_that_a_lock_cannot_hold() {
 }
 
 #[test]
+fn without_any_kustomization_a_lock_stays_as_it_is() {
+    let world = World::acme();
+    world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=v1']\n")]);
+    world.work.run_as_is(&["lock"]).success();
+    world.work.commit("locked");
+    world.work.run_as_is(&["vendor"]).success();
+    let stored = world.work.commit("stored");
+    for of in ["HEAD^", &stored] {
+        world.work.git(&["checkout", "-q", of]);
+        world.work.git(&["rm", "-q", "app/kustomization.yaml"]);
+        for command in ["lock", "update", "init", "vendor"] {
+            world.work.run_unchanged(&[command]).fails(2).says(expect![[r#"
+                error: no kustomization found, although `kustomize-localize.lock` has entries
+                  hint: if none is left on purpose, delete `kustomize-localize.lock` and the files that it lists
+            "#]]);
+        }
+        for more in [&[][..], &["--staged"]] {
+            let output = world.work.run_unchanged(&[&["check"], more].concat());
+            output.fails(2).stderr_has("no kustomization found, although `kustomize-localize.lock` has entries");
+        }
+        world.work.git(&["reset", "-q", "--hard"]);
+    }
+    // An empty lock may stay.
+    world.work.git(&["rm", "-q", "-r", "app"]);
+    world.work.write(LOCK, "version: 1\n");
+    world.work.git(&["add", LOCK]);
+    world.work.run_unchanged(&["check"]).success();
+}
+
+#[test]
 fn directories_that_a_change_adds_are_new_in_the_lock() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
