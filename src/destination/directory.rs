@@ -1,5 +1,6 @@
 //! A result as plain files on disk: written beside its place, then put there with one rename.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,13 +8,14 @@ use std::path::{Path, PathBuf};
 use crate::build::disk;
 use crate::message::failure::{Failure, Result, command};
 use crate::os::failpoint;
-use crate::os::interrupt::{Scratch, TEMPORARY};
+use crate::os::interrupt::{self, Scratch, TEMPORARY};
 use crate::plan::{Changes, changed};
 use crate::record::history::{self, tip};
+use crate::record::sha256_hex;
 use crate::record::stored::{self, Difference};
-use crate::tree::Tree;
 use crate::tree::disk::DiskTree;
 use crate::tree::overlay::OverlayTree;
+use crate::tree::{Entry, Tree};
 use crate::workspace::{Files, Workspace};
 
 /// A directory of its own for a copy.
@@ -28,6 +30,8 @@ pub(crate) struct NewDirectory {
     converts: bool,
     /// Where it is written first: below the git directory, where git does not see it, else beside its place.
     staging: PathBuf,
+    /// The digest of what was there when it was claimed; unset if nothing was.
+    claimed: OnceCell<String>,
 }
 
 impl NewDirectory {
@@ -57,12 +61,18 @@ impl NewDirectory {
             }
             _ => place.parent().unwrap_or(cwd).to_owned(),
         };
-        Ok(NewDirectory { into: tree.path(&place)?, place, shown: shown.to_owned(), converts: repo.is_some(), staging })
+        let (into, converts, claimed) = (tree.path(&place)?, repo.is_some(), OnceCell::new());
+        Ok(NewDirectory { into, place, shown: shown.to_owned(), converts, staging, claimed })
     }
 
     /// Refuses what is there, unless it is an unedited NEW_DIR of the same target.
     pub(super) fn claim(&self, tree: &dyn Tree, target: &str, overwrite: bool) -> Result<()> {
         let Some(lock) = tip::claim(tree, &self.into, target, "")? else { return Ok(()) };
+        if self.place.join(".git").symlink_metadata().is_ok() {
+            return Err(Failure::new(format!("`{}` has become a git repository of its own", self.shown))
+                .hint("choose another NEW_DIR, and copy its files there"));
+        }
+        let _ = self.claimed.set(digest(&self.place)?);
         let tree = DiskTree::of_directory(&self.place, self.converts)?;
         let edited = stored::differences(&tree, "", &lock)?.into_iter();
         // Not every system has modes.
@@ -88,13 +98,57 @@ impl NewDirectory {
         failpoint::before("make NEW_DIR beside its place");
         disk::write(&tree, changes.keys(), None, scratch.path()).map_err(failed)?;
         let fresh = scratch.path().join(&self.into);
-        if self.place.exists() {
-            failpoint::before("let NEW_DIR change places with the old one");
-            return exchange(&fresh, &self.place, &scratch.path().join("old")).map_err(said);
+        if self.place.symlink_metadata().is_ok() {
+            self.refuse_changed(&self.place)?;
+            return self.replace(&fresh, scratch);
         }
         failpoint::before("move NEW_DIR to its place");
         fs::rename(&fresh, &self.place).map_err(said)
     }
+
+    /// Lets a new directory take the place of the one that was claimed. If what comes out of there is anything else, it goes
+    /// back.
+    fn replace(&self, fresh: &Path, scratch: Scratch) -> Result<()> {
+        let said = |error: io::Error| Failure::new(format!("could not write `{}`: {error}", self.shown));
+        let _held = interrupt::hold();
+        failpoint::before("let NEW_DIR change places with the old one");
+        let old = exchange(fresh, &self.place, &scratch.path().join("old")).map_err(said)?;
+        let Err(changed) = self.refuse_changed(&old) else { return Ok(()) };
+        failpoint::before("let NEW_DIR change places again");
+        match exchange(&old, &self.place, &scratch.path().join("new")) {
+            Ok(_) => Err(changed),
+            Err(error) => {
+                scratch.keep();
+                Err(said(error).hint(format!("what was there before is now at `{}`", old.display())))
+            }
+        }
+    }
+
+    /// Refuses what is in a directory if that is not what was claimed.
+    fn refuse_changed(&self, directory: &Path) -> Result<()> {
+        let is_directory = directory.symlink_metadata().is_ok_and(|there| there.is_dir());
+        let is_same = |claimed: &String| is_directory && digest(directory).is_ok_and(|now| now == *claimed);
+        if self.claimed.get().is_some_and(is_same) {
+            return Ok(());
+        }
+        Err(Failure::new(format!("`{}` was changed during this run, and stays as it is", self.shown))
+            .hint("run the same command again"))
+    }
+}
+
+/// Returns a digest of all that is in a directory.
+fn digest(directory: &Path) -> Result<String> {
+    let tree = DiskTree::of_directory(directory, false)?;
+    let mut all = format!("{}\0", directory.join(".git").exists());
+    for path in tree.below("")? {
+        let entry = tree.entry(&path)?;
+        let bytes = match entry {
+            Some(Entry::File { .. } | Entry::Link) => tree.read(&path)?,
+            _ => Vec::new(),
+        };
+        all += &format!("{path}\0{entry:?}\0{}\0", sha256_hex(&bytes));
+    }
+    Ok(sha256_hex(all.as_bytes()))
 }
 
 /// Returns the link of a repository on the way to NEW_DIR, if there is one.
@@ -126,13 +180,13 @@ fn place(from: &Path, shown: &str) -> Result<PathBuf> {
 }
 
 /// Lets two directories change places: in one step, so that neither is missing at any moment, where the system can do
-/// that.
-fn exchange(fresh: &Path, place: &Path, old: &Path) -> io::Result<()> {
+/// that. Returns where the one that was at `place` is then: at `old`, or in the place of the other.
+fn exchange(fresh: &Path, place: &Path, old: &Path) -> io::Result<PathBuf> {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
         if renameat_with(CWD, fresh, CWD, place, RenameFlags::EXCHANGE).is_ok() {
-            return Ok(());
+            return Ok(fresh.to_owned());
         }
     }
     failpoint::before("move the old NEW_DIR away");
@@ -141,5 +195,46 @@ fn exchange(fresh: &Path, place: &Path, old: &Path) -> io::Result<()> {
     fs::rename(fresh, place).inspect_err(|_| {
         // Back as it was, as far as that can be done.
         let _ = fs::rename(old, place);
-    })
+    })?;
+    Ok(old.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_claimed_goes_back() {
+        let top = tempfile::tempdir().unwrap();
+        let [place, fresh] = ["copy", "fresh"].map(|name| top.path().join(name));
+        let write = |directory: &Path, text: &str| {
+            fs::create_dir_all(directory).unwrap();
+            fs::write(directory.join("a"), text).unwrap();
+        };
+        write(&place, "old");
+        let directory = NewDirectory {
+            place: place.clone(),
+            into: "copy".to_owned(),
+            shown: "copy".to_owned(),
+            converts: false,
+            staging: top.path().to_owned(),
+            claimed: OnceCell::from(digest(&place).unwrap()),
+        };
+        let replace = || {
+            write(&fresh, "new");
+            directory.replace(&fresh, Scratch::beside(top.path(), TEMPORARY).unwrap())
+        };
+        write(&place, "mine");
+        let failure = replace().unwrap_err();
+        assert_eq!(failure.message, "`copy` was changed during this run, and stays as it is");
+        assert_eq!(fs::read_to_string(place.join("a")).unwrap(), "mine");
+        fs::remove_dir_all(&place).unwrap();
+        fs::write(&place, "mine").unwrap();
+        replace().unwrap_err();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "mine");
+        fs::remove_file(&place).unwrap();
+        write(&place, "old");
+        replace().unwrap();
+        assert_eq!(fs::read_to_string(place.join("a")).unwrap(), "new");
+    }
 }

@@ -43,6 +43,8 @@ struct Tracked {
     present: OnceCell<Vec<String>>,
     /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
     read: RefCell<HashMap<String, u64>>,
+    /// Where nothing was.
+    absent: RefCell<HashSet<String>>,
     hasher: RandomState,
 }
 
@@ -75,6 +77,7 @@ impl DiskTree {
                 .collect(),
             present: OnceCell::new(),
             read: RefCell::default(),
+            absent: RefCell::default(),
             hasher: RandomState::new(),
             here,
         };
@@ -106,11 +109,14 @@ impl DiskTree {
         path.ok_or_else(|| Failure::new(format!("`{}` is not UTF-8", place.display())))
     }
 
-    /// Returns whether a file of the working tree that was read is still what it was.
+    /// Returns whether a file of the working tree that was read is still what it was, and nothing is where nothing was.
     pub(crate) fn is_as_read(&self, path: &str) -> bool {
         let Some(git) = &self.git else {
             return true;
         };
+        if git.absent.borrow().contains(path) && self.place(path).symlink_metadata().is_ok() {
+            return false;
+        }
         let is = |read: &u64| read_file(&self.place(path)).is_ok_and(|bytes| git.hasher.hash_one(bytes) == *read);
         git.read.borrow().get(path).is_none_or(is)
     }
@@ -128,6 +134,14 @@ impl DiskTree {
     /// Returns the tracked files that a sparse checkout leaves out.
     pub(crate) fn left_out(&self) -> impl Iterator<Item = &String> {
         self.git.iter().flat_map(|git| &git.left_out)
+    }
+
+    /// Notes that nothing is there.
+    fn nothing(&self, path: &str) -> Option<Entry> {
+        if let Some(git) = &self.git {
+            git.absent.borrow_mut().insert(path.to_owned());
+        }
+        None
     }
 
     fn place(&self, path: &str) -> PathBuf {
@@ -150,7 +164,7 @@ impl Tree for DiskTree {
         if self.git.is_some() && path::name(path).eq_ignore_ascii_case(".git")
             || self.entry(path::parent(path))? != Some(Entry::Directory)
         {
-            return Ok(None);
+            return Ok(self.nothing(path));
         }
         let entry = look(&self.place(path)).map_err(self.failed(path))?;
         let entry = match (entry, &self.git) {
@@ -160,6 +174,7 @@ impl Tree for DiskTree {
                 let is_told = executable == is_staged || git.here.has_modes()?;
                 Some(Entry::File { executable: if is_told { executable } else { is_staged } })
             }
+            (None, _) => self.nothing(path),
             (entry, _) => entry,
         };
         if entry == Some(Entry::Directory) {

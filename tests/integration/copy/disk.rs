@@ -238,6 +238,117 @@ fn a_dry_run_writes_nothing() {
     before.assert_same(&project.work.state());
 }
 
+/// Starts `args` for a target whose upstream answers only once `act` has been done.
+fn meanwhile(project: &Project, args: &[&str], act: impl FnOnce(&Path)) -> Output {
+    let [asked, go] = ["asked", "go"].map(|name| project.sandbox.path(name));
+    for mark in [&asked, &go] {
+        let _ = fs::remove_file(mark);
+    }
+    let wait = format!("touch {}; while [ ! -e {} ]; do sleep 0.02; done", asked.display(), go.display());
+    project.sandbox.script("ssh", &format!("{wait}\nfor last; do :; done\neval \"$last\""));
+    let running = project.work.start(args);
+    let start = Instant::now();
+    while !asked.exists() && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    act(project.work.path());
+    fs::write(&go, "").unwrap();
+    running.wait()
+}
+
+/// A target with an upstream to wait for.
+fn slow(project: &Project) {
+    let upstream = project.upstream.path().display();
+    let url = format!("resources: ['ssh://git@example.org{upstream}?ref=v1']\n");
+    project.work.write("slow/kustomization.yaml", url);
+}
+
+#[test]
+fn what_appears_at_the_place_of_a_copy_meanwhile_stays() {
+    type Act = fn(&Path);
+    let project = Project::new();
+    let top = project.work.path();
+    let copy = top.join("copy");
+    let mine = |top: &Path| {
+        fs::create_dir_all(top.join("copy")).unwrap();
+        fs::write(top.join("copy/mine"), "mine").unwrap();
+    };
+    let acts: [(bool, Act); 8] = [
+        (false, mine),
+        (false, |top| fs::write(top.join("copy"), "mine").unwrap()),
+        (false, |top| std::os::unix::fs::symlink("nowhere", top.join("copy")).unwrap()),
+        (true, mine),
+        (true, |top| fs::write(top.join("copy/kustomization.yaml"), "namePrefix: mine-\n").unwrap()),
+        (true, |top| fs::remove_file(top.join("copy/kustomization.yaml")).unwrap()),
+        (true, |top| {
+            fs::rename(top.join("copy"), top.join("elsewhere")).unwrap();
+            std::os::unix::fs::symlink("elsewhere", top.join("copy")).unwrap();
+        }),
+        (true, |top| {
+            let place = top.join("copy/kustomization.yaml");
+            fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
+        }),
+    ];
+    let args = ["slow", "copy", "--no-commit", "--no-verify"];
+    for overwrite in [&[][..], &["--overwrite"]] {
+        for (number, (has_copy, act)) in acts.iter().enumerate() {
+            for name in ["copy", "elsewhere"] {
+                let _ = fs::remove_file(top.join(name));
+                let _ = fs::remove_dir_all(top.join(name));
+            }
+            if *has_copy {
+                project.work.write("slow/kustomization.yaml", "namePrefix: a-\n");
+                project.work.run(&args).success();
+            }
+            slow(&project);
+            let mut after = None;
+            let output = meanwhile(&project, &[&args[..], overwrite].concat(), |top| {
+                act(top);
+                after = Some(project.work.state());
+            });
+            assert_eq!(output.status, 2, "{number}\n{}", output.shown());
+            output.stderr_has("`copy` was changed during this run, and stays as it is").stderr_has("run the same");
+            after.unwrap().assert_same(&project.work.state());
+        }
+    }
+    // If nobody interferes, it is made, and made again.
+    fs::remove_dir_all(&copy).unwrap();
+    meanwhile(&project, &args, |_| {}).success();
+    project.work.run(&args).success();
+}
+
+#[test]
+fn a_copy_with_a_repository_of_its_own_is_refused() {
+    let project = Project::new();
+    run(&project, &["other", "copy"]).success();
+    project.work.git(&["init", "-q", "copy"]);
+    for overwrite in [&[][..], &["--overwrite"]] {
+        let said = "`copy` has become a git repository of its own";
+        refused(&project, &[&["other", "copy"], overwrite].concat(), &[said, "hint: choose another NEW_DIR"]);
+    }
+}
+
+#[test]
+fn what_appears_in_the_working_tree_meanwhile_stays() {
+    let project = Project::new();
+    slow(&project);
+    project.work.write("app/kustomization.yaml", "configMapGenerator: [{name: a, files: [../README.md]}]\n");
+    project.work.commit("slow");
+    let mut after = None;
+    let output = meanwhile(&project, &["init"], |_| {
+        project.work.write(".kustomize-localize", "exclude: [mine]\n");
+        after = Some(project.work.state());
+    });
+    output.fails(2).says(expect![[r#"
+        error: `.kustomize-localize` was edited during this run
+          hint: run the same command again
+    "#]]);
+    after.unwrap().assert_same(&project.work.state());
+    project.work.remove(".kustomize-localize");
+    meanwhile(&project, &["init"], |_| {}).success();
+    assert_eq!(project.work.read(".kustomize-localize"), "load-restrictor: none\n");
+}
+
 #[test]
 fn a_copy_is_never_missing_while_it_is_replaced() {
     let project = Project::new();

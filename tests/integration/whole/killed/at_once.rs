@@ -171,7 +171,7 @@ fn a_worktree_each() {
 
 #[test]
 fn what_is_on_disk() {
-    let made = "`localized-overlay` was created by another process";
+    let made = "`localized-overlay` was changed during this run, and stays as it is";
     let changed = "`kustomize-localize.lock` was changed by another process";
     for (run, said, turns) in [(DISK, made, 2), (WORKING_TREE, changed, 1)] {
         let alone = project();
