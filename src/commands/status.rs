@@ -16,10 +16,12 @@ use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::message::failure::{Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
+use crate::record::{LOCK_NAME, Lock};
 use crate::targets::{Installed, Reached, Target};
-use crate::tree::SharedTree;
+use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
+use crate::tree::{SharedTree, Tree};
 use crate::workspace::{Files, Workspace, repository_offline};
 
 /// How many targets are named without `verbose`.
@@ -157,11 +159,17 @@ impl Status {
             return Ok(Some("git kustomize-localize init".to_owned()));
         }
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
+        let head = head_tree(here)?;
+        let stored = [stored(&DiskTree::of_directory(top, true)?), stored(&*head)].concat();
         // What a branch does not read does not keep it from being made.
-        let in_use = if has_remote { read } else { BTreeSet::new() };
-        let changed = uncommitted(here, &*head_tree(here)?, in_use)?;
+        let mut in_use: BTreeSet<String> = if has_remote { read.clone() } else { BTreeSet::new() };
+        in_use.extend(stored.iter().cloned());
+        let mut changed = uncommitted(here, &*head, in_use)?;
+        if !changed.is_empty() && !stored.is_empty() {
+            changed = uncommitted(here, &*head, read.into_iter().chain(stored).collect())?;
+        }
         if self.failures == 0 && !changed.is_empty() {
-            return Ok(Some(format!("{} -m 'Lock remote references'", commit(top, &changed))));
+            return Ok(Some(format!("{} -m 'Lock remote references'", commit(here, &changed)?)));
         }
         let is_next = self.failures == 0 && self.remote_references.locked > 0;
         Ok((!is_next).then(|| "git kustomize-localize check".to_owned()))
@@ -174,6 +182,12 @@ fn head_tree(here: &Rc<LocalRepo>) -> Result<SharedTree> {
         Some(head) => Rc::new(GitTree::of_commit(here, &head)?),
         None => Rc::new(OverlayTree::default()),
     })
+}
+
+/// Returns the localized files that the lock of a tree lists; none where it cannot be read.
+fn stored(tree: &dyn Tree) -> Vec<String> {
+    let lock = Lock::at(tree, LOCK_NAME).ok().flatten();
+    lock.iter().flat_map(|lock| &lock.files).map(|file| file.path.clone()).collect()
 }
 
 impl TargetStatus {

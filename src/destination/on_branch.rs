@@ -1,7 +1,7 @@
 //! One commit on a branch: of a copy, or of the repository localized where it stands.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use gix::ObjectId;
@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::record::history;
 use crate::record::history::tip::{self, TipState};
 use crate::record::history::trees::changed_files;
-use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message};
+use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message, stored};
 use crate::tree::git::GitTree;
 use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
@@ -54,7 +54,7 @@ pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> 
         return Ok(());
     }
     Err(Failure::new(format!("files in use have uncommitted changes: {}", listed(&changed)))
-        .hint(format!("commit them: {}", commit(top, &changed)))
+        .hint(format!("commit them: {}", commit(repo, &changed)?))
         .hint("or stash them; to use the committed files: --rev HEAD"))
 }
 
@@ -69,13 +69,14 @@ pub(crate) fn uncommitted(repo: &LocalRepo, head: &dyn Tree, mut in_use: BTreeSe
     Ok(Vec::from_iter(changed))
 }
 
-/// Returns the command that commits changes.
-pub(crate) fn commit(top: &Path, changed: &[String]) -> String {
-    let there: Vec<&String> = changed.iter().filter(|name| top.join(name).exists()).collect();
-    match there.as_slice() {
-        [] => "git commit".to_owned(),
-        names => format!("{} && git commit", stage(names)),
-    }
+/// Returns the command that commits changes: directories of localized files as a whole.
+pub(crate) fn commit(repo: &LocalRepo, changed: &[String]) -> Result<String> {
+    let Some(top) = &repo.top else { return Ok("git commit".to_owned()) };
+    // git adds no path that is neither there nor in the index.
+    let unstaged = repo.unstaged_paths(&changed.iter().cloned().collect())?;
+    let to_add = changed.iter().filter(|name| top.join(name).exists() || unstaged.contains(*name));
+    let places: BTreeSet<&str> = to_add.map(|name| stored::home(name).unwrap_or(name)).collect();
+    Ok(if places.is_empty() { "git commit".to_owned() } else { format!("{} && git commit", stage(places)) })
 }
 
 /// How a branch stands to the commit that it is made of.

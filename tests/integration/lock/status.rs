@@ -1,6 +1,6 @@
 //! `status`: what is here, and the next command.
 
-use crate::support::{Output, World};
+use crate::support::{Output, Running, World};
 
 fn world() -> World {
     let world = World::acme();
@@ -126,4 +126,34 @@ fn what_cannot_be_looked_at_is_counted() {
     is(&world, "branch localized/main: missing", "git kustomize-localize check").stdout_has("1 could not be checked");
     world.work.write(".kustomize-localize", "unknown: x\n");
     world.work.run_as_is(&[]).fails(2).stderr_has(".kustomize-localize:1");
+}
+
+#[test]
+fn what_vendor_wrote_is_committed_by_the_next_command() {
+    let world = world();
+    let next = |expected: &str| {
+        let output = is(&world, "branch localized/main: missing", expected);
+        let script = output.stdout.rsplit_once("next: ").unwrap().1;
+        let mut shell = world.sandbox.command("sh", world.work.path());
+        Running::start(shell.args(["-c", script])).wait().success();
+        assert_eq!(world.work.git(&["status", "--porcelain"]), "", "after {expected}");
+        world.work.run_as_is(&["check", "--rev", "HEAD"]).success();
+    };
+    let all = "git add -f -- :/app/kustomization.yaml :/app/localized-files :/kustomize-localize.lock";
+    world.work.run_as_is(&["vendor"]).success();
+    next(&format!("{all} && git commit -m 'Lock remote references'"));
+    // What it removes is of it, too.
+    world.work.write("app/kustomization.yaml", "namePrefix: b-\n");
+    world.work.commit("without");
+    world.work.run_as_is(&["vendor"]).success();
+    assert!(!world.work.path().join("app/localized-files").exists());
+    next("git add -f -- :/app/localized-files :/kustomize-localize.lock && git commit -m 'Lock remote references'");
+    world.work.write("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n");
+    world.work.commit("with");
+    world.work.run_as_is(&["vendor"]).success();
+    world.work.git(&["add", "-A"]);
+    next(&format!("{all} && git commit -m 'Lock remote references'"));
+    // What others edit has nothing to do with it.
+    world.work.write("plain/kustomization.yaml", "namePrefix: c-\n");
+    is(&world, "branch localized/main: missing", "git kustomize-localize check");
 }
