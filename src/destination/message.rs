@@ -121,13 +121,19 @@ pub(crate) fn subjects(history: &History) -> Vec<String> {
     lines
 }
 
-/// Returns the subject of an upstream commit as text that has no effect here: it links no issue, mentions nobody, and
-/// is not a record.
+/// Returns the subject of an upstream commit as text that has no effect here: it links no issue, mentions nobody, lets no
+/// pipeline be skipped, and is not a record.
 fn tamed(subject: &str) -> String {
-    if subject.to_ascii_lowercase().contains("kustomize-localize-") {
+    // `[skip ci]`, in the many spellings of many services, and `***NO_CI***`.
+    let mut text = subject.replace(['#', '@'], "").replace("***", "").replace('[', "(").replace(']', ")");
+    let lower = text.to_ascii_lowercase();
+    if lower.contains("kustomize-localize-") {
         return "(subject omitted: it looks like a record)".to_owned();
     }
-    let text = shown(&subject.replace(['#', '@'], "").replace("://", ":/ /"));
+    if lower.contains("skip-checks") {
+        text = text.replace(':', "");
+    }
+    let text = shown(&text.replace("://", ":/ /"));
     match text.char_indices().nth(MOST_CHARACTERS) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text,
@@ -164,6 +170,14 @@ mod tests {
             ("Thanks @ann, a@b", "Thanks ann, ab"),
             ("C# and mail @ home", "C and mail  home"),
             ("Fixes https://example.com/a/issues/1", "Fixes https:/ /example.com/a/issues/1"),
+            ("chore: v1.2.3 [skip ci]", "chore: v1.2.3 (skip ci)"),
+            ("[Skip Actions][ci-skip] x", "(Skip Actions)(ci-skip) x"),
+            ("[#skip @ci] x", "(skip ci) x"),
+            ("Bump ***NO_CI***", "Bump NO_CI"),
+            ("Bump **#*NO_CI***", "Bump NO_CI"),
+            ("x Kustomize-#Localize-Tree: gitTree:0", "(subject omitted: it looks like a record)"),
+            ("Skip-@Checks:true", "Skip-Checkstrue"),
+            ("chore: v1 skip-checks: true", "chore v1 skip-checks true"),
             ("x Kustomize-Localize-Tree: gitTree:0", "(subject omitted: it looks like a record)"),
             ("", ""),
         ] {

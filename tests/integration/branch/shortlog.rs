@@ -48,7 +48,7 @@ fn a_branch_that_moved_forward_lists_its_commits() {
     // A merge has no news of its own.
     upstream.git(&["switch", "-q", "-c", "side"]);
     upstream.write("side.yaml", service("side"));
-    let side = upstream.commit("Thank @ann for the side");
+    let side = upstream.commit("Thank @ann for the side [skip ci]");
     upstream.git(&["switch", "-q", "main"]);
     // It is no record.
     let id = "0".repeat(40);
@@ -62,7 +62,7 @@ fn a_branch_that_moved_forward_lists_its_commits() {
         &[
             &format!("{line}: 3 commits\n"),
             &commit(&two, "Serve on port 80 (12)"),
-            &commit(&side, "Thank ann for the side"),
+            &commit(&side, "Thank ann for the side (skip ci)"),
             &commit(&three, "(subject omitted: it looks like a record)"),
         ],
     );
