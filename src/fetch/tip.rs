@@ -18,7 +18,7 @@ use super::git::GitRequest;
 use crate::config::Config;
 use crate::git::{LocalRepo, object_id};
 use crate::graph::{Archive, ChartRef, archive};
-use crate::kustomization::{self, Edit};
+use crate::kustomization::{self, Edit, Reference};
 use crate::message::failure::{Failure, Result};
 use crate::record::history::{is_ours, tip};
 use crate::record::{Lock, Mode, StoredFile, sha256_hex};
@@ -117,23 +117,37 @@ impl Tip {
     }
 }
 
-/// Undoes what localizing did to a file; `None` when that is not possible.
+/// Undoes what localizing did to a file. `None` if that is not possible, or if localizing the result would give other bytes:
+/// a branch must not depend on what lies between.
 fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     if file.rewritten.is_empty() {
         return Some(bytes);
     }
-    let references = match kustomization::read(&bytes) {
-        Ok(read) => read.references,
-        Err(_) => kustomization::read_plugin(&bytes).ok()?.references,
-    };
-    let edits: Vec<Edit<'_>> = references
-        .iter()
-        .filter_map(|reference| {
-            let original = file.rewritten.get(&reference.value())?;
-            Some(Edit { spot: &reference.spot, value: original.clone() })
-        })
-        .collect();
-    kustomization::edit(&bytes, &edits).ok()
+    let localized = references(&bytes)?;
+    let originals: Vec<Option<String>> =
+        localized.iter().map(|reference| file.rewritten.get(&reference.value()).cloned()).collect();
+    let upstream = edited(&bytes, &localized, &originals)?;
+    let restored = references(&upstream)?;
+    let values = localized.iter().zip(&originals);
+    let values: Vec<Option<String>> =
+        values.map(|(reference, original)| original.as_ref().map(|_| reference.value())).collect();
+    let again = edited(&upstream, &restored, &values)?;
+    (localized.len() == restored.len() && again == bytes).then_some(upstream)
+}
+
+/// Returns the references of a kustomization, or of a plugin configuration.
+fn references(bytes: &[u8]) -> Option<Vec<Reference>> {
+    match kustomization::read(bytes) {
+        Ok(read) => Some(read.references),
+        Err(_) => Some(kustomization::read_plugin(bytes).ok()?.references),
+    }
+}
+
+/// Returns a file in which each reference has its value, if there is one for it.
+fn edited(bytes: &[u8], references: &[Reference], values: &[Option<String>]) -> Option<Vec<u8>> {
+    let pairs = references.iter().zip(values);
+    let edits = pairs.filter_map(|(reference, value)| Some(Edit { spot: &reference.spot, value: value.clone()? }));
+    kustomization::edit(bytes, &edits.collect::<Vec<_>>()).ok()
 }
 
 /// The part of a fetched repository that the tip holds.

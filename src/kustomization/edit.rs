@@ -1,8 +1,8 @@
 //! Edits in the text of a file, and the proof that nothing else changed.
 //!
-//! Only the bytes of the named scalars change; comments, order, quotes, line ends and a byte order mark stay. The result is
-//! read again, by both parsers: unless it is the old file with the new values, and nothing shows one of them by an anchor,
-//! it is thrown away.
+//! Only the bytes of the named scalars change; comments, order, quotes, line ends and a byte order mark stay, and so does an
+//! alias whose anchor gets the same value. The result is read again, by both parsers: unless it is the old file with the
+//! new values, and nothing else shows one of them by an anchor, it is thrown away.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -42,21 +42,33 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
     let Some(first) = wanted.values().next().map(|edit| edit.spot.place) else {
         return Ok(bytes.to_vec());
     };
-    let (mut after, mut at) = (String::with_capacity(text.len()), 0);
-    let (mut old, mut new) = (Edited::new(), Edited::new());
+    let old: Edited<'_> = wanted.iter().map(|(start, edit)| (*start, edit.value.as_str())).collect();
+    let mut aliases = HashSet::new();
+    let was = meant(text, &old, |value, new| {
+        value.data = Data::Text(new.to_owned());
+        let anchored = value.alias_of.and_then(|anchor| old.get(&anchor));
+        if anchored == Some(&new) {
+            aliases.insert(value.range.start);
+        } else {
+            value.alias_of = None;
+        }
+    })
+    .map_err(|error| error.context("not valid YAML"))?;
+    let (mut after, mut at, mut new) = (String::with_capacity(text.len()), 0, Edited::new());
     for (start, Edit { spot, value }) in wanted {
         let Some((before, scalar)) = text.get(at..start).zip(text.get(spot.range.clone())) else {
             return wrong(spot.place, "the file changed after its references were read");
         };
         after.push_str(before);
-        old.insert(start, value);
         new.insert(after.len(), value);
-        after.push_str(&written(value, scalar, spot.in_flow));
+        if aliases.contains(&start) {
+            after.push_str(scalar);
+        } else {
+            after.push_str(&written(value, scalar, spot.in_flow));
+        }
         at = spot.range.end;
     }
     after.push_str(&text[at..]);
-    let was = meant(text, &old, |value, new| (value.data, value.is_alias) = (Data::Text(new.to_owned()), false))
-        .map_err(|error| error.context("not valid YAML"))?;
     match meant(&after, &new, |_, _| {}) {
         Ok(is) if is == was && is.1 == spots.len() => Ok(after.into_bytes()),
         _ => wrong(first, "the edit could not be proven to change only this value: an anchor may share it"),
@@ -68,7 +80,11 @@ type Edited<'a> = BTreeMap<usize, &'a str>;
 
 /// Returns what a text says, with what is to become of the values that are edited, and how many places show those. How they are
 /// quoted does not matter.
-fn meant(text: &str, edited: &Edited<'_>, change: impl Fn(&mut Value, &str)) -> Result<(Vec<Value>, usize), Problem> {
+fn meant(
+    text: &str,
+    edited: &Edited<'_>,
+    mut change: impl FnMut(&mut Value, &str),
+) -> Result<(Vec<Value>, usize), Problem> {
     let mut documents = yaml::read_repeated(text, usize::MAX)?.documents;
     let mut count = 0;
     let visit = &mut |value: &mut Value| {
@@ -88,9 +104,9 @@ fn meant(text: &str, edited: &Edited<'_>, change: impl Fn(&mut Value, &str)) -> 
 }
 
 /// Writes a value in the style of what it replaces, as far as the value allows: plain, else single quotes, else double
-/// quotes.
+/// quotes. Quotes replace an alias, as they stay whatever value comes next: the same text follows from a URL that comes back.
 fn written(value: &str, old: &str, in_flow: bool) -> String {
-    if !old.starts_with(['"', '\'']) && is_plain(value, in_flow) {
+    if !old.starts_with(['"', '\'', '*']) && is_plain(value, in_flow) {
         return value.to_owned();
     }
     if !old.starts_with('"') && value.chars().all(is_printable) {

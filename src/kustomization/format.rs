@@ -46,7 +46,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
     let odd = |value: &Value| {
         let message = match value {
             Value { is_anchored: true, .. } => "an anchor",
-            Value { is_alias: true, .. } => "an alias",
+            Value { alias_of: Some(_), .. } => "an alias",
             Value { tag: Some(_), .. } => "a tag",
             // What stands behind a comma is a key of its own.
             Value { data: Data::Null, in_flow: true, .. } => "no value: quote a text that contains a comma",

@@ -346,7 +346,7 @@ impl Reader<'_> {
             return self.problem_of(ProblemKind::TooLarge, place, PATH.more(), PATH.hint);
         }
         // Only a plain or quoted scalar is edited, or an alias.
-        let is_block = matches!(value.style, ScalarStyle::Literal | ScalarStyle::Folded) && !value.is_alias;
+        let is_block = matches!(value.style, ScalarStyle::Literal | ScalarStyle::Folded) && value.alias_of.is_none();
         let range = if is_block { 0..0 } else { value.range.clone() };
         let (in_flow, number) = (value.in_flow, self.read.references.len());
         self.read.references.push(Reference {

@@ -36,7 +36,8 @@ pub(crate) struct Value {
     pub(super) style: ScalarStyle,
     pub(super) in_flow: bool,
     pub(super) is_anchored: bool,
-    pub(super) is_alias: bool,
+    /// Where the bytes of the value begin that this one shows; `None` unless it is an alias.
+    pub(super) alias_of: Option<usize>,
     pub(super) tag: Option<String>,
     /// Where its key begins.
     pub(super) key: Place,
@@ -47,7 +48,7 @@ pub(crate) struct Value {
 /// Two are equal where the text says the same in the same way, wherever that stands.
 impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
-        let form = |value: &Value| (value.style, value.in_flow, value.is_anchored, value.is_alias);
+        let form = |value: &Value| (value.style, value.in_flow, value.is_anchored, value.alias_of.is_some());
         form(self) == form(other) && self.tag == other.tag && self.data == other.data && self.replaced == other.replaced
     }
 }
@@ -128,6 +129,7 @@ pub(super) fn read_within<'v>(file: &str, scalar: &'v Value) -> Result<Stream<'v
         (value.line, value.column) = place(value.place());
         (value.end, value.key) = (place(value.end), place(value.key));
         value.range = byte(value.range.start)..byte(value.range.end);
+        value.alias_of = value.alias_of.map(byte);
     };
     stream.documents.iter_mut().for_each(|document| document.each(moved));
     Ok(stream)
@@ -136,7 +138,7 @@ pub(super) fn read_within<'v>(file: &str, scalar: &'v Value) -> Result<Stream<'v
 /// Finds where each line of a literal block (`|`) begins, in its text and in the file. None where it is another scalar, or
 /// they do not match one by one.
 fn lines(file: &str, scalar: &Value) -> Option<Vec<(usize, usize)>> {
-    if scalar.style != ScalarStyle::Literal || scalar.is_alias || scalar.range.is_empty() {
+    if scalar.style != ScalarStyle::Literal || scalar.alias_of.is_some() || scalar.range.is_empty() {
         return None;
     }
     let indent = scalar.column - 1;
@@ -166,7 +168,7 @@ impl Value {
             style: ScalarStyle::Plain,
             in_flow: false,
             is_anchored: false,
-            is_alias: false,
+            alias_of: None,
             tag: None,
             key: (line, column),
             replaced: Vec::new(),
@@ -266,7 +268,7 @@ impl<'t> Reader<'t> {
                 // Before it is copied.
                 count(&mut self.size, *size, place)?;
                 (value.data, value.style) = (target.data.clone(), target.style);
-                (value.tag, value.is_alias) = (target.tag.clone(), true);
+                (value.tag, value.alias_of) = (target.tag.clone(), Some(target.range.start));
                 return Ok(value);
             }
             _ => return wrong(place, "not a value"),
@@ -300,7 +302,7 @@ fn pairs(values: Vec<Value>, repeated: &mut Option<Problem>) -> Result<Vec<(Stri
     let (mut pairs, mut seen) = (Vec::<(String, Value)>::new(), HashMap::new());
     let mut values = values.into_iter();
     while let Some((at, value)) = values.next().zip(values.next()) {
-        let is_word = !at.is_alias && !matches!(at.style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let is_word = at.alias_of.is_none() && !matches!(at.style, ScalarStyle::Literal | ScalarStyle::Folded);
         let Some(key) = at.scalar().filter(|_| is_word && at.tag.is_none()) else {
             return wrong(at.place(), "expected a plain or quoted string as a key");
         };

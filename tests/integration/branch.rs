@@ -1,3 +1,4 @@
+mod again;
 mod clones;
 pub(crate) mod commits;
 mod following;

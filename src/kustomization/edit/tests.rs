@@ -83,17 +83,32 @@ fn an_anchor_carries_its_value_only_where_it_is_wanted() {
     // One alias only.
     assert_eq!(
         change(before, &[("resources[1]", "new")]).unwrap(),
-        "resources: [&a x, new]\ncrds: [*a]\nnamePrefix: *a\n"
+        "resources: [&a x, 'new']\ncrds: [*a]\nnamePrefix: *a\n"
     );
     // What no reference shows is not edited.
     let same = [("resources[0]", "new"), ("resources[1]", "new"), ("crds[0]", "new")];
     let shared = change(before, &same).unwrap_err();
     assert!(shared.message.contains("an anchor may share it"), "{shared:?}");
     let before = before.replace("namePrefix: *a", "namePrefix: x");
-    assert_eq!(change(&before, &same).unwrap(), "resources: [&a new, new]\ncrds: [new]\nnamePrefix: x\n");
+    assert_eq!(change(&before, &same).unwrap(), "resources: [&a new, *a]\ncrds: [*a]\nnamePrefix: x\n");
     // Each its own.
     let each = [("resources[0]", "1"), ("resources[1]", "2"), ("crds[0]", "3")];
     assert_eq!(change(&before, &each).unwrap(), "resources: [&a '1', '2']\ncrds: ['3']\nnamePrefix: x\n");
+}
+
+#[test]
+fn an_alias_in_a_literal_block_stays_one() {
+    let block = |paths: &str| {
+        format!(
+            "transformers:\n- |-\n  apiVersion: builtin\n  kind: PatchStrategicMergeTransformer\n  metadata: {{name: x}}\n  paths: {paths}\n"
+        )
+    };
+    let fields = [0, 1].map(|index| format!("transformers[0]#PatchStrategicMergeTransformer.paths[{index}]"));
+    let edited = |values: [&str; 2]| {
+        change(&block("[ &a 'https://h/a?b' , *a ]"), &[(&fields[0], values[0]), (&fields[1], values[1])]).unwrap()
+    };
+    assert_eq!(edited(["new", "new"]), block("[ &a 'new' , *a ]"));
+    assert_eq!(edited(["new", "other"]), block("[ &a 'new' , 'other' ]"));
 }
 
 #[test]

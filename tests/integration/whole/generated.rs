@@ -1,5 +1,5 @@
 //! Random trees of kustomizations, local and remote: whatever kustomize builds is localized, and then builds to the
-//! same bytes without a network.
+//! same bytes without a network; and a branch of the same source has the same tree, whatever lies between.
 //!
 //! The trees are those of a seed, the same on every machine. What a failure prints makes the one tree again:
 //! `KUSTOMIZE_LOCALIZE_SEED` (default 1), `KUSTOMIZE_LOCALIZE_TREES` (how many; default 10, at night 200),
@@ -14,6 +14,7 @@ use std::fs;
 use std::path::Path;
 
 use git_kustomize_localize::seams::{processors, side_by_side};
+use serde_json::json;
 
 use crate::support::{Kustomize, Output, Random, World, files, full};
 use write::{Trees, Writer, Written};
@@ -173,6 +174,7 @@ fn tried(kustomize: &Kustomize, choices: &mut [Random], in_place: bool) -> Vec<V
             };
             *verdict = found.map(Verdict::Broken);
         }
+        branched(world, &written, &mut verdicts);
     }
     written
         .into_iter()
@@ -183,6 +185,49 @@ fn tried(kustomize: &Kustomize, choices: &mut [Random], in_place: bool) -> Vec<V
             None => Verdict::Same(one),
         })
         .collect()
+}
+
+/// Localizes the trees that are the same so far on a branch, again after another commit, and again without that: the same
+/// source must give the same tree.
+fn branched(world: &World, written: &[Written], verdicts: &mut [Option<Verdict>]) {
+    let work = &world.work;
+    // What names an absolute path is committed nowhere.
+    let can_be_committed = |tree: &Written| !tree.covered.iter().any(|field| field.ends_with(" absolute"));
+    let trees = written.iter().zip(verdicts);
+    let mut trees: Vec<_> = trees.filter(|(tree, verdict)| verdict.is_none() && can_be_committed(tree)).collect();
+    if trees.is_empty() {
+        return;
+    }
+    work.git(&["reset", "--quiet", "--hard"]);
+    work.git(&["clean", "--quiet", "-ffdx"]);
+    let scopes: Vec<&str> = trees.iter().map(|(tree, _)| tree.scope.as_str()).collect();
+    work.write(".kustomize-localize", json!({"include": scopes}).to_string());
+    let lock = work.run(&["lock", "--quiet"]);
+    work.commit("lock");
+    let branch = || {
+        let run = work.run(&["branch", "--no-verify", "--quiet"]);
+        (run.status == 0).then(|| work.git(&["rev-parse", "localized/main^{tree}"])).ok_or_else(|| format!("{run:?}"))
+    };
+    let first = branch();
+    work.write("between", "");
+    work.commit("between");
+    let second = branch();
+    work.git(&["rm", "--quiet", "between"]);
+    work.commit("without");
+    let (first, second, third) = match (first, second, branch()) {
+        (Ok(first), Ok(second), Ok(third)) => (first, second, third),
+        (first, second, third) => {
+            let why = format!("on a branch: {lock:?}\n{first:?}\n{second:?}\n{third:?}");
+            return trees.iter_mut().for_each(|(_, verdict)| **verdict = Some(Verdict::Broken(why.clone())));
+        }
+    };
+    for (tree, verdict) in trees {
+        let differs = |other: &str| work.git(&["diff", &first, other, "--", &tree.scope, "kustomize-localize.lock"]);
+        let differs = differs(&second) + &differs(&third);
+        if !differs.is_empty() {
+            *verdict = Some(Verdict::Broken(format!("on a branch, the same source gives another tree:\n{differs}")));
+        }
+    }
 }
 
 /// Localizes one tree into a directory of its own, and returns what differs.

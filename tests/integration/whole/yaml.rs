@@ -65,7 +65,7 @@ pub(super) fn extend(object: &mut Value, fields: Value) {
 }
 
 /// A value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Yaml {
     Text(String),
     List(Vec<Yaml>),
@@ -98,8 +98,8 @@ pub(super) struct Writer<'a> {
     random: Option<&'a mut Random>,
     /// One in so many values is written in an odd way; with 0, all are written as people do, and none is another.
     rarity: usize,
-    /// Names of anchors that were given, with what they stand for.
-    anchors: Vec<String>,
+    /// Names of anchors that were given, with the values that they stand for, once these are written.
+    anchors: Vec<(String, Option<Yaml>)>,
 }
 
 impl<'a> Writer<'a> {
@@ -147,13 +147,14 @@ impl<'a> Writer<'a> {
             let tags = ["!!str", "!!map", "!!seq", "!!binary", "!", "!x", "!<tag:yaml.org,2002:str>", "!!merge"];
             before = format!(" {}", tags[self.below(tags.len())]);
         }
-        if self.is_odd() {
-            let name = format!("a{}", self.anchors.len());
-            before.push_str(&format!(" &{name}"));
-            self.anchors.push(name);
-        } else if self.rarely(self.rarity * 4) && !self.anchors.is_empty() {
-            let at = self.below(self.anchors.len());
-            return format!(" *{} ", self.anchors[at]);
+        if let Some(alias) = self.alias(value) {
+            return alias;
+        }
+        let is_anchored = self.is_odd() || self.rarity == 0 && !value.has_lines() && self.rarely(4);
+        let anchor = self.anchors.len();
+        if is_anchored {
+            before.push_str(&format!(" &a{anchor}"));
+            self.anchors.push((format!("a{anchor}"), None));
         }
         let is_flow = is_flow || self.rarely(6) && !self.keeps_lines(value);
         let written = match value {
@@ -178,7 +179,24 @@ impl<'a> Writer<'a> {
             }
             Yaml::Map(pairs) => self.map(pairs, indent, is_flow),
         };
+        if is_anchored {
+            self.anchors[anchor].1 = Some(value.clone());
+        }
         before + &written
+    }
+
+    /// Returns an alias: of the same value if it has an anchor and people write it, else of any.
+    fn alias(&mut self, value: &Yaml) -> Option<String> {
+        let same = self.anchors.iter().find(|(_, known)| known.as_ref() == Some(value));
+        let same = same.filter(|_| self.rarity == 0).map(|(name, _)| format!(" *{name}"));
+        if same.is_some() {
+            return same.filter(|_| !self.rarely(4));
+        }
+        if self.rarely(self.rarity * 4) && !self.anchors.is_empty() {
+            let at = self.below(self.anchors.len());
+            return Some(format!(" *{} ", self.anchors[at].0));
+        }
+        None
     }
 
     /// Whether a value holds lines that are a literal block as people write them: a configuration elsewhere is not edited.

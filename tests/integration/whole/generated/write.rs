@@ -46,6 +46,9 @@ const FILES: [(&str, &str); 15] = [
     ("secretGenerator[].env", VARIABLES),
 ];
 
+/// The first of these that is a generator's.
+const GENERATORS_FROM: usize = 9;
+
 /// Lists of plugin configurations, some twice as often as others, and what their plugins name.
 const PLUGINS: [(&str, &[(&str, &str)]); 5] =
     [GENERATORS, GENERATORS, TRANSFORMERS, TRANSFORMERS, ("validators", &[("PatchTransformer.path", PATCH)])];
@@ -138,7 +141,7 @@ const REMOTE_NAMES: [&str; 12] =
     ["app", "x+y", "v1.2", "~r", "x_y", "Base", "base", "BASE", "a,b", "a'b", "aux", "x@y"];
 
 const HOSTS: [&str; 3] = ["files.example.com", "files.example.com:8443", "raw.example.org"];
-const QUERIES: [&str; 6] = ["", "", "", "?one", "?two", "?x&y"];
+const QUERIES: [&str; 5] = ["", "", "?one", "?two", "?x&y"];
 const VERSIONS: [&str; 8] = [
     "?ref=v1",
     "?ref=v1",
@@ -223,6 +226,8 @@ struct Root {
     directory: String,
     number: usize,
     fields: Value,
+    /// The texts and variables that it names.
+    named: Vec<(&'static str, String)>,
 }
 
 impl Writer<'_> {
@@ -253,7 +258,7 @@ impl Writer<'_> {
     /// Writes a kustomization that begins with these fields, and all that it names.
     fn root(&mut self, place: Place, directory: &str, depth: usize, fields: Value) {
         let number = self.next();
-        let mut root = Root { place, directory: directory.to_owned(), number, fields };
+        let mut root = Root { place, directory: directory.to_owned(), number, fields, named: Vec::new() };
         let objects = format!(
             "{}data: {{own: 'yes'}}\n---\n{}",
             config_map(&format!("base-{number}")),
@@ -340,11 +345,13 @@ impl Writer<'_> {
     }
 
     /// Puts what a field names somewhere, and returns the field with what has to stand beside it.
-    fn named(&mut self, root: &Root, field: &str, content: &str) -> Value {
+    fn named(&mut self, root: &mut Root, field: &str, content: &'static str) -> Value {
         let number = self.next().to_string();
         let base = format!("base-{}", root.number);
-        let content = content.replace("NUMBER", &number).replace("BASE", &base);
-        let (mut path, how) = self.put(root, &content);
+        let again = self.again(root, content).map(|path| (path, "again"));
+        let text = content.replace("NUMBER", &number).replace("BASE", &base);
+        let (mut path, how) = again.unwrap_or_else(|| self.put(root, &text));
+        root.named.push((content, path.clone()));
         self.cover(field, how);
         if field.contains("StrategicMerge") {
             path = no_yaml(path);
@@ -355,12 +362,29 @@ impl Writer<'_> {
         nested(field, &path, &base, &format!("made-{number}"))
     }
 
+    /// Chooses what a root names already, if that is what a field takes: people share it by an anchor.
+    fn again(&mut self, root: &Root, content: &str) -> Option<String> {
+        let fits = |known: &str| matches!((content, known), (TEXT, TEXT | VARIABLES) | (VARIABLES, VARIABLES));
+        let paths: Vec<&str> =
+            root.named.iter().filter(|(known, _)| fits(known)).map(|(_, path)| path.as_str()).collect();
+        let is_again = !paths.is_empty() && self.random.below(3) > 0;
+        is_again.then(|| self.random.one_of(&paths).to_owned())
+    }
+
     fn file_field(&mut self, root: &mut Root) {
-        let (field, content) = FILES[self.random.below(FILES.len())];
-        if field != "openapi.path" || root.fields.get("openapi").is_none() {
-            let fields = self.named(root, field, content);
-            extend(&mut root.fields, fields);
+        // What is named already is named again by a generator.
+        let is_again = !root.named.is_empty() && self.random.below(2) == 1;
+        let fields = if is_again { &FILES[GENERATORS_FROM..] } else { &FILES[..] };
+        let (field, content) = fields[self.random.below(fields.len())];
+        if field == "openapi.path" && root.fields.get("openapi").is_some() {
+            return;
         }
+        let fields = self.named(root, field, content);
+        if let Some(generators) = fields.get("configMapGenerator").filter(|_| self.random.below(3) == 0) {
+            extend(&mut root.fields, json!({"secretGenerator": generators}));
+            self.cover(&field.replace("configMap", "secret"), "again");
+        }
+        extend(&mut root.fields, fields);
     }
 
     /// Finds a place for another root. Returns where it lies, and what names it.
