@@ -432,6 +432,10 @@ impl Fetcher {
             (Err(mut failure), Err(other)) if other.kind != FailureKind::NotInRepository => {
                 failure.message = format!("{}; as a git repository: {}", failure.message, other.message);
                 failure.hints.extend(other.hints);
+                // It is gone if both say so.
+                if failure.kind.is_gone() {
+                    failure.kind = other.kind;
+                }
                 Err(failure)
             }
             (_, other) => other,

@@ -59,7 +59,7 @@ struct Setup {
     /// The configuration that is there, and the one to write.
     texts: [String; 2],
     /// What is new in that.
-    added: Vec<String>,
+    added: Vec<Added>,
     /// What `check` says of all that.
     checked: Checked,
 }
@@ -111,7 +111,7 @@ impl Setup {
     }
 
     /// Takes a configuration, if it mends errors and makes none.
-    fn take_if_it_mends(&mut self, text: String, (config, checked): (Config, Checked), added: Vec<String>) {
+    fn take_if_it_mends(&mut self, text: String, (config, checked): (Config, Checked), added: Vec<Added>) {
         let (old, new) = (errors(&self.checked), errors(&checked));
         if new.len() < old.len() && new.is_subset(&old) {
             self.texts[1] = text;
@@ -128,23 +128,29 @@ impl Setup {
             && failing(&self.checked).any(|one| one.rule == Rule::OutOfScope)
             && let Some(tried) = self.tried(&text)?
         {
-            self.take_if_it_mends(text, tried, vec![format!("{key}: {value}")]);
+            self.take_if_it_mends(text, tried, vec![Added::of(format!("{key}: {value}"))]);
         }
         Ok(())
     }
 
-    /// Leaves out the directories of templates, but for those that something else names: these are walked all the same.
+    /// Leaves out the directories of templates, but for those that something else names, which are walked all the same, and
+    /// those with a root in them that can be read.
     fn leave_out_templates(&mut self) -> Result<()> {
         let directory = |finding: &Finding| path::parent(&finding.path).to_owned();
         let found = failing(&self.checked).filter(|one| is_template(one)).map(directory);
         let mut templates: BTreeSet<String> = found.filter(|directory| !directory.is_empty()).collect();
+        let roots = self.workspace.kustomizations()?.roots();
+        let roots = roots.into_iter().filter(|root| !templates.contains(*root) && !is_filled_in(root));
+        let roots: Vec<String> = roots.map(str::to_owned).collect();
+        templates.retain(|directory| !roots.iter().any(|root| path::is_in(root, directory)));
         for _ in 0..2 {
             let entries: Vec<String> = templates.iter().map(|one| format!("- {}", Config::path_entry(one))).collect();
             if entries.is_empty() {
                 return Ok(());
             }
             let text = append(&self.texts[1], "exclude", &entries)?;
-            let added = entries.iter().map(|entry| format!("exclude: {}", entry.trim_start_matches("- "))).collect();
+            let added =
+                entries.iter().map(|entry| Added::of(format!("exclude: {}", entry.trim_start_matches("- ")))).collect();
             let Some(tried) = self.tried(&text)? else { return Ok(()) };
             let still: BTreeSet<String> = failing(&tried.1).map(directory).collect();
             if templates.is_disjoint(&still) {
@@ -170,16 +176,19 @@ impl Setup {
 
     /// Allows what the server says is not there, as long as that leads to more of it; without what needs no exception.
     fn allow_what_is_gone(&mut self) -> Result<(), Failures> {
-        let (text, mut entries) = (self.texts[1].clone(), BTreeSet::new());
+        // Each entry with its cause.
+        let (text, mut entries) = (self.texts[1].clone(), BTreeMap::new());
         loop {
-            let gone = self.relocked.unresolved.iter().filter(|one| one.kind.is_gone());
-            let gone: Vec<_> = gone.filter_map(|one| one.exception.as_deref()).collect();
             let known = entries.len();
-            entries.extend(Config::entries(&gone));
+            for failure in self.relocked.unresolved.iter().filter(|failure| failure.kind.is_gone()) {
+                for entry in Config::entries(&Vec::from_iter(failure.exception.as_deref())) {
+                    entries.entry(entry).or_insert_with(|| failure.message.clone());
+                }
+            }
             if entries.len() == known {
                 break;
             }
-            self.allow(&text, Vec::from_iter(entries.clone()))?;
+            self.allow(&text, entries.keys().cloned().collect())?;
         }
         let allow = &self.workspace.config.allow[..entries.len()];
         let is_used = |index: usize| {
@@ -189,12 +198,16 @@ impl Setup {
             let of = |what| self.workspace.config.allowed_by(graph::rule(what), &graph::subject(what), "");
             self.checked.findings.iter().any(by) || self.relocked.lock.left.keys().any(|left| of(left) == Some(index))
         };
-        let used: Vec<String> =
-            entries.iter().enumerate().filter(|(index, _)| is_used(*index)).map(|(_, entry)| entry.clone()).collect();
-        if used.len() < entries.len() {
-            self.allow(&text, used.clone())?;
+        let count = entries.len();
+        let used: Vec<(String, String)> =
+            entries.into_iter().enumerate().filter(|(index, _)| is_used(*index)).map(|(_, entry)| entry).collect();
+        if used.len() < count {
+            self.allow(&text, used.iter().map(|(entry, _)| entry.clone()).collect())?;
         }
-        self.added.extend(used.iter().map(|entry| format!("allow: {}", entry.trim_start_matches("- "))));
+        self.added.extend(used.into_iter().map(|(entry, cause)| Added {
+            entry: format!("allow: {}", entry.trim_start_matches("- ")),
+            cause: Some(cause),
+        }));
         Ok(())
     }
 
@@ -271,11 +284,15 @@ fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
     failing(checked).map(|one| (one.rule, &*one.path, one.span, &*one.message)).collect()
 }
 
-/// Returns whether something is wrong because its file is filled in by something else before it is built.
+/// Returns whether something is wrong because its file is filled in by something else before it is built. One that can be
+/// read is a kustomization: a variable in one of its references says nothing about the others.
 fn is_template(finding: &Finding) -> bool {
-    let is_filled_in = |text: &String| ["{{", "{%", "${"].iter().any(|mark| text.contains(mark));
-    [&finding.path, &finding.reference].into_iter().any(is_filled_in)
-        || finding.help.iter().any(|help| help == TEMPLATE)
+    is_filled_in(&finding.path) || finding.help.iter().any(|help| help == TEMPLATE)
+}
+
+/// Returns whether a path holds a variable of a template.
+fn is_filled_in(path: &str) -> bool {
+    ["{{", "{%", "${"].iter().any(|mark| path.contains(mark))
 }
 
 /// Returns the entry of `allow` for what people may want as it is; localizing mends what is remote, and no build reads what
@@ -286,6 +303,27 @@ fn exception(finding: &Finding) -> Option<String> {
     }
     let exception = Config::exception(finding.rule, &finding.subject, &finding.path)?;
     Config::entries(&[&exception]).pop()
+}
+
+/// Something that is new in the configuration.
+#[derive(Debug, Serialize)]
+struct Added {
+    /// The line, with its key.
+    entry: String,
+    /// Why an exception is needed; `None` for anything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
+}
+
+impl Added {
+    fn of(entry: String) -> Added {
+        Added { entry, cause: None }
+    }
+
+    fn lines(&self) -> impl Iterator<Item = String> {
+        let cause = self.cause.iter().map(|cause| format!("    {cause}"));
+        [format!("  {FILE_NAME}: {}", self.entry)].into_iter().chain(cause)
+    }
 }
 
 /// Something that people must edit.
@@ -356,8 +394,8 @@ struct Initialized {
     changes: Vec<Change>,
     #[serde(skip)]
     now_remote: Vec<NowRemote>,
-    /// What is new in the configuration, each with its key.
-    configuration: Vec<String>,
+    /// What is new in the configuration.
+    configuration: Vec<Added>,
     /// What people must edit.
     edit: Vec<Edit>,
     /// What both sides of a conflict changed.
@@ -408,14 +446,16 @@ impl Outcome for Initialized {
         let mut out: Vec<String> = self.files.iter().map(|file| format!("{done} {file}")).collect();
         out.extend(changes(&self.changes, &News::new(), |_| None, shown.verbose));
         out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
-        out.extend(self.configuration.iter().map(|line| format!("  {FILE_NAME}: {line}")));
+        out.extend(self.configuration.iter().flat_map(Added::lines));
         if out.is_empty() {
             let RemoteReferences { locked, allowed, .. } = self.remote_references;
             out.push(format!("nothing to write: {locked} locked, {allowed} allowed"));
         }
         out.extend(self.edits());
-        if self.status == 0 {
-            out.push("check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes".to_owned());
+        match (self.status, self.outcome) {
+            (0, super::Status::DryRun) => out.push("check would pass".to_owned()),
+            (0, _) => out.push("check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes".to_owned()),
+            _ => {}
         }
         out.push(format!("next: {}", self.next));
         lines(out)

@@ -227,7 +227,7 @@ fn refuse(source: &Upstream) -> Result<()> {
 /// Returns what a failure to answer means.
 fn failed(failure: Failure) -> Answer {
     match failure.kind {
-        FailureKind::NotInRepository | FailureKind::NoRepository => Answer::gone(failure.message),
+        kind if kind.is_gone() => Answer::gone(failure.message),
         FailureKind::Unusable => Answer::moved(None, failure.message),
         _ => Answer::unreachable(failure),
     }

@@ -33,8 +33,10 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
         if let Some(wanted) = remote.filter(|_| can_stay) {
             let exception = Config::exception(Rule::RemoteReference, &wanted.subject(), "");
             trouble.failure.exception = exception.map(Box::new);
+            let is_absent = matches!(trouble.kind, TroubleKind::Missing { .. } | TroubleKind::NoKustomization { .. });
             if trouble.failure.kind == FailureKind::Other {
-                trouble.failure.kind = FailureKind::Unusable;
+                let kind = if is_absent { FailureKind::NotInRepository } else { FailureKind::Unusable };
+                trouble.failure.kind = kind;
             }
         }
     }

@@ -10,7 +10,7 @@ use super::{
     Walker,
 };
 use crate::kustomization::{Accepts, Reference};
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::finding::{Rule, Subject};
 use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::{self, Resolved};
@@ -101,6 +101,7 @@ impl Walker {
             let target = target.unwrap_or_else(|mut stop| {
                 // Other fixes for a page do not make it a file or a root.
                 let hint = reference::web_page_hint(&reference.text);
+                stop.failure.kind = meaning(&one, stop.failure.kind, hint.is_some());
                 stop.failure.hints.splice(0..0, hint);
                 self.trouble(*stop, At::Edge(root, edge));
                 Target::Broken
@@ -149,7 +150,10 @@ impl Walker {
                 Err(Trouble::refused(message).hint("name the file by its raw https URL"))
             }
             Resolved::Missing { .. } => {
-                let failure = no_directory(&repository, &spec.directory());
+                let mut failure = no_directory(&repository, &spec.directory());
+                if !failure.hints.is_empty() {
+                    failure.kind = FailureKind::Misspelled;
+                }
                 Err(Trouble::of(TroubleKind::Refused, failure.context(format_args!("`{shown}`"))))
             }
             other => Err(self.unresolved(source, &shown, other)),
@@ -177,8 +181,20 @@ pub(crate) fn no_directory(repository: &Repository, directory: &str) -> Failure 
         repository.version.url.shown(),
         repository.commit
     ));
+    let failure = failure.because(FailureKind::NotInRepository);
     match alike(&*repository.tree, directory) {
         Some(like) => failure.hint(format!("did you mean `{like}`?")),
         None => failure,
+    }
+}
+
+/// Returns what it means that a reference could not be resolved: what is not there, but was probably misspelled, is not
+/// gone. Nobody here can correct an upstream.
+fn meaning(wanted: &RemoteRef, kind: FailureKind, has_hint: bool) -> FailureKind {
+    match kind {
+        FailureKind::Misspelled if wanted.by.is_some() => FailureKind::NotInRepository,
+        _ if wanted.by.is_some() => kind,
+        kind if kind.is_gone() && (has_hint || wanted.correction().is_some()) => FailureKind::Misspelled,
+        kind => kind,
     }
 }

@@ -110,15 +110,21 @@ impl RemoteRef {
             Some(directory) => format!("`{directory}` of `{shown}` is not locked"),
             None => format!("`{shown}` is neither localized nor locked"),
         });
-        let hint = |spec: &RepoSpec| match Pin::of(spec.reference.as_deref()) {
+        Some(self.correction().into_iter().fold(failure, Failure::hint))
+    }
+
+    /// Returns what to write before it can be locked; `None` if the text is as it should be.
+    pub(crate) fn correction(&self) -> Option<String> {
+        if let Some(page) = reference::web_page(self.text.exposed()) {
+            return Some(page);
+        }
+        let spec = self.repository()?;
+        match Pin::of(spec.reference.as_deref()) {
             // The current HEAD is not necessarily what was meant.
             _ if spec.query_dropped => Some(PLAIN_QUERY.to_owned()),
             Pin::ShortCommit => Some("write the commit id in full, 40 digits: git cannot fetch a short one".to_owned()),
             _ => None,
-        };
-        let page = reference::web_page(self.text.exposed());
-        let hint = page.or_else(|| hint(self.repository()?));
-        Some(hint.into_iter().fold(failure, Failure::hint))
+        }
     }
 }
 

@@ -92,6 +92,8 @@ pub enum FailureKind {
     Limited,
     /// What is there cannot be used.
     Unusable,
+    /// There is no such thing, but a hint says what was probably meant.
+    Misspelled,
     /// It is younger than `sources` wants.
     Young,
     /// Nobody of those who may has signed it.
@@ -115,9 +117,10 @@ impl FailureKind {
         matches!(self, FailureKind::NoAnswer | FailureKind::NoConnection | FailureKind::Limited)
     }
 
-    /// Returns whether upstream answered, and what it was asked for is not there, or of no use to anybody.
+    /// Returns whether upstream answered that what it was asked for is not there. A server that refuses, breaks off or gives
+    /// what cannot be used does not say that.
     pub fn is_gone(self) -> bool {
-        matches!(self, FailureKind::NotInRepository | FailureKind::NoRepository | FailureKind::Unusable)
+        matches!(self, FailureKind::NotInRepository | FailureKind::NoRepository)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::reference::Pin;
 struct Cause(&'static [&'static str], FailureKind, &'static str);
 
 /// The first that git says counts.
-const CAUSES: [Cause; 10] = [
+const CAUSES: [Cause; 9] = [
     Cause(
         &["could not read username", "could not read password"],
         FailureKind::Login,
@@ -53,11 +53,9 @@ const CAUSES: [Cause; 10] = [
         FailureKind::Other,
         "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
     ),
-    // A program that is missing at the other end is not found, either.
-    Cause(&["command not found"], FailureKind::Other, ""),
     Cause(
         &[
-            "not found",
+            "repository not found",
             "could not be found",
             "does not exist",
             "does not appear to be a git repository",

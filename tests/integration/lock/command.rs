@@ -312,6 +312,7 @@ fn help_fits_why_it_could_not_be_resolved() {
     let lib = "https://github.com/acme/lib";
     let (gone, none) = ("acme/nowhere//web?ref=", "0".repeat(40));
     let leave = "hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:\n  - {url: ";
+    let misspelled = "hint: to leave it remote, add to `allow` in `.kustomize-localize`:\n  - {url: ";
     for (url, says, may_be_left) in [
         (
             format!("{lib}//web?ref=v9"),
@@ -345,6 +346,8 @@ fn help_fits_why_it_could_not_be_resolved() {
         if may_be_left.is_empty() {
             output.lacks("remote, run `git");
         } else {
+            // `init` leaves nothing that was probably misspelled.
+            let leave = if says.contains("did you mean") { misspelled } else { leave };
             output.stderr_has(&format!("{leave}{may_be_left}"));
         }
     }

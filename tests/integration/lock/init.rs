@@ -102,6 +102,142 @@ fn a_dead_ref_leaves_its_neighbours_localized() {
 }
 
 #[test]
+fn only_what_git_does_not_find_is_gone() {
+    let url = "https://git.example.com/acme/bases//web?ref=v1";
+    let world = world(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+    world.upstream_of("served/acme/bases", &[("web/kustomization.yaml", "namePrefix: a-\n")]);
+    world.server.serve_git("https://git.example.com/", &world.sandbox.path("upstream/served"));
+    let refs = "https://git.example.com/acme/bases/info/refs?service=git-upload-pack";
+    let pack = "https://git.example.com/acme/bases/git-upload-pack";
+    // A server does not have the file of that name in any of these.
+    let breaks_off = Reply::ok("0011unpack err").header("Content-Type", "application/x-git-upload-pack-result");
+    let login = Reply::status(401).header("WWW-Authenticate", "Basic realm=x");
+    for (asked, reply) in [(refs, login), (refs, Reply::status(403)), (refs, Reply::status(418)), (pack, breaks_off)] {
+        world.server.route(asked, reply.clone());
+        let output = init(&world, &[]);
+        output
+            .fails(1)
+            .stdout_has("1 reference could not be locked")
+            .stdout_has(&format!("- {{url: '{url}', reason: TODO}}"));
+        assert_eq!(written(&world), ["", ""], "{reply:?}");
+        world.server.unroute(asked);
+    }
+    world.server.route(refs, Reply::status(404));
+    init(&world, &[]).success().stdout_has("/acme/bases/' not found\n");
+    assert!(written(&world)[0].contains(url));
+    world.server.unroute(refs);
+    world.work.write(CONFIG, "");
+    init(&world, &[]).success().stdout_has("  added https://git.example.com/acme/bases?ref=v1 ");
+}
+
+#[test]
+fn what_an_upstream_does_wrong_is_for_people() {
+    let world = world(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/broken//web?ref=v1']\n")]);
+    world.upstream_of("acme/broken", &[("web/kustomization.yaml", "resources: [\n")]);
+    init(&world, &[]).fails(1).stdout_has("1 reference could not be locked").stdout_has("help: or allow it");
+    assert_eq!(written(&world), ["", ""]);
+}
+
+#[test]
+fn what_is_probably_misspelled_is_to_edit() {
+    let world = world(&[(
+        "app/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib/tree/v1/web\n- https://github.com/acme/lib//wep?ref=v1\n\
+         - https://github.com/acme/lib//web?ref=abcdef1\n",
+    )]);
+    init(&world, &[]).fails(1).says(expect![[r#"
+        nothing to write: 0 locked, 0 allowed
+        1 reference could not be locked
+          app/kustomization.yaml:3: `https://github.com/acme/lib//wep?ref=v1`: there is no directory `wep` in https://github.com/acme/lib at <0>
+          help: did you mean `web`?
+          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//wep?ref=v1', reason: TODO}
+        1 reference could not be locked
+          app/kustomization.yaml:2: `https://github.com/acme/lib/tree/v1/web`: there is no directory `tree/v1/web` in https://github.com/acme/lib at <0>
+          help: this is a web page; write https://github.com/acme/lib//web?ref=v1
+          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//tree/v1/web', reason: TODO}
+        1 reference could not be locked
+          app/kustomization.yaml:4: https://github.com/acme/lib has no ref `abcdef1`, and a short commit id cannot be fetched
+          help: write the commit id in full, 40 digits
+          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//web?ref=abcdef1', reason: TODO}
+        next: git kustomize-localize init
+    "#]]);
+    assert_eq!(written(&world), ["", ""]);
+    // Nobody here can correct an upstream.
+    world.upstream_of(
+        "acme/behind",
+        &[("web/kustomization.yaml", "resources: ['https://github.com/acme/lib/tree/v1/web']\n")],
+    );
+    world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/behind//web?ref=v1']\n")]);
+    init(&world, &[]).success().stdout_has("allow: {url: 'https://github.com/acme/lib//tree/v1/web', reason: TODO}\n");
+}
+
+#[test]
+fn a_variable_in_a_reference_leaves_the_others() {
+    let variable = "https://github.com/acme/lib//web?ref=${VERSION}";
+    let world = world(&[
+        ("a/kustomization.yaml", &format!("resources:\n- {LIB}//other?ref=v1\n- {variable}\n")),
+        ("b/kustomization.yaml", "resources:\n{{- range .all }}\n- {{ . }}\n{{- end }}\n"),
+        ("b/live/kustomization.yaml", &format!("resources: ['{LIB}//other?ref=v1']\n")),
+    ]);
+    let first = init(&world, &[]);
+    first.fails(1).says(expect![[r#"
+        wrote .kustomize-localize
+        wrote kustomize-localize.lock
+          added https://github.com/acme/lib?ref=v1 <0>
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//web?ref=${VERSION}', reason: TODO}
+            https://github.com/acme/lib has no ref `${VERSION}`
+        1 place to edit (invalid-kustomization)
+          b/kustomization.yaml:2: not valid YAML: "-" is only valid inside a block
+          help: if it is a template, add its directory to `exclude` in `.kustomize-localize`
+        1 place to edit (stale-allow)
+          .kustomize-localize:2: https://github.com/acme/lib//web?ref=${VERSION}
+          help: replace `TODO` with the reason for this exception
+        next: git kustomize-localize init
+    "#]]);
+    again(&world, &first);
+    world.work.write("b/live/kustomization.yaml", "resources: ['https://evil.example/x.yaml']\n");
+    world.work.run_as_is(&["check"]).fails(1).stdout_has("evil.example");
+}
+
+#[test]
+fn each_exception_has_its_cause() {
+    let world = world(&[(
+        "app/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib//web?ref=v9\n- https://github.com/acme/lib//none?ref=v1\n\
+         - https://github.com/acme/none?ref=v1\n- https://files.example.com/gone.yaml\n",
+    )]);
+    world.server.route("https://files.example.com/gone.yaml", Reply::status(404));
+    init(&world, &["--dry-run"]).success().stdout_has("check would pass\n").lacks("check passes");
+    assert_eq!(written(&world), ["", ""]);
+    init(&world, &[]).success().says(expect![[r#"
+        wrote .kustomize-localize
+        wrote kustomize-localize.lock
+          .kustomize-localize: allow: {url: 'https://files.example.com/gone.yaml', reason: TODO}
+            cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//none?ref=v1', reason: TODO}
+            `https://github.com/acme/lib//none?ref=v1`: there is no directory `none` in https://github.com/acme/lib at <0>
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//web?ref=v9', reason: TODO}
+            https://github.com/acme/lib has no ref `v9`
+          .kustomize-localize: allow: {url: 'https://github.com/acme/none?ref=v1', reason: TODO}
+            cannot fetch https://github.com/acme/none?ref=v1: github.com answered 404 Not Found; as a git repository: could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
+        4 places to edit (stale-allow)
+          .kustomize-localize:2: https://files.example.com/gone.yaml
+          .kustomize-localize:3: https://github.com/acme/lib//none?ref=v1
+          .kustomize-localize:4: https://github.com/acme/lib//web?ref=v9
+          .kustomize-localize:5: https://github.com/acme/none?ref=v1
+          help: replace `TODO` with the reason for this exception
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock && git commit -m 'Lock remote references'
+    "#]]);
+    let json = init(&world, &["--format", "json"]);
+    json.success().stdout_has("\"configuration\": []");
+    std::fs::remove_file(world.work.path().join(CONFIG)).unwrap();
+    init(&world, &["--format", "json"])
+        .success()
+        .stdout_has("\"cause\": \"https://github.com/acme/lib has no ref `v9`\"");
+}
+
+#[test]
 fn an_outage_is_named_and_allowed_by_nothing() {
     let world = world(&[(
         "app/kustomization.yaml",
@@ -135,12 +271,11 @@ fn an_outage_is_named_and_allowed_by_nothing() {
 #[test]
 fn templates_that_nothing_names_are_left_out() {
     let template = "resources:\n{{- range .all }}\n- {{ . }}\n{{- end }}\n";
-    let variable = "resources: ['https://github.com/acme/lib//web?ref=${VERSION}']\n";
     let world = world(&[
         ("app/kustomization.yaml", "resources: [../named]\n"),
         ("named/kustomization.yaml", template),
         ("templates/a/kustomization.yaml", template),
-        ("templates/b/kustomization.yaml", variable),
+        ("templates/b/kustomization.yaml", template),
         ("{{cookie.name}}/base/kustomization.yaml", "resources: [gone.yaml]\n"),
     ]);
     let first = init(&world, &[]);
