@@ -28,6 +28,7 @@ mod remotes;
 mod sources;
 mod stale_allow;
 mod stale_lock;
+mod starts;
 mod suppression;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -54,6 +55,7 @@ use crate::tree::absence::Absences;
 use crate::tree::{Tree, path};
 
 use context::Context;
+use deployed::{Deployed, Walked};
 pub(crate) use known::renamed;
 pub(crate) use unread_reference::{not_built, unread_reference};
 
@@ -99,7 +101,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         ..graph::Policy::default()
     };
     failures.extend(top.and_then(|lock| lock.refuse_without(&kustomizations).err()));
-    let (targets, mut explored) = deployed::walk(&input, &kustomizations, policy, &mut failures)?;
+    let Walked { targets, written, mut explored } = deployed::walk(&input, &kustomizations, policy, &mut failures)?;
     let flux = targets::flux_objects(&explored);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));
@@ -112,6 +114,10 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
     failures.extend(context.deployed.name(&mut findings).err());
+    if input.own.is_some() {
+        let written = written.as_ref().map(|targets| Deployed::new(targets, &explored.graph, input.paths));
+        starts::name(&context, written.as_ref().unwrap_or(&context.deployed), &mut findings);
+    }
     let remote = RemoteReferences::of(&findings);
     suppression::apply(&context, &mut findings, failures.is_empty());
     let remote = remote.allowed_in(&findings);

@@ -598,12 +598,16 @@ impl Target {
         self.named(&format!("{}:{}", self.object.file, self.object.line))
     }
 
-    fn named(&self, place: &str) -> String {
+    /// Returns what it is, wherever its object stands, and whatever builds that.
+    pub(crate) fn name(&self) -> String {
         let Object { kind, name, .. } = &self.object;
-        let by = self.engine.name();
+        format!("{} {kind} {name}", self.engine.name())
+    }
+
+    fn named(&self, place: &str) -> String {
         // The file says it.
         let is_file = self.engine == Engine::Kustomize;
-        if is_file { format!("{by} ({place})") } else { format!("{by} {kind} {name} ({place})") }
+        if is_file { format!("{} ({place})", self.engine.name()) } else { format!("{} ({place})", self.name()) }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::message::redact;
 use crate::record::{Lock, stored};
-use crate::targets::Targets;
+use crate::targets::{Target, Targets};
 use crate::tree::absence::Absence;
 use crate::tree::{Entry, Tree, path};
 
@@ -145,6 +145,12 @@ impl<'a> Context<'a> {
     ) -> Finding {
         let span = Some(Span { line, column, ..Span::default() });
         Finding { span, ..Finding::new(rule, path, message, help) }
+    }
+
+    /// Makes a finding about what deploys something, where its object names that.
+    pub(super) fn at_target(&self, rule: Rule, target: &Target, message: String, help: Vec<String>) -> Finding {
+        let about = target.name();
+        Finding { about, ..self.at_place(rule, &target.object.file, target.spot, message, help) }
     }
 
     /// Returns every reference of the tree with the root that it is relative to.

@@ -12,13 +12,22 @@ use crate::record::LoadRestrictor;
 use crate::targets::{self, Here, Target, Targets, Unread, Unsettled};
 use crate::tree::{Tree, path};
 
+/// What a tree holds, and what is deployed from it.
+pub(super) struct Walked {
+    /// As it came out of builds, where they ran.
+    pub(super) targets: Targets,
+    /// As it is written, where builds ran.
+    pub(super) written: Option<Targets>,
+    pub(super) explored: Explored,
+}
+
 /// Walks the tree, and finds what is deployed from it.
 pub(super) fn walk(
     input: &Input<'_>,
     kustomizations: &[String],
     policy: graph::Policy<'_>,
     failures: &mut Vec<Failure>,
-) -> Result<(Targets, Explored)> {
+) -> Result<Walked> {
     let search = input.identity.map(|identity| {
         let search = targets::candidates(&*input.tree);
         (identity, search)
@@ -37,13 +46,17 @@ pub(super) fn walk(
     });
     let found = found.unwrap_or_else(|| Ok(Unsettled::default()));
     let found = found.and_then(|found| match &input.build {
-        Some(build) => Ok((Unsettled::default(), Some((build.0)(found)?))),
+        Some(build) => {
+            let written = found.as_written().clone();
+            Ok((Unsettled::default(), Some(((build.0)(found)?, written))))
+        }
         None => Ok((found, None)),
     });
     let (found, built) = found.unwrap_or_else(|failure| {
         failures.push(failure);
         Default::default()
     });
+    let (built, written) = built.unzip();
     let targets = built.as_ref().unwrap_or_else(|| found.as_written());
     let starts = starting_points(input, targets, own)?;
     let unrestricted = Deployed::new(targets, &survey.walk(&starts), &[]).unrestricted();
@@ -54,7 +67,7 @@ pub(super) fn walk(
         // What any kustomization changes, also where this walk does not start there.
         None => found.settle(&survey.read(&all).graph),
     };
-    Ok((settled, explored))
+    Ok(Walked { targets: settled, written, explored })
 }
 
 /// Returns where the walk starts: at `own`, as the configuration and the paths say, and at every root that is deployed.

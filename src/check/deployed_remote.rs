@@ -31,8 +31,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             if count == 1 { "" } else { "s" },
         );
         let help = format!("deploy a localized branch: git kustomize-localize explain {}", Rule::DeployedRemote);
-        let file = &one.target.object.file;
-        Some(context.at_place(Rule::DeployedRemote, file, one.target.spot, message, vec![help]))
+        Some(context.at_target(Rule::DeployedRemote, one.target, message, vec![help]))
     });
     findings.collect()
 }

@@ -46,18 +46,21 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
         if !one.roots.contains(&noted.root) {
             continue;
         }
-        let (message, help) = match &noted.note.kind {
+        let (name, message, help) = match &noted.note.kind {
             NoteKind::Chart { name, .. } => (
+                name,
                 format!("{engine} does not inflate charts, such as `{name}`"),
                 "deploy it with a HelmRelease, or commit the output of `helm template`",
             ),
             NoteKind::Code { kind, .. } => (
+                kind,
                 format!("{engine} does not run functions or plugins, such as `{kind}`"),
                 "run it yourself, and commit its output",
             ),
             NoteKind::ExtraDocument | NoteKind::Replaced { .. } => continue,
         };
-        findings.push(context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]));
+        let found = context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]);
+        findings.push(Finding { about: name.clone(), ..found });
     }
 }
 

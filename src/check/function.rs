@@ -54,6 +54,7 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let finding = Finding {
         subject: kind.subject().unwrap_or_else(|| Subject::Program { program: reference.clone() }),
         reference,
+        about: name.clone(),
         unread: *runs == Runs::Unknown,
         ..context.at_note(Rule::Function, noted, message, help)
     };

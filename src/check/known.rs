@@ -1,35 +1,84 @@
 //! What a change did not bring: the findings that its base has, too.
 //!
-//! A finding is known by rule, path and what it is about. A file that git takes for a renamed one has the findings of the
-//! old, and a reference to another version of the same thing is known; but not of what the base allows: an entry is for
-//! what it names, and a comment for the one reference that it stands beside, whichever version that has.
+//! A finding is known by rule, path and what it is about, and for what led to it. A file that git takes for a renamed one
+//! has the findings of the old, and a reference to another version of the same thing is known; but not of what the base
+//! allows: an entry is for what it names, and a comment for the one reference that it stands beside, whichever version
+//! that has. Of findings that no reference names, as many are known as there were.
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{Checked, Known};
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::kustomization::FILE_NAMES;
+use crate::message::finding::{Finding, Rule, Severity, Starts, Subject};
 use crate::reference::file_pin;
 use crate::tree::path;
 
 /// Returns the findings of the base as they would be found now, where `renames` has the new path by the old one.
-pub(crate) fn renamed(findings: Vec<Finding>, renames: &HashMap<String, String>) -> Vec<Finding> {
-    let both = findings.into_iter().flat_map(|finding| {
-        let moved = renames.get(&finding.path).map(|now| {
-            // Messages about whole files name them.
-            let [was, is] = [&finding.path, now].map(|file| format!("`{}", path::parent(file)));
-            Finding { message: finding.message.replace(&was, &is), path: now.clone(), ..finding.clone() }
-        });
-        // A file that only resembles the renamed one may still be there.
-        std::iter::once(finding).chain(moved)
+pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, String>) -> Vec<Finding> {
+    let roots = renames.iter().filter(|(was, _)| FILE_NAMES.contains(&path::name(was)));
+    let roots: HashMap<&str, &str> = roots.map(|(was, is)| (path::parent(was), path::parent(is))).collect();
+    for finding in &mut findings {
+        let moved = finding.starts.roots.iter().filter_map(|root| roots.get(&**root));
+        let moved: Vec<String> = moved.map(|root| (*root).to_owned()).collect();
+        if !moved.is_empty() {
+            Arc::make_mut(&mut finding.starts).roots.extend(moved);
+        }
+    }
+    // A file that only resembles the renamed one may still be there.
+    let moved = findings.iter().filter_map(|finding| {
+        let path = renames.get(&finding.path)?.clone();
+        Some(Finding { path, ..finding.clone() })
     });
-    both.collect()
+    let moved: Vec<Finding> = moved.collect();
+    findings.extend(moved);
+    findings
 }
 
-/// What is the same before and after a change: rule, path, and what it is about, whichever version that names.
-type Key<'a> = (Rule, &'a str, String);
+/// What a base holds of findings that are recognized as one.
+struct Old {
+    severity: Severity,
+    count: Cell<usize>,
+    starts: Starts,
+}
 
-fn key(finding: &Finding) -> Key<'_> {
+impl Old {
+    /// Adds one of these findings to those that are known by their keys.
+    fn add(all: &mut HashMap<Key, Old>, key: Key, finding: &Finding) {
+        let new = || Old { severity: finding.severity, count: Cell::default(), starts: Starts::default() };
+        let old = all.entry(key).or_insert_with(new);
+        old.severity = finding.severity.min(old.severity);
+        old.count.set(old.count.get() + 1);
+        old.starts.roots.extend(finding.starts.roots.iter().cloned());
+        for (name, targets) in &finding.starts.targets {
+            let known = old.starts.targets.entry(name.clone()).or_default();
+            if known.len() < targets.len() {
+                known.clone_from(targets);
+            }
+        }
+    }
+
+    /// Returns what leads to a finding now, and did not.
+    fn lacks(&self, starts: &Starts) -> Option<String> {
+        let count = |name: &String| self.starts.targets.get(name).map_or(0, Vec::len);
+        let target = starts.targets.iter().find_map(|(name, targets)| targets.get(count(name)).cloned());
+        let mut roots = starts.tops.difference(&self.starts.roots);
+        target.or_else(|| Some(format!("`{}`", path::shown(roots.next()?))))
+    }
+}
+
+/// What is the same before and after a change: rule, path, and what it is about.
+type Key = (Rule, String, String);
+
+fn identity(finding: &Finding) -> Key {
     let (rule, path, text) = finding.identity();
+    (rule, path.to_owned(), text)
+}
+
+/// Returns the same for any version.
+fn key(finding: &Finding) -> Key {
+    let (rule, path, text) = identity(finding);
     let about = match &finding.subject {
         Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => text,
         Subject::Git { url, path, .. } => format!("{url}\0{path}"),
@@ -60,24 +109,22 @@ impl Checked {
     /// Leaves out what `old`, the findings of `base`, holds already, allowed there or not. What an exception of this
     /// change covers of it is not new either, and stays as allowed.
     pub(super) fn leave_out(&mut self, old: &[Finding], base: &str) {
-        let mut known: HashMap<Key<'_>, Severity> = HashMap::new();
+        let (mut known, mut versions) = (HashMap::new(), HashMap::new());
         // How many that a comment covers are gone from the base: as many are there in another version.
-        let mut bumped: HashMap<(Rule, String, String), (isize, Severity)> = HashMap::new();
-        let owned = |(rule, path, about): Key<'_>| (rule, path.to_owned(), about);
+        let mut bumped: HashMap<Key, (isize, Severity)> = HashMap::new();
         for finding in old {
-            let other = finding.allowed.is_none().then(|| key(finding));
-            for key in other.into_iter().chain([finding.identity()]) {
-                let severity = known.entry(key).or_insert(finding.severity);
-                *severity = finding.severity.min(*severity);
+            Old::add(&mut known, identity(finding), finding);
+            if finding.allowed.is_none() && finding.is_named() {
+                Old::add(&mut versions, key(finding), finding);
             }
             if has_comment(finding) {
-                let (count, severity) = bumped.entry(owned(key(finding))).or_insert((0, finding.severity));
+                let (count, severity) = bumped.entry(key(finding)).or_insert((0, finding.severity));
                 *count += 1;
                 *severity = finding.severity.min(*severity);
             }
         }
-        for finding in self.findings.iter().filter(|one| known.contains_key(&one.identity())) {
-            if let Some((count, _)) = bumped.get_mut(&owned(key(finding))) {
+        for finding in self.findings.iter().filter(|one| known.contains_key(&identity(one))) {
+            if let Some((count, _)) = bumped.get_mut(&key(finding)) {
                 *count -= 1;
             }
         }
@@ -85,18 +132,24 @@ impl Checked {
         self.findings.retain_mut(|finding| {
             let is_covered = finding.allowed.as_ref().is_some_and(|one| !one.is_new);
             // What was a warning is new as an error.
-            let is_as_bad = |key| known.get(&key).is_some_and(|severity| *severity <= finding.severity);
-            let is_known = is_as_bad(finding.identity())
-                || is_as_bad(key(finding))
-                || bumped.get_mut(&owned(key(finding))).is_some_and(|(count, severity)| {
+            let is_it = |old: &&Old| old.severity <= finding.severity && (finding.is_named() || old.count.get() > 0);
+            let version = || versions.get(&key(finding)).filter(is_it);
+            let old = known.get(&identity(finding)).filter(is_it).or_else(version);
+            let new_start = old.and_then(|old| old.lacks(&finding.starts));
+            let is_known = old.map(|old| old.count.set(old.count.get().saturating_sub(1))).is_some()
+                || bumped.get_mut(&key(finding)).is_some_and(|(count, severity)| {
                     *count -= 1;
                     *count >= 0 && *severity <= finding.severity
                 });
             if is_covered || finding.unread || !is_known {
                 return true;
             }
-            let allowed = finding.allowed.as_mut();
-            allowed.map(|allowed| allowed.is_new = false).is_some()
+            match (&mut finding.allowed, new_start) {
+                (Some(allowed), _) => allowed.is_new = false,
+                (None, Some(start)) => finding.message = format!("{}, and {start} leads to it now", finding.message),
+                (None, None) => return false,
+            }
+            true
         });
         self.known = Some(Known { rev: base.to_owned(), left_out: before - self.findings.len() });
     }
@@ -104,8 +157,9 @@ impl Checked {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Scene;
+    use super::super::testing::{Scene, flux, source};
     use super::{Finding, Rule};
+    use crate::config::Config;
 
     const ID: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -172,6 +226,75 @@ mod tests {
         let beside = |version: &str| format!("{}- https://github.com/o/r//base?ref=v2\n", comment(version));
         assert_eq!(new(&beside("?ref=v1")), 1);
         assert_eq!(new(&beside("?ref=v3")), 1);
+    }
+
+    #[test]
+    fn a_finding_is_known_for_what_led_to_it() {
+        const REMOTE: &str = "resources: ['https://evil.example/x.yaml']\n";
+        let sandbox = ("old/kustomization.yaml", REMOTE);
+        let live = ("live/kustomization.yaml", REMOTE);
+        let prod = ("prod/kustomization.yaml", "resources: [../base]\n");
+        let lists = ("prod/kustomization.yaml", "resources: [../base, ../old]\n");
+        let over = ("over/kustomization.yaml", "resources: [../old]\n");
+        let object = |path: &str| flux(path).replace("name: apps", "name: more");
+        let (to_old, to_live) = (object("old"), object("live"));
+        let check = |files: &[(&str, &str)], paths: &[&str]| {
+            let scene = Scene::default().file("flux/source.yaml", &source("")).file("flux/apps.yaml", &flux("prod"));
+            let scene = scene.file("base/kustomization.yaml", "namePrefix: a-\n");
+            let scene = files.iter().fold(scene, |scene, (path, text)| scene.file(path, text));
+            let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+            Scene { own: Some(Config::default()), paths, ..scene }.check()
+        };
+        let renames = [(sandbox.0.to_owned(), live.0.to_owned())].into();
+        let new = |old: &[(&str, &str)], now: &[(&str, &str)], paths: &[&str]| -> Vec<String> {
+            let mut checked = check(now, paths);
+            checked.leave_out(&super::renamed(check(old, &[]).findings, &renames), "HEAD");
+            let remote = checked.findings.iter().filter(|one| one.rule == Rule::RemoteReference);
+            remote.map(|one| one.message.split_once(", and ").map_or("", |(_, new)| new).to_owned()).collect()
+        };
+        let more = "Flux Kustomization more (flux/more.yaml:1) leads to it now";
+        for (now, expected) in [
+            (&[prod, sandbox][..], &[][..]),
+            (&[lists, sandbox], &["Flux Kustomization apps (flux/apps.yaml:1) leads to it now"]),
+            (&[prod, sandbox, ("flux/more.yaml", &to_old)], &[more]),
+            (&[prod, sandbox, over], &["`over` leads to it now"]),
+            (&[prod, live], &[]),
+            (&[prod, live, ("flux/more.yaml", &to_live)], &[more]),
+        ] {
+            assert_eq!(new(&[prod, sandbox], now, &[]), expected, "{now:?}");
+        }
+        // What leads there no more makes nothing new, nor a part of what is checked, nor an object in another file.
+        assert_eq!(new(&[prod, over, sandbox], &[prod, sandbox], &[]), [""; 0]);
+        assert_eq!(new(&[lists, sandbox], &[prod, sandbox], &[]), [""; 0]);
+        assert_eq!(new(&[prod, over, sandbox], &[prod, over, sandbox], &["old"]), [""; 0]);
+        let was = [prod, sandbox, ("flux/more.yaml", &to_old)];
+        assert_eq!(new(&was, &[prod, sandbox, ("flux/other.yaml", &to_old)], &[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_finding_is_known_by_its_place_and_not_by_what_it_says() {
+        let deployed = |references: &[&str]| {
+            let lines = references.iter().map(|name| format!("- https://github.com/o/r//{name}?ref=v1\n"));
+            Scene::default()
+                .file("flux/source.yaml", &source(""))
+                .file("flux/apps.yaml", &flux("prod"))
+                .file("prod/kustomization.yaml", &format!("resources:\n{}", lines.collect::<String>()))
+                .git("https://github.com/o/r", Some("v1"))
+                .check()
+        };
+        let mut now = deployed(&["a"]);
+        now.leave_out(&deployed(&["a", "base"]).findings, "HEAD");
+        assert_eq!(now.findings, []);
+        // Where nothing tells two of them apart, as many are known as there were.
+        let twice = |count: usize| {
+            let again = "namePrefix: b-\n".repeat(count);
+            Scene::of(&format!("namePrefix: a-\n{again}")).check()
+        };
+        for (old, now, new) in [(1, 1, 0), (1, 2, 1), (2, 1, 0), (0, 1, 1)] {
+            let mut now = twice(now);
+            now.leave_out(&twice(old).findings, "HEAD");
+            assert_eq!(now.findings.len(), new, "{:?}", now.findings);
+        }
     }
 
     #[test]

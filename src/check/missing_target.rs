@@ -47,10 +47,9 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
         "correct the path, or remove the object; if nothing deploys the object, add its directory to `exclude` in .kustomize-localize"
             .to_owned(),
     );
-    let file = &target.object.file;
     Finding {
         subject: Subject::Path { path: one.here.path.clone() },
-        ..context.at_place(Rule::MissingTarget, file, target.spot, message, help)
+        ..context.at_target(Rule::MissingTarget, target, message, help)
     }
 }
 
@@ -76,13 +75,11 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
         };
         let message = format!("{} adds the component `{text}`: {why}", target.by());
         let Text { file, line, column, .. } = &component.text;
-        findings.push(context.at_place(
-            Rule::MissingTarget,
-            file,
-            (*line, *column),
-            message,
-            vec!["correct the path, or remove the component".to_owned()],
-        ));
+        let help = vec!["correct the path, or remove the component".to_owned()];
+        findings.push(Finding {
+            about: format!("{} {text}", target.name()),
+            ..context.at_place(Rule::MissingTarget, file, (*line, *column), message, help)
+        });
     }
     findings
 }

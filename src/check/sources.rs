@@ -34,7 +34,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let message = format!("the lock contains {source}, which {why}");
         let finding = Finding::new(rule, LOCK_NAME, message, vec![help]);
         if said.insert(source.clone()) {
-            found.push(Finding { subject: graph::subject(&source), ..finding });
+            found.push(Finding { reference: source.to_string(), subject: graph::subject(&source), ..finding });
         }
     }
     found

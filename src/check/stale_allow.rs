@@ -40,7 +40,7 @@ pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
     let unmatched = |glob: &Glob| {
         let message = format!("nothing matches `{}`", shown(&glob.text));
         let help = "remove or correct it".to_owned();
-        stale(&said.file, glob.span, message, help)
+        stale(&said.file, glob.span, &glob.text, message, help)
     };
     let reached = said.exclude.iter().filter(known).filter_map(|glob| without_effect(context, said, glob, &roots));
     include.chain(exclude).filter(known).map(unmatched).chain(reached).collect()
@@ -79,13 +79,19 @@ fn without_effect(context: &Context<'_>, said: &Config, glob: &Glob, roots: &[St
     };
     let (directory, by) = referenced.or_else(deployed)?;
     let message = format!("`exclude: {}` has no effect on `{}`: {by}", shown(&glob.text), path::shown(&directory));
-    Some(stale(&said.file, glob.span, message, "remove the pattern, or stop referencing the directory".to_owned()))
+    Some(stale(
+        &said.file,
+        glob.span,
+        &glob.text,
+        message,
+        "remove the pattern, or stop referencing the directory".to_owned(),
+    ))
 }
 
 /// Returns what is stale about an entry of the configuration whose reason is none.
 pub(super) fn unreasoned(config: &Config, entry: &Allow) -> Option<Finding> {
     let (message, help) = is_placeholder(&entry.reason).then(|| unreasoned_with(&entry.reason))?;
-    Some(stale(&config.file, entry.span, message, help))
+    Some(stale(&config.file, entry.span, &entry.text, message, help))
 }
 
 fn unreasoned_with(reason: &str) -> (String, String) {
@@ -113,17 +119,18 @@ pub(super) fn stale_comment(
             if is_locked && unused.iter().all(|rule| matches!(rule, Rule::RemoteReference | Rule::RemoteChart)) {
                 let message = "this is locked, so the comment has no effect until `lock` runs".to_owned();
                 let help = format!("to leave it remote: {LOCK_COMMAND}; to keep it locked, remove the comment");
-                return Some(stale(path, comment.span, message, help));
+                return Some(stale(path, comment.span, "", message, help));
             }
             let unused = unused.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ");
             (format!("{unused} has no finding here to allow"), format!("remove {unused} from the comment"))
         }
     };
-    Some(stale(path, comment.span, message, help))
+    Some(stale(path, comment.span, "", message, help))
 }
 
-pub(super) fn stale(path: &str, span: Span, message: String, help: String) -> Finding {
-    Finding { span: Some(span), ..Finding::new(Rule::StaleAllow, path, message, vec![help]) }
+pub(super) fn stale(path: &str, span: Span, about: &str, message: String, help: String) -> Finding {
+    let about = about.to_owned();
+    Finding { span: Some(span), about, ..Finding::new(Rule::StaleAllow, path, message, vec![help]) }
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ fn unused(config: &Config, entry: &Allow, findings: &[Finding]) -> Finding {
             )
         }
     };
-    stale(&config.file, entry.span, message, help.to_owned())
+    stale(&config.file, entry.span, &entry.text, message, help.to_owned())
 }
 
 fn by_entry(config: &Config, index: usize, is_new: bool) -> Allowed {

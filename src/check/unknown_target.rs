@@ -8,7 +8,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let findings = unknown.map(|(target, why)| {
         let message = format!("cannot tell what {} deploys: {why}", target.by());
         let help = "write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON";
-        context.at_place(Rule::UnknownTarget, &target.object.file, target.spot, message, vec![help.to_owned()])
+        context.at_target(Rule::UnknownTarget, target, message, vec![help.to_owned()])
     });
     findings.collect()
 }

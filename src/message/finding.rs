@@ -2,6 +2,7 @@
 //!
 //! A [`Finding`] is not a [`crate::message::failure::Failure`], which is something that stopped us from looking.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -139,6 +140,10 @@ pub struct Finding {
     pub field: String,
     /// The reference as written, without secrets; empty when no reference is meant.
     pub reference: String,
+    /// What of its place it is about, where neither field nor reference tell: an object, a function, a pattern. Without
+    /// lines and counts.
+    #[serde(skip)]
+    pub about: String,
     /// What the reference names.
     pub subject: Subject,
     /// What is wrong: a lower-case phrase.
@@ -154,6 +159,20 @@ pub struct Finding {
     /// What deploys the build that it is in, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
     #[serde(rename = "deployed_by")]
     pub deployed: Vec<String>,
+    /// What leads to its file, where a change is judged against its base.
+    #[serde(skip)]
+    pub starts: Arc<Starts>,
+}
+
+/// What leads to a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Starts {
+    /// The directories of all roots that lead there.
+    pub roots: BTreeSet<String>,
+    /// Those of them that no other root names.
+    pub tops: BTreeSet<String>,
+    /// What deploys it, as messages name it, by what it is wherever its object stands.
+    pub targets: BTreeMap<String, Vec<String>>,
 }
 
 impl Finding {
@@ -168,12 +187,14 @@ impl Finding {
             line_text: Arc::default(),
             field: String::new(),
             reference: String::new(),
+            about: String::new(),
             subject: Subject::Local,
             message,
             help,
             unread: false,
             allowed: None,
             deployed: Vec::new(),
+            starts: Arc::default(),
         }
     }
 
@@ -195,14 +216,19 @@ impl Finding {
         self.severity == Severity::Error && self.allowed.is_none()
     }
 
-    /// Returns what identifies it when lines have moved: rule, path and reference text (the field and message where
-    /// there is no reference).
+    /// Returns whether its reference alone says which one it is. Of one function, there are several.
+    pub fn is_named(&self) -> bool {
+        !self.reference.is_empty() && self.rule != Rule::Function
+    }
+
+    /// Returns what identifies it when lines have moved and messages count something else: rule, path and reference (the
+    /// field without positions, and what it is about, where no reference tells).
     pub fn identity(&self) -> (Rule, &str, String) {
-        // Of one function, there are several.
-        let text = if self.reference.is_empty() || self.rule == Rule::Function {
-            format!("{} {}", self.field, self.message)
-        } else {
+        let text = if self.is_named() {
             self.reference.clone()
+        } else {
+            let field = self.field.replace(|character: char| character.is_ascii_digit(), "");
+            format!("{field} {} {}", self.about, self.reference)
         };
         (self.rule, &self.path, text)
     }

@@ -28,10 +28,8 @@ fn look(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     let is_out = |root: RootId| out(context.graph.roots[root].file).is_some();
     for root in &one.starts {
         if let Some((path, rule)) = out(context.graph.roots[*root].file) {
-            let file = &target.object.file;
-            let message = said(path, &rule);
-            let spot = target.spot;
-            findings.push(context.at_place(Rule::Engine, file, spot, message, help(path, &rule)));
+            let found = context.at_target(Rule::Engine, target, said(path, &rule), help(path, &rule));
+            findings.push(Finding { about: format!("{} {path}", found.about), ..found });
         }
     }
     for root in one.roots.iter().filter(|root| !is_out(**root)) {

@@ -79,8 +79,8 @@ fn generated(context: &Context<'_>, generator: &GitGenerator, made: &Made) -> Op
     let excluded: BTreeSet<String> = taken.iter().map(|place| generator.exclusion(place)).collect();
     let excluded: Vec<String> = excluded.into_iter().collect();
     let help = vec![format!("exclude it in `git.{kind}`: {}", excluded.join(", "))];
-    let spot = (object.line, 1);
-    Some(context.at_place(Rule::Engine, &object.file, spot, message, help))
+    let found = context.at_place(Rule::Engine, &object.file, (object.line, 1), message, help);
+    Some(Finding { about: format!("{kind} {}", object.name), ..found })
 }
 
 /// Finds localized files that an application takes for manifests.
@@ -98,8 +98,7 @@ fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
         format!("{} applies every manifest below `{directory}`, including the localized `{first}`", one.target.by());
     let help =
         vec![format!("exclude them in `directory`: exclude: '{{{LOCALIZED_FILES}/**,**/{LOCALIZED_FILES}/**}}'")];
-    let file = &one.target.object.file;
-    Ok(Some(context.at_place(Rule::Engine, file, one.target.spot, message, help)))
+    Ok(Some(context.at_target(Rule::Engine, one.target, message, help)))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message::failure::Result<Vec<Finding>> {
-    let by = one.target.by();
+    let (by, about) = (one.target.by(), one.target.name());
     let help = || {
         vec![
             "add a kustomization that names the files to build".to_owned(),
@@ -35,7 +35,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
                 path::shown(directory)
             );
             let file = context.path(root.file);
-            findings.push(Finding::new(Rule::Engine, file, message, help()));
+            findings.push(Finding { about: about.clone(), ..Finding::new(Rule::Engine, file, message, help()) });
         }
     }
     for file in one.here.scanned.iter().filter(|one| !one.is_root) {
@@ -51,7 +51,7 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
             "{by} generates a kustomization for `{}`, and takes this file for an object: {why}",
             path::shown(directory)
         );
-        findings.push(Finding::new(Rule::Engine, &file.path, message, help()));
+        findings.push(Finding { about: about.clone(), ..Finding::new(Rule::Engine, &file.path, message, help()) });
     }
     Ok(findings)
 }

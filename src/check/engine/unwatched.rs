@@ -27,7 +27,8 @@ fn look(context: &Context<'_>) -> Result<Vec<Finding>> {
         let Object { file, line, .. } = &one.target.object;
         let value = values.as_ref().and_then(|values| values.get(&one.target.object));
         let help = value.map(|value| format!("write {GENERATE_PATHS}: {value}")).into_iter().collect();
-        findings.push(Context::warning(context.at_place(Rule::Engine, file, (*line, 1), message, help)));
+        let found = context.at_place(Rule::Engine, file, (*line, 1), message, help);
+        findings.push(Context::warning(Finding { about: one.target.name(), ..found }));
     }
     Ok(findings)
 }
