@@ -57,6 +57,7 @@ use crate::tree::{Tree, path};
 use context::Context;
 use deployed::{Deployed, Walked};
 pub(crate) use known::renamed;
+pub(crate) use sources::Claim;
 pub(crate) use unread_reference::{not_built, unread_reference};
 
 /// How long a line is that people look at, in bytes.

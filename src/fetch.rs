@@ -32,7 +32,7 @@ pub(crate) use published::Published;
 pub(crate) use tip::Tip;
 pub(crate) use traffic::traffic;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
@@ -152,6 +152,8 @@ pub(crate) struct Fetcher {
     known: HashMap<Key, Result<Known>>,
     /// The repositories whose files are taken from the cache.
     opened: HashMap<RepoRef, (Rc<CheckoutTree>, Rc<Repository>)>,
+    /// Who signed which commit of what, by a key of which file.
+    verified: RefCell<HashMap<(Upstream, String, String), Result<String>>>,
 }
 
 impl Fetcher {
@@ -165,6 +167,7 @@ impl Fetcher {
             branches: None,
             known: HashMap::new(),
             opened: HashMap::new(),
+            verified: RefCell::default(),
         }
     }
 
@@ -499,8 +502,7 @@ impl Fetcher {
 
 impl Remotes for Fetcher {
     fn trust(&self, upstream: &Upstream, policy: &Source, is_lifted: bool) -> Result<()> {
-        let is_locked = self.locks.iter().any(|lock| lock.get(upstream).is_some());
-        if is_locked { Ok(()) } else { self.trusted(upstream, policy, is_lifted) }
+        self.trusted(upstream, policy, is_lifted)
     }
 
     fn charts(&mut self, wanted: &[(ChartRef, Option<String>)]) -> Vec<Result<Option<Rc<Archive>>>> {

@@ -1,14 +1,65 @@
 //! `unlisted-source` and `unsigned-source`: what may not be locked, as `sources` says. The walk reports references that name
-//! such an upstream; what is behind a locked reference, and what only the lock holds, is reported here.
+//! such an upstream; what is behind a locked reference, and what only the lock holds, is reported here. Of an entry that a
+//! change adds or edits, the lock does not tell who signed it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Context;
 use super::behind::behind;
+use crate::config::Config;
+use crate::git::Signers;
 use crate::graph;
+use crate::message::failure::{Failure, FailureKind, Location, command, short};
 use crate::message::finding::{Finding, Rule};
-use crate::record::LOCK_NAME;
+use crate::record::{LOCK_NAME, Lock, Pinned};
 use crate::reference::Upstream;
+use crate::tree::Tree;
+
+/// An entry that a change adds to a lock, or edits, so that it alone says who signed that.
+pub(crate) struct Claim<'a> {
+    pub(crate) source: &'a Upstream,
+    pub(crate) pinned: &'a Pinned,
+    /// Who may have signed it.
+    pub(crate) signers: &'a Signers,
+}
+
+impl<'a> Claim<'a> {
+    /// Returns every one in which a lock differs from `before`.
+    pub(crate) fn all(config: &'a Config, lock: &'a Lock, before: &Lock) -> Vec<Claim<'a>> {
+        let said = |pinned: &Pinned| (pinned.digest.clone(), pinned.signed.clone());
+        let claims = lock.remotes.iter().filter_map(|(source, pinned)| {
+            let subject = graph::subject(source);
+            let signers = config.source(&subject)?.signed_by.as_ref()?;
+            let is_new = before.remotes.get(source).map(said) != Some(said(pinned));
+            // Where nobody who may has signed it, that is said.
+            (is_new && config.distrust(&subject, Some(pinned)).is_none()).then_some(Claim { source, pinned, signers })
+        });
+        claims.collect()
+    }
+
+    /// Returns what to say of it where nothing may be fetched; `words` of a command let it be.
+    pub(crate) fn unverified(&self, words: &[&str]) -> Failure {
+        let Claim { source, pinned, .. } = self;
+        let message = format!(
+            "the change locks {source} at {}, and nothing has verified that {} signed it",
+            short(pinned.digest.hex()),
+            pinned.signed.as_deref().unwrap_or("anybody")
+        );
+        Failure::new(message)
+            .because(FailureKind::Unsigned)
+            .hint(format!("verify it: {}", command("git kustomize-localize check --build", words)))
+    }
+
+    /// Makes a finding of what is wrong with it.
+    pub(crate) fn finding(&self, tree: &dyn Tree, failure: Failure) -> Finding {
+        let bytes = tree.read(LOCK_NAME).unwrap_or_default();
+        let (line, column) = Lock::places(&bytes).get(self.source).copied().unwrap_or_default();
+        let location =
+            Location { file: LOCK_NAME.to_owned(), line, column, field: "remotes".to_owned(), ..Location::default() };
+        let finding = Finding::at(Rule::UnsignedSource, location, failure.message, failure.hints);
+        Finding { reference: self.source.to_string(), subject: graph::subject(self.source), ..finding }
+    }
+}
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|_| context.config.sources.is_some()) else {

@@ -16,11 +16,11 @@ use clap::{ArgGroup, Args, ValueHint};
 use super::localize::KustomizeArgs;
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
-use crate::check::{self, Checked, Input, merged_back, renamed};
+use crate::check::{self, Checked, Claim, Input, merged_back, renamed};
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
 use crate::kustomization::FILE_NAMES;
-use crate::message::failure::{Failure, Failures, Result, shown};
+use crate::message::failure::{Failure, FailureKind, Failures, Result, shown};
 use crate::message::finding::Finding;
 use crate::message::redact::inert;
 use crate::plan::{Changes, changed};
@@ -209,7 +209,10 @@ pub(super) fn check(
     let is_used = |place: &String| place == FILE_NAME || path::name(place) == LOCK_NAME || is_read(place);
     checked.untracked.retain(is_used);
     match (base, &since) {
-        (Base::Of(rev), Some(since)) => judge(here, (&files, &tree), &mut checked, rev, &since.commit, config)?,
+        (Base::Of(rev), Some(since)) => {
+            let before = judge(here, (&files, &tree), &mut checked, rev, &since.commit, config)?;
+            verify_claims(&tree, &mut checked, rev, &before, config, building.as_ref());
+        }
         (Base::Nothing, _) => checked.judge(&[], "", config, &Lock::default(), &*tree),
         _ => {}
     }
@@ -257,7 +260,7 @@ pub(super) fn once_written(workspace: &Workspace, changes: &Changes, config: &Co
 }
 
 /// Leaves out what the commit has, too, from which the change to `base` begins, and finds what is new in its
-/// configuration and its locks.
+/// configuration and its locks. Returns the lock of that commit.
 fn judge(
     here: &Rc<LocalRepo>,
     (files, tree): (&Files, &SharedTree),
@@ -265,7 +268,7 @@ fn judge(
     base: &str,
     since: &str,
     config: &Config,
-) -> Result<(), Failures> {
+) -> Result<Rc<Lock>, Failures> {
     let before = Files::open(here, &Snapshot::of(Some(since)))?;
     let old_tree = before.checked_out();
     checked.new_config = here.changed_lines(since, &checked.source, FILE_NAME)?;
@@ -288,7 +291,34 @@ fn judge(
     let locked = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     merged_back(files, tree, checked, Some(&locked), config)?;
     checked.judge(&old, base, config, &locked, &**tree);
-    Ok(())
+    Ok(locked)
+}
+
+/// Verifies who signed what the change locks, if it is built; nothing else may fetch.
+fn verify_claims(
+    tree: &SharedTree,
+    checked: &mut Checked,
+    base: &str,
+    before: &Lock,
+    config: &Config,
+    building: Option<&Building<'_>>,
+) {
+    // One that cannot be read is a failure already.
+    let lock = Lock::at(&**tree, LOCK_NAME).ok().flatten().unwrap_or_default();
+    let mut words = vec!["--base", base];
+    if let Snapshot::Commit { rev, .. } = &checked.source {
+        words.extend(["--rev", rev]);
+    }
+    let (mut findings, mut failures) = (Vec::new(), Vec::new());
+    for claim in Claim::all(config, &lock, before) {
+        match building.map_or_else(|| Err(claim.unverified(&words)), |building| building.verify(&claim)) {
+            Ok(()) => {}
+            Err(failure) if failure.kind == FailureKind::Unsigned => findings.push(claim.finding(&**tree, failure)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    checked.failures.extend(failures);
+    checked.add(findings, config, &**tree);
 }
 
 /// Checks paths of a tree from its top, by a configuration. `own` is that of the change, where `config` is that of its

@@ -61,11 +61,12 @@ impl Network {
             Ok(fetched) => fetched,
             Err(failure) => return Answer::unreachable(failure),
         };
-        match (self.signer(&fetched, signers), &pinned.signed) {
+        match (self.signer(&fetched, signers, pinned.signed.as_deref()), &pinned.signed) {
             (Ok(signed), Some(recorded)) if signed != *recorded => {
                 Answer::unsigned(answer, format!("expected a signature by {recorded}, found one by {signed}"))
             }
             (Ok(_), _) => answer,
+            (Err(failure), _) if failure.kind.is_outage() => Answer::unreachable(failure),
             (Err(failure), _) => Answer::unsigned(answer, failure.message),
         }
     }
@@ -204,7 +205,7 @@ fn question((source, pinned): &Entry<'_>) -> String {
 }
 
 /// Refuses what cannot be asked for, and what a walk would refuse as well: a lock comes with a pull request.
-fn refuse(source: &Upstream) -> Result<()> {
+pub(super) fn refuse(source: &Upstream) -> Result<()> {
     let url = source.url();
     if redact::lacks_secret(url) {
         return Err(Failure::new(format!("cannot check {url}: its secret is not stored in the lock"))

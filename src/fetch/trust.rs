@@ -1,16 +1,21 @@
-//! What `sources` asks of what was resolved in this run, before a lock may hold it. What a lock holds was judged when it
-//! was locked.
+//! What `sources` asks of what is read from the network or the cache, also where a lock holds it: anybody can edit a lock.
+//! What the tip of a localized branch holds was verified when it came there.
 
 use std::time::{Duration, SystemTime};
 
-use super::git::Fetched;
-use super::{Fetcher, Network};
+use gix::ObjectId;
+use gix::object::Kind;
+
+use super::answers::refuse;
+use super::git::{Fetched, GitRequest};
+use super::{Fetcher, Network, ONLINE};
 use crate::config::{Config, FILE_NAME, Source};
 use crate::git::{Part, Signers, date, made, object_id, open_fetched};
 use crate::graph;
-use crate::message::failure::{Failure, FailureKind, Result};
+use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
-use crate::reference::Upstream;
+use crate::record::Pinned;
+use crate::reference::{Pin, Upstream};
 use crate::tree::git::proven;
 
 /// What a ref leads to: its tag object, or else its commit.
@@ -35,11 +40,8 @@ impl Fetcher {
         for (_, (tree, repository)) in self.opened.iter().filter(|(key, _)| key.upstream() == *source) {
             let fetched = &tree.fetched;
             if let Some(signers) = &policy.signed_by {
-                let signed = self.network.signer(fetched, signers).map_err(|failure| {
-                    let failure = failure.context(source).because(FailureKind::Unsigned);
-                    Failure { upstream: source.to_string().into(), ..failure }
-                })?;
-                let _ = repository.signed.set(signed);
+                let recorded = repository.signed.get().map(String::as_str);
+                let _ = repository.signed.set(self.signer(source, fetched, signers, recorded)?);
             }
             let before = self.options.before.as_ref().and_then(|lock| lock.get(source));
             // That is no news.
@@ -49,6 +51,51 @@ impl Fetcher {
             }
         }
         Ok(())
+    }
+
+    /// Returns who signed what a lock holds of a repository, by the key that it records, from the cache or the network.
+    pub(crate) fn verify(&self, source: &Upstream, pinned: &Pinned, signers: &Signers) -> Result<String> {
+        refuse(source)?;
+        self.network.reach.name(source.url());
+        let request = GitRequest::new(source.url(), source.reference(), Some(pinned.digest.hex()));
+        let fetched = match self.network.cached(&request)? {
+            Some(fetched) => fetched,
+            None if self.network.offline => {
+                return Err(Failure::new(format!("{source} is not in the cache")).hint(ONLINE));
+            }
+            None => self.network.fetch_one(&request)?,
+        };
+        self.signer(source, &fetched, signers, pinned.signed.as_deref())
+    }
+
+    /// Returns who signed something, asked once; fails where the lock says that it was another one.
+    fn signer(
+        &self,
+        source: &Upstream,
+        fetched: &Fetched,
+        signers: &Signers,
+        recorded: Option<&str>,
+    ) -> Result<String> {
+        let key = (source.clone(), fetched.commit.clone(), signers.file.clone());
+        if let Some(known) = self.verified.borrow().get(&key) {
+            return known.clone();
+        }
+        let signed = self.network.signer(fetched, signers, recorded).and_then(|signed| match recorded {
+            Some(recorded) if !is_same_key(&signed, recorded) => {
+                Err(Failure::new(format!("expected a signature by {recorded}, found one by {signed}"))
+                    .because(FailureKind::Unsigned))
+            }
+            _ => Ok(signed),
+        });
+        let signed = signed.map_err(|failure| {
+            let failure = Failure { upstream: source.to_string().into(), ..failure.context(source) };
+            if recorded.is_some() && failure.kind == FailureKind::Unsigned {
+                return failure.hint(format!("restore its entry in the lock, or {}", relock(source)));
+            }
+            failure
+        });
+        self.verified.borrow_mut().insert(key, signed.clone());
+        signed
     }
 
     /// Returns how old something is that was resolved in this run, and who signed it, as far as that is known.
@@ -62,16 +109,55 @@ impl Fetcher {
 }
 
 impl Network {
-    /// Returns who signed what was resolved: its tag, which must be of that name, or else its commit.
-    pub(super) fn signer(&self, fetched: &Fetched, signers: &Signers) -> Result<String> {
-        let Object { kind, id, bytes } = self.object(fetched)?;
-        let reference = fetched.request.reference();
-        let name = reference.strip_prefix("refs/").unwrap_or(reference);
-        let name = name.strip_prefix("tags/").unwrap_or(name);
-        if kind == "tag" && header(&bytes, "tag") != Some(name) {
-            return Err(Failure::new(format!("the tag object is not named `{name}`")));
+    /// Returns who signed what was fetched: its tag, which must be of that name, or else its commit. Of what was fetched by
+    /// its id it is not known whether a tag led there in the lock: the commit must be signed, or else the tag, by the key
+    /// that is `recorded`.
+    pub(super) fn signer(&self, fetched: &Fetched, signers: &Signers, recorded: Option<&str>) -> Result<String> {
+        let of_commit = self.signer_of(fetched, signers);
+        let is_it = |signed: &String| recorded.is_none_or(|recorded| is_same_key(signed, recorded));
+        if fetched.tag.is_some() || of_commit.as_ref().is_ok_and(is_it) {
+            return of_commit;
         }
-        signers.verify(&fetched.directory, kind, &id)
+        match self.tag(fetched)? {
+            Some(tag) => self.signer_of(&Fetched { tag: Some(tag), ..fetched.clone() }, signers),
+            None if self.offline => of_commit.map_err(|failure| failure.hint(ONLINE)),
+            None => of_commit,
+        }
+    }
+
+    fn signer_of(&self, fetched: &Fetched, signers: &Signers) -> Result<String> {
+        let Object { kind, id, bytes } = self.object(fetched)?;
+        let name = tag_name(fetched);
+        if kind == "tag" && header(&bytes, "tag") != Some(name) {
+            let message = format!("the tag object is not named `{name}`");
+            return Err(Failure::new(message).because(FailureKind::Unsigned));
+        }
+        signers.verify(&fetched.directory, kind, &id).map_err(|failure| failure.because(FailureKind::Unsigned))
+    }
+
+    /// Returns the tag object that a ref leads to, from the cache if that has it; none if the ref is no annotated tag.
+    fn tag(&self, fetched: &Fetched) -> Result<Option<String>> {
+        let Fetched { directory, commit, request, .. } = fetched;
+        if Pin::of(request.reference.as_deref()) == Pin::Commit || request.reference.is_none() {
+            return Ok(None);
+        }
+        let name = tag_name(fetched);
+        let repository = open_fetched(directory, self.budget.memory())?;
+        let is_it = |id: &ObjectId| {
+            let is_tag = repository.find_header(*id).is_ok_and(|header| header.kind() == Kind::Tag);
+            let bytes = if is_tag { proven(&repository, "tag", *id).unwrap_or_default() } else { Vec::new() };
+            header(&bytes, "tag") == Some(name) && header(&bytes, "object") == Some(commit)
+        };
+        let mut known = repository.objects.iter().into_iter().flatten().flatten();
+        if let Some(id) = known.find(is_it) {
+            return Ok(Some(id.to_string()));
+        }
+        if self.offline {
+            return Ok(None);
+        }
+        let full = format!("refs/tags/{name}");
+        let listing = self.list(request, &[&full])?;
+        Ok(listing.id(&full).filter(|id| id != commit))
     }
 
     /// Returns the tag object of what was resolved, or else its commit.
@@ -91,10 +177,27 @@ impl Network {
         // A server may say of any commit that a tag leads there.
         if kind == "tag" && header(&bytes, "object") != Some(commit) {
             let message = format!("the tag `{}` does not point at the commit {commit} directly", request.reference());
-            return Err(Failure::new(message));
+            return Err(Failure::new(message).because(FailureKind::Unsigned));
         }
         Ok(Object { kind, id: id.to_string(), bytes })
     }
+}
+
+/// Returns the name of the tag that a ref may be.
+fn tag_name(fetched: &Fetched) -> &str {
+    let reference = fetched.request.reference();
+    let name = reference.strip_prefix("refs/").unwrap_or(reference);
+    name.strip_prefix("tags/").unwrap_or(name)
+}
+
+/// Returns whether two signers, as [`Signers::verify`] tells them, have one key.
+fn is_same_key(one: &str, other: &str) -> bool {
+    one.split(' ').next() == other.split(' ').next()
+}
+
+/// Says how something is locked again.
+fn relock(source: &Upstream) -> String {
+    format!("lock its current version: {}", command("git kustomize-localize update", [source.url()]))
 }
 
 /// Returns a line of the head of a tag.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use crate::build::subject::{Subject, Written};
 use crate::build::{RESTRICTED, missing_flag, unread_file};
-use crate::check::{Builds, Checked, not_built, unread_reference};
+use crate::check::{Builds, Checked, Claim, not_built, unread_reference};
 use crate::commands::affected::changes;
 use crate::commands::from_lock;
 use crate::commands::localize::{KustomizeArgs, deployed_from};
@@ -134,6 +134,11 @@ impl<'a> Building<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Verifies who signed what a change locks.
+    pub(super) fn verify(&self, claim: &Claim<'_>) -> Result<()> {
+        self.fetcher.borrow().verify(claim.source, claim.pinned, claim.signers).map(drop)
     }
 
     /// Adds to a check what was found. What the check finds wrong is not localized, and said once.

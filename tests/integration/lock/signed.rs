@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::{Repo, Running, World, rows, tool};
+use crate::support::{Kustomize, Repo, Running, World, rows, tool};
 
 const LOCK: &str = "kustomize-localize.lock";
 const SIGNERS: &str = ".github/allowed-signers";
@@ -196,6 +196,98 @@ fn the_lock_is_held_against_the_configuration() {
     work.run_unchanged(&["check", "--base", &base])
         .fails(1)
         .stdout_has("the lock contains https://github.com/acme/lib?ref=main, which is signed by");
+}
+
+/// Removes what was fetched.
+fn forget(world: &World) {
+    fs::remove_dir_all(world.sandbox.path("cache/git-kustomize-localize")).unwrap();
+}
+
+#[test]
+fn a_lock_is_not_believed_who_signed_what_it_holds() {
+    let (world, lib) = world();
+    let work = &world.work;
+    let good = sign(&world, &lib, "alice");
+    names(&world, "main");
+    work.lock();
+    let base = work.id("HEAD");
+    lib.write("web/kustomization.yaml", "namePrefix: evil-\n");
+    let evil = lib.commit("unsigned");
+    let edited = work.read(LOCK).replace(&good, &evil);
+    work.write(LOCK, &edited);
+    work.commit("edited");
+    let claim = "error[unsigned-source]: the change locks https://github.com/acme/lib?ref=main at ";
+    let verify = format!("verify it: git kustomize-localize check --build --base {base} --rev HEAD");
+    work.run_unchanged(&["check", "--rev", "HEAD", "--base", &base])
+        .fails(1)
+        .stdout_has(claim)
+        .stdout_has(", and nothing has verified that SHA256:")
+        .stdout_has(" alice@acme.example signed it\n --> kustomize-localize.lock:")
+        .stdout_has(&verify);
+    let said = "https://github.com/acme/lib?ref=main: the commit is not signed";
+    let hint = "hint: restore its entry in the lock, or lock its current version: git kustomize-localize update https://github.com/acme/lib";
+    let commands: [&[&str]; 5] = [&["branch"], &["vendor"], &["app"], &["build", "app"], &["check", "--build"]];
+    let kustomize = Kustomize::find();
+    let has_kustomize = kustomize.is_some_and(|kustomize| {
+        world.sandbox.set("KUSTOMIZE", kustomize.program());
+        true
+    });
+    // From the network, and then from the cache.
+    for command in commands.into_iter().filter(|command| has_kustomize || command.len() == 1) {
+        for offline in [false, true] {
+            let more: &[&str] = if offline { &["--offline"] } else { &[] };
+            let output = work.run_unchanged(&[command, more].concat());
+            output.fails(2).stderr_has(said).stderr_has(hint);
+        }
+    }
+    if has_kustomize {
+        work.run_unchanged(&["diff", &base]).success().stdout_has("not built (new side): ").stdout_has(said);
+        let build = ["check", "--rev", "HEAD", "--base", &base, "--build"];
+        work.run_unchanged(&build).fails(1).stdout_has(&format!("error[unsigned-source]: {said}"));
+    }
+    // A lock that names somebody else who may sign.
+    work.write(SIGNERS, key(&world, "alice", "") + &key(&world, "mallory", ""));
+    let other = sign(&world, &lib, "mallory");
+    work.write(LOCK, edited.replace(&evil, &other));
+    work.commit("other");
+    work.run_unchanged(&["branch"])
+        .fails(2)
+        .stderr_has("expected a signature by SHA256:")
+        .stderr_has(", found one by SHA256:");
+    work.run(&["update"]).success();
+    work.commit("updated");
+    work.run(&["branch"]).success();
+}
+
+#[test]
+fn a_locked_tag_is_verified_again() {
+    let (world, lib) = world();
+    let work = &world.work;
+    signing(&world, &lib, "alice", &["tag", "-s", "tag", "-m", "x"]);
+    names(&world, "tag");
+    work.lock();
+    let base = work.id("HEAD");
+    // As in a clone of somebody else: the lock names the commit, which is not signed.
+    forget(&world);
+    work.run(&["branch"]).success();
+    // From now on the cache has the tag.
+    let work_of = |name: &str| world.sandbox.git(work.path(), &["branch", "-q", "-D", name]);
+    work_of("localized/main");
+    work.run(&["branch", "--offline"]).success();
+    work_of("localized/main");
+    // What the tip holds was verified.
+    forget(&world);
+    names(&world, "light");
+    lib.git(&["tag", "light"]);
+    let edited = work.read(LOCK).replace("ref: tag", "ref: light");
+    work.write(LOCK, edited);
+    work.commit("light");
+    work.run_unchanged(&["branch"]).fails(2).stderr_has("?ref=light: the commit is not signed");
+    work.git(&["reset", "--quiet", "--hard", &base]);
+    signing(&world, &lib, "alice", &["commit", "-q", "--allow-empty", "-m", "moved"]);
+    signing(&world, &lib, "alice", &["tag", "-f", "-s", "tag", "-m", "x"]);
+    forget(&world);
+    work.run_unchanged(&["branch"]).fails(2).stderr_has("the tag `tag` does not point at the commit");
 }
 
 #[test]

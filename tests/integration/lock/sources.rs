@@ -229,8 +229,13 @@ fn an_update_holds_what_is_young() {
     work.decide("sources: [{url: '*', min-age: 7d}]\n");
     work.run(&["update"]).success().lacks("held");
     assert!(work.read(LOCK).contains(&young));
-    // What is vendored is held as well, and another ref is refused by its name.
+    // Whatever else reads it checks its age again: anybody can write a lock.
+    let said_of_it = "https://github.com/acme/lib?ref=main is 2 days old (min-age 7 days)";
+    work.run_unchanged(&["vendor"]).fails(2).stderr_has(said_of_it);
+    work.decide("");
     work.run(&["vendor"]).success();
+    work.decide("sources: [{url: '*', min-age: 7d}]\n");
+    // What is vendored is held as well, and another ref is refused by its name.
     work.commit("vendored");
     lib.write("web/kustomization.yaml", "namePrefix: b-\n");
     lib.commit("younger");
@@ -248,10 +253,9 @@ fn what_has_no_date_needs_an_entry_without_an_age() {
     work.run(&["lock"]).fails(1).stderr_has(&format!("{url} has no date, which `sources` requires"));
     work.decide("sources: [{url: files.example.com}, {url: '*', min-age: 7d}]\n");
     work.run(&["lock"]).success();
-    // What the lock holds was judged when it was locked.
+    // The lock has no date, either.
     work.decide("sources: [{url: '*', min-age: 7d}]\n");
-    work.run(&["lock"]).success();
-    work.run_unchanged(&["check"]).success();
+    work.run_unchanged(&["vendor"]).fails(2).stderr_has(&format!("{url} has no date, which `sources` requires"));
 }
 
 #[test]
