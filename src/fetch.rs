@@ -25,7 +25,7 @@ mod trust;
 
 pub(crate) use budget::MAX_FILE_SIZE;
 pub(crate) use cache::Cache;
-pub(crate) use history::{Histories, History, Move};
+pub(crate) use history::{Histories, History, Move, REWRITTEN};
 pub(crate) use network::Network;
 pub(crate) use progress::Progress;
 pub(crate) use published::Published;
@@ -217,10 +217,11 @@ impl Fetcher {
         }
     }
 
-    /// Returns whether a ref (of a URL without secrets) was resolved in this run, and is a tag.
-    pub(crate) fn is_tag(&self, url: &str, reference: &str) -> bool {
-        let is_it = |key: &RepoRef| key.reference.as_deref() == Some(reference) && key.url.shown() == url;
-        self.opened.iter().any(|(key, (tree, _))| tree.fetched.tag.is_some() && is_it(key))
+    /// Returns whether something by convention never changes: of a ref, whether it was resolved in this run, and is a tag.
+    pub(crate) fn is_version(&self, source: &Upstream) -> bool {
+        let is_it = |key: &RepoRef| key.reference.as_deref() == source.reference() && key.url.shown() == source.url();
+        let mut opened = self.opened.iter();
+        answers::is_version(source, || opened.any(|(key, (tree, _))| tree.fetched.tag.is_some() && is_it(key)))
     }
 
     /// Brings in what is not known yet: from lock and tip, the cache, the network.

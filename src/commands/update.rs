@@ -12,7 +12,7 @@ use super::lock;
 use super::output::{Done, OutputArgs};
 use super::{News, fetcher, fetching};
 use crate::destination::{ChangedFiles, message};
-use crate::fetch::{self, Fetcher, Move, Tip};
+use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};
 use crate::graph::{RemoteRef, Remotes as _};
 use crate::message::failure::{Failure, FailureKind, Failures, short};
 use crate::message::finding::{Finding, Rule};
@@ -238,8 +238,8 @@ impl<'a> Update<'a> {
             }
             return Err(Failures(relocked.unresolved));
         }
-        let is_tag = |url: &str, reference: &str| self.fetcher.is_tag(url, reference);
-        let moved = update::moved_versions(&Lock::changes(&self.before, &relocked.lock), &is_tag);
+        let changes = Lock::changes(&self.before, &relocked.lock);
+        let moved: Vec<Stays> = update::moved_versions(&changes, |one| self.fetcher.is_version(one)).collect();
         // What is named is meant to.
         if self.args.url.is_empty() && !moved.is_empty() {
             return Ok(Err(moved));
@@ -343,12 +343,8 @@ fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, N
         let Some(history) = history else { continue };
         news.insert((*new).clone(), message::subjects(&history));
         let name = new.reference().unwrap_or("HEAD");
-        if !history.is_forward && old.0 == *new && !fetcher.is_tag(new.url(), name) {
-            let message = format!(
-                "`{name}` of {} was rewritten or reset: it no longer contains the locked commit {}",
-                new.url(),
-                short(old.1)
-            );
+        if !history.is_forward && old.0 == *new && !fetcher.is_version(new) {
+            let message = format!("`{name}` of {} {REWRITTEN} {}", new.url(), short(old.1));
             findings.push(Finding::new(Rule::RewrittenBranch, LOCK_NAME, message, Vec::new()));
         }
     }

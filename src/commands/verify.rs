@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::fetch;
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Result, argument, short};
-use crate::record::answer::Verdict;
+use crate::record::answer::{Update, Verdict};
 use crate::record::{LOCK_NAME, Pinned};
 use crate::reference::Upstream;
 use crate::tree::path;
@@ -148,6 +148,10 @@ fn told(record: &Record) -> String {
     format!("{directory}{from}: {files}, {remotes}; recorded in the lock {by}")
 }
 
+/// What to do about a version that moved.
+const MOVED: &str =
+    "a moved version is only updated by name, once you know why it moved: git kustomize-localize update URL";
+
 /// Returns one line for each remote, and one that counts them.
 fn upstream(all: &[Listed]) -> Vec<String> {
     let mut out = Vec::new();
@@ -179,14 +183,11 @@ fn upstream(all: &[Listed]) -> Vec<String> {
     let counts: Vec<String> = counts.map(|one| format!("{} {one}", count(one))).collect();
     let counts = if counts.is_empty() { "nothing to check".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
-    if count(&Verdict::Updated) + count(&Verdict::Moved) > 0 {
-        out.push("  to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again".to_owned());
-    }
-    if count(&Verdict::Moved) > 0 {
-        out.push(
-            "  a moved remote is only updated by name, once you know why it moved: git kustomize-localize update URL"
-                .to_owned(),
-        );
+    let mut copy = "; to update a copy whose source has no lock: remove it and copy again";
+    for (update, way) in [(Update::Any, "to update the lock: git kustomize-localize update"), (Update::ByName, MOVED)] {
+        if all.iter().any(|one| one.answer.update == update) {
+            out.push(format!("  {way}{}", std::mem::take(&mut copy)));
+        }
     }
     out
 }

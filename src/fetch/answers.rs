@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::git::{GitRequest, Listing};
+use super::history::REWRITTEN;
 use super::progress::SIDE_BY_SIDE;
 use super::{Network, helm, release};
 use crate::config::{Config, is_one_version};
@@ -14,9 +15,12 @@ use crate::graph::{self, ChartRef};
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
-use crate::record::answer::{Answer, Verdict};
+use crate::record::answer::{Answer, Update, Verdict};
 use crate::record::{Digest, Pinned, sha256_hex};
 use crate::reference::{Pin, RepoSpec, Upstream, file_pin, refuse_unsafe};
+
+/// How the full name of a tag begins.
+const TAGS: &str = "refs/tags/";
 
 /// An entry of a lock.
 type Entry<'a> = (&'a Upstream, &'a Pinned);
@@ -105,9 +109,13 @@ impl Network {
                 }
                 (Upstream::Image { .. }, _) => Err(Failure::new("an image is not locked")),
             };
-            match answer.unwrap_or_else(failed) {
-                answer if answer.now.as_ref() == Some(&pinned.digest) => Answer::ok(pinned.digest.clone()),
-                answer => answer,
+            let answer = answer.unwrap_or_else(failed);
+            let find = |listing: &Result<Listing>| Some(listing.as_ref().ok()?.find(source.reference()?)?.0);
+            let is_tag = || listing.as_ref().and_then(find).is_some_and(|name| name.starts_with(TAGS));
+            match answer.update {
+                _ if answer.now.as_ref() == Some(&pinned.digest) => Answer::ok(pinned.digest.clone()),
+                Update::Any if is_version(source, is_tag) => Answer { update: Update::ByName, ..answer },
+                _ => answer,
             }
         };
         group.iter().map(|(question, (source, pinned))| (question.clone(), answer(source, pinned))).collect()
@@ -117,7 +125,7 @@ impl Network {
     fn of_commit(&self, url: &str, id: Option<&str>) -> Result<Answer> {
         let id = id.unwrap_or_default().to_ascii_lowercase();
         let now = self.given(&GitRequest::new(url, Some(&id), None), &id)?;
-        Ok(Answer::moved(Some(Digest::GitCommit(now)), format!("`{id}` resolves to that commit")))
+        Ok(Answer::moved(Digest::GitCommit(now), format!("`{id}` resolves to that commit")))
     }
 
     fn of_ref(&self, git: &Upstream, pinned: &Pinned, listing: &Listing) -> Result<Answer> {
@@ -128,11 +136,11 @@ impl Network {
                 reference => format!("the repository no longer has the ref `{reference}`"),
             }));
         };
-        let now = Some(Digest::GitCommit(id.clone()));
+        let now = Digest::GitCommit(id.clone());
         if id == pinned.digest.hex() {
             return Ok(Answer::moved(now, ""));
         }
-        if let Some(tag) = name.strip_prefix("refs/tags/") {
+        if let Some(tag) = name.strip_prefix(TAGS) {
             return Ok(Answer::moved(now, format!("the tag `{tag}` points to another commit")));
         }
         let name = match name.strip_prefix("refs/heads/") {
@@ -147,35 +155,36 @@ impl Network {
                 newest: history.newest,
                 ..Answer::moved(now, format!("{name} moved forward"))
             },
-            Ok(_) => {
-                Answer::moved(now, format!("{name} was rewritten or reset: it no longer contains the locked commit"))
-            }
+            Ok(_) => Answer::moved(now, format!("{name} {REWRITTEN}")),
             Err(failure) => {
                 let failure = failure.context(format_args!("{name} moved, but its history cannot be compared"));
-                Answer { now, ..Answer::unreachable(failure) }
+                Answer { now: Some(now), ..Answer::unreachable(failure) }
             }
         })
     }
 
     fn of_file(&self, url: &str) -> Result<Answer> {
         let bytes = self.client.get(url)?;
+        let now = Digest::Sha256(sha256_hex(&bytes));
+        if kustomization::looks_like_html(&bytes) {
+            return Ok(Answer::unusable(Some(now), "it is a web page, possibly a login"));
+        }
         let why = match file_pin(url) {
-            _ if kustomization::looks_like_html(&bytes) => "it is a web page, possibly a login".to_owned(),
             Some((Pin::Tag | Pin::Commit, version)) => {
                 format!("`{version}` should never change, but its content differs")
             }
             _ => "its content differs".to_owned(),
         };
-        Ok(Answer::moved(Some(Digest::Sha256(sha256_hex(&bytes))), why))
+        Ok(Answer::moved(now, why))
     }
 
     fn of_chart(&self, chart: &ChartRef, pinned: &Pinned) -> Result<Answer> {
         chart.refuse_unsafe()?;
         let bytes = helm::pull(self, chart)?;
-        let now = Some(Digest::Sha256(sha256_hex(&bytes)));
+        let now = Digest::Sha256(sha256_hex(&bytes));
         let version = match helm::unpacked(chart, &bytes) {
             Ok(archive) => archive.resolved,
-            Err(failure) => return Ok(Answer::moved(now, failure.message)),
+            Err(failure) => return Ok(Answer::unusable(Some(now), failure.message)),
         };
         let written = Some(&chart.version).filter(|version| !version.is_empty());
         let was = pinned.resolved.as_ref().or(written);
@@ -187,6 +196,16 @@ impl Network {
             verdict: if floats && is_newer(&version, was) { Verdict::Updated } else { Verdict::Moved },
             ..Answer::moved(now, format!("it is now version {version}, was {was}"))
         })
+    }
+}
+
+/// Returns whether something by convention never changes: a tag, a version of a chart, a URL that names a tag or a commit.
+pub(super) fn is_version(source: &Upstream, is_tag: impl FnOnce() -> bool) -> bool {
+    match source {
+        Upstream::Git { .. } => is_tag(),
+        Upstream::File { url } => file_pin(url).is_some_and(|(pin, _)| matches!(pin, Pin::Tag | Pin::Commit)),
+        Upstream::Chart { version, .. } => version.as_deref().is_some_and(is_one_version),
+        Upstream::Image { .. } => false,
     }
 }
 
@@ -229,7 +248,7 @@ pub(super) fn refuse(source: &Upstream) -> Result<()> {
 fn failed(failure: Failure) -> Answer {
     match failure.kind {
         kind if kind.is_gone() => Answer::gone(failure.message),
-        FailureKind::Unusable => Answer::moved(None, failure.message),
+        FailureKind::Unusable => Answer::unusable(None, failure.message),
         _ => Answer::unreachable(failure),
     }
 }

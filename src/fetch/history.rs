@@ -18,6 +18,9 @@ const NAMED: usize = 10;
 /// How much older than the old commit a commit between the two may say it is, before all of history is requested.
 const MARGIN: u64 = 30 * 24 * 60 * 60;
 
+/// What is said of a branch that did not move forward.
+pub(crate) const REWRITTEN: &str = "was rewritten or reset: it no longer contains the locked commit";
+
 /// No history before a commit.
 const ALONE: &str = "--depth=1";
 

@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Changes;
 use super::files::edited;
-use crate::config::is_one_version;
 use crate::graph::{self, RemoteRef, Wants};
 use crate::kustomization::Edit;
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
 use crate::record::{Change, ChangeKind, Lock};
-use crate::reference::{self, Pin, RepoSpec, Upstream, file_pin};
+use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::path;
 use crate::workspace::Workspace;
 
@@ -142,33 +141,22 @@ pub(crate) fn spec_of(upstream: &Upstream) -> Option<RepoSpec> {
     (Upstream::git(&spec) == *upstream).then_some(spec)
 }
 
-/// Returns the sources of what by convention never changes and did, each with what to say: a tag that names another commit,
-/// other bytes under a URL that names a tag or a commit.
-pub(crate) fn moved_versions(changes: &[Change], is_tag: &dyn Fn(&str, &str) -> bool) -> Vec<(Upstream, Failure)> {
-    let mut moved = Vec::new();
-    for change in changes {
+/// Returns the sources of what by convention never changes and did, each with what to say.
+pub(crate) fn moved_versions(
+    changes: &[Change],
+    is_version: impl Fn(&Upstream) -> bool,
+) -> impl Iterator<Item = (Upstream, Failure)> {
+    changes.iter().filter(move |change| is_version(&change.upstream)).filter_map(|change| {
         let Change { kind: ChangeKind::Moved, upstream, old: Some(was), new: Some(new), .. } = change else {
-            continue;
+            return None;
         };
-        let is_version = match upstream {
-            Upstream::Git { url, reference, .. } => reference.as_ref().is_some_and(|reference| is_tag(url, reference)),
-            Upstream::File { url } => file_pin(url).is_some_and(|(pin, _)| matches!(pin, Pin::Tag | Pin::Commit)),
-            Upstream::Chart { version, .. } => version.as_deref().is_some_and(is_one_version),
-            Upstream::Image { .. } => false,
-        };
-        if is_version {
-            let (was, new) = (short(was.hex()), short(new.hex()));
-            let failure = Failure::new(format!(
-                "{upstream}: a version should never change, but this one did, and stays locked: {was} -> {new}"
-            ))
-            .hint(format!(
-                "find out why; if it is intended: {}",
-                command("git kustomize-localize update", [upstream.to_string()])
-            ));
-            moved.push((upstream.clone(), failure));
-        }
-    }
-    moved
+        let (was, new) = (short(was.hex()), short(new.hex()));
+        let failure = Failure::new(format!(
+            "{upstream}: a version should never change, but this one did, and stays locked: {was} -> {new}"
+        ));
+        let update = command("git kustomize-localize update", [upstream.to_string()]);
+        Some((upstream.clone(), failure.hint(format!("find out why; if it is intended: {update}"))))
+    })
 }
 
 /// Says which ref a reference is to name; none where it stays as it is.

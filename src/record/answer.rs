@@ -44,6 +44,17 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// Which `update` takes what is upstream now into the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Update {
+    /// Any.
+    Any,
+    /// One that names the remote: by convention it never changes.
+    ByName,
+    /// None: there is nothing that could be taken.
+    Nothing,
+}
+
 /// What was found out about one remote of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Answer {
@@ -59,6 +70,9 @@ pub(crate) struct Answer {
     pub commits: Option<usize>,
     /// The newest of these, newest first: id, and the first line of the message.
     pub newest: Vec<(String, String)>,
+    /// Which `update` takes it.
+    #[serde(skip)]
+    pub update: Update,
     /// What to tell of one that is unreachable.
     #[serde(skip)]
     pub failure: Option<Failure>,
@@ -67,26 +81,36 @@ pub(crate) struct Answer {
 impl Answer {
     /// Something that is as the record says.
     pub(crate) fn ok(now: Digest) -> Self {
-        Answer { verdict: Verdict::Ok, ..Answer::moved(Some(now), "") }
+        Answer { verdict: Verdict::Ok, ..Answer::unusable(Some(now), "") }
     }
 
     /// Something that is something else now.
-    pub(crate) fn moved(now: Option<Digest>, why: impl Into<String>) -> Self {
-        Answer { verdict: Verdict::Moved, now, why: why.into(), commits: None, newest: Vec::new(), failure: None }
+    pub(crate) fn moved(now: Digest, why: impl Into<String>) -> Self {
+        Answer { update: Update::Any, ..Answer::unusable(Some(now), why) }
+    }
+
+    /// Something that is something else now, which no build can use.
+    pub(crate) fn unusable(now: Option<Digest>, why: impl Into<String>) -> Self {
+        let (verdict, why, update) = (Verdict::Moved, why.into(), Update::Nothing);
+        Answer { verdict, now, why, commits: None, newest: Vec::new(), update, failure: None }
     }
 
     /// Something that is there, without the signature that is wanted.
     pub(crate) fn unsigned(answer: Answer, why: impl Into<String>) -> Self {
-        Answer { verdict: Verdict::Unsigned, why: why.into(), ..answer }
+        Answer { verdict: Verdict::Unsigned, why: why.into(), update: Update::Nothing, ..answer }
     }
 
     /// Something that is there no more.
     pub(crate) fn gone(why: impl Into<String>) -> Self {
-        Answer { verdict: Verdict::Gone, ..Answer::moved(None, why) }
+        Answer { verdict: Verdict::Gone, ..Answer::unusable(None, why) }
     }
 
     /// Something that could not be asked about.
     pub(crate) fn unreachable(failure: Failure) -> Self {
-        Answer { verdict: Verdict::Unreachable, failure: Some(failure.clone()), ..Answer::moved(None, failure.message) }
+        Answer {
+            verdict: Verdict::Unreachable,
+            failure: Some(failure.clone()),
+            ..Answer::unusable(None, failure.message)
+        }
     }
 }

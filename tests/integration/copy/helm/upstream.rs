@@ -79,7 +79,7 @@ fn every_chart_gets_its_verdict() {
         kustomize-localize.lock:14: moved: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: a different archive of the same version
         upstream of 3 remotes: 3 moved
           to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
-          a moved remote is only updated by name, once you know why it moved: git kustomize-localize update URL
+          a moved version is only updated by name, once you know why it moved: git kustomize-localize update URL
         NOT verified HEAD (<2>): 3 differences
     "#]]);
     remove(&stage, "1.2.3");

@@ -149,3 +149,16 @@ fn an_interrupt_ends_it_at_once() {
     before.assert_same(&repo.state());
     assert_eq!(leftovers(&repo), [""; 0]);
 }
+
+#[test]
+fn no_update_takes_a_page() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    server.route("/a.yaml", Reply::ok(config("a")));
+    let repo = locked(&sandbox, &[format!("{}a.yaml", server.url())]);
+    server.route("/a.yaml", Reply::ok("<!DOCTYPE html>\n<html>Sign in</html>\n"));
+    ask(&repo, &[]).fails(1).stdout_has(": moved: ").lacks("to update");
+    repo.run_unchanged(&["update"]).stderr_has("is an HTML page").lacks("updated");
+    server.route("/a.yaml", Reply::ok(config("b")));
+    ask(&repo, &[]).fails(1).stdout_has("  to update the lock: git kustomize-localize update; ");
+}

@@ -178,13 +178,43 @@ fn people_read_one_line_for_each() {
         kustomize-localize.lock:9: moved: file:///home/me/srv/acme/base?ref=v1 was <0>, is <1>: the tag `v1` points to another commit
         upstream of 2 remotes: 1 updated, 1 moved
           to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
-          a moved remote is only updated by name, once you know why it moved: git kustomize-localize update URL
+          a moved version is only updated by name, once you know why it moved: git kustomize-localize update URL
         NOT verified HEAD (<11>): 1 difference
     "#]]);
     // A ref that moved forward is not a difference by itself.
     up.git(&["tag", "--force", "v1", &old]);
     ask(&repo, &[]).success().stdout_has("1 ok, 1 updated\n");
     assert_eq!(ask(&repo, &["--quiet"]).success().stdout, "");
+}
+
+#[test]
+fn only_an_update_that_is_taken_is_offered() {
+    let [place, _] = places();
+    let (url, up) = (&place.url, &place.up);
+    let version = [format!("{url}//?ref=v1")];
+    up.git(&["tag", "v1"]);
+    let repo = locked(&place.sandbox, &version);
+    up.commit("two");
+    up.git(&["tag", "--force", "v1"]);
+    ask(&repo, &[]).fails(1).says(expect![[r#"
+        kustomize-localize.lock:4: moved: file:///home/me/srv/acme/base?ref=v1 was <0>, is <1>: the tag `v1` points to another commit
+        upstream of 1 remote: 1 moved
+          a moved version is only updated by name, once you know why it moved: git kustomize-localize update URL; to update a copy whose source has no lock: remove it and copy again
+        NOT verified HEAD (<2>): 1 difference
+    "#]]);
+    repo.run_unchanged(&["update"]).fails(1).stderr_has("a version should never change");
+    repo.run(&["update", &format!("{url}?ref=v1")]).success();
+    repo.commit("updated by name");
+    ask(&repo, &[]).success().lacks("update");
+    // A branch that was reset is as good as any other.
+    repo.write("app/kustomization.yaml", format!("resources: ['{url}//?ref=main']\n"));
+    repo.run(&["lock"]).success();
+    repo.commit("main");
+    up.git(&["reset", "-q", "--hard", "HEAD^"]);
+    ask(&repo, &[]).fails(1).stdout_has("\n  to update the lock: git kustomize-localize update; ").lacks("by name");
+    repo.run(&["update"]).success().stderr_has("warning[rewritten-branch]");
+    repo.commit("updated");
+    ask(&repo, &[]).success().lacks("update");
 }
 
 #[test]
