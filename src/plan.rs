@@ -100,7 +100,7 @@ impl Affected {
 /// leaves that out.
 fn starts(workspace: &Workspace) -> Result<Vec<String>> {
     // Whatever fails then is the configuration's.
-    let kustomizations = &workspace.kustomizations()?.all;
+    let kustomizations = workspace.kustomizations()?;
     workspace.lock.as_ref().map_or(Ok(()), |lock| lock.refuse_without(kustomizations))?;
     with_deployed(workspace.starts(), deployed(workspace)?.clone())
 }

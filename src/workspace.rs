@@ -39,7 +39,7 @@ pub(crate) struct Workspace {
     /// What the two sides of a lock in conflict changed, and not to the same; none where there is no conflict. `lock` is
     /// what both come to.
     pub merged: Option<Vec<Failure>>,
-    kustomizations: OnceCell<Kustomizations>,
+    kustomizations: OnceCell<Vec<String>>,
     /// The roots that are deployed, once that is asked for.
     pub deployed: OnceCell<BTreeSet<String>>,
     /// Every directory that a file of the lock lies in, at any depth, from the top of the repository.
@@ -138,11 +138,12 @@ impl Files {
         }
     }
 
-    /// Returns the files as git checks them out: those that a build reads.
+    /// Returns the files as git checks them out: those that a build reads in any clone.
     pub(crate) fn checked_out(&self) -> SharedTree {
         match self {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => Rc::new(tree.checked_out()),
-            Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => self.tree(),
+            Files::WorkingTree { tree, .. } => Rc::new(tree.without_ignored()),
+            Files::Disk { .. } | Files::Tree(_) => self.tree(),
         }
     }
 
@@ -161,23 +162,6 @@ impl Files {
     pub(crate) fn absences(&self, tree: &SharedTree) -> Option<Absences> {
         let lacks_some = !matches!(self, Files::Commit { is_head: false, .. });
         Some(Absences::new(self.repo()?.clone(), tree.clone(), lacks_some))
-    }
-}
-
-/// The kustomizations of a repository.
-#[derive(Debug, Default)]
-pub(crate) struct Kustomizations {
-    /// All but those in `localized-files` directories, sorted.
-    pub all: Vec<String>,
-    /// Whether a sparse checkout leaves some out: what they reference is not known here.
-    pub is_partial: bool,
-}
-
-impl Kustomizations {
-    /// Returns the directories of all, sorted.
-    pub(crate) fn roots(&self) -> BTreeSet<&str> {
-        let places = self.all.iter();
-        places.map(|place| path::parent(place)).collect()
     }
 }
 
@@ -288,27 +272,26 @@ impl Workspace {
         }
     }
 
-    /// Returns the kustomizations of the repository; none outside of one.
-    pub(crate) fn kustomizations(&self) -> Result<&Kustomizations> {
+    /// Returns the kustomizations of the repository but for those in `localized-files` directories, sorted; none outside of
+    /// a repository.
+    pub(crate) fn kustomizations(&self) -> Result<&[String]> {
         if let Some(kustomizations) = self.kustomizations.get() {
             return Ok(kustomizations);
         }
-        let Some(listing) = self.listing() else {
-            return Ok(self.kustomizations.get_or_init(Default::default));
-        };
-        let mut found = Kustomizations::default();
-        for place in listing.kustomizations()? {
-            if !self.is_owned(&place) && !self.is_flux(&place)? {
-                found.all.push(place);
-            }
-        }
-        if let Files::WorkingTree { tree, .. } = &self.files {
-            for place in tree.left_out() {
-                let is_named = kustomization::FILE_NAMES.contains(&path::name(place));
-                found.is_partial |= is_named && !self.is_owned(place) && tree.entry(place)?.is_none();
+        let mut found = Vec::new();
+        if let Some(listing) = self.listing() {
+            for place in listing.kustomizations()? {
+                if !self.is_owned(&place) && !self.is_flux(&place)? {
+                    found.push(place);
+                }
             }
         }
         Ok(self.kustomizations.get_or_init(|| found))
+    }
+
+    /// Returns the directories of the kustomizations, sorted.
+    pub(crate) fn roots(&self) -> Result<BTreeSet<&str>> {
+        Ok(self.kustomizations()?.iter().map(|place| path::parent(place)).collect())
     }
 
     /// Returns the kustomizations in a directory of the working tree that are not as HEAD has them, if it is HEAD that is
@@ -331,7 +314,7 @@ impl Workspace {
 
     /// Returns where a walk of the whole tree starts, as the configuration says.
     pub(crate) fn starts(&self) -> Result<Vec<String>> {
-        self.config.starting_points(&*self.tree, &[], &self.kustomizations()?.all)
+        self.config.starting_points(&*self.tree, &[], self.kustomizations()?)
     }
 
     /// Returns the tree as a walk takes it: the whole repository bounds what is reached.

@@ -139,12 +139,6 @@ impl DiffArgs {
             Some(rev) => Workspace::of_rev(here.clone(), Some(rev))?,
             None => Workspace::of_working_tree(false)?,
         };
-        // What is left out would look as if it were gone.
-        if new.kustomizations()?.is_partial {
-            return Err(Failure::new("a sparse checkout leaves kustomizations out of the working tree")
-                .hint("look at a commit: git kustomize-localize diff --rev HEAD")
-                .into());
-        }
         let (base, only) = self.base(&here)?;
         let head = match &new.files {
             Files::Commit { id, .. } => id.clone(),

@@ -139,7 +139,7 @@ impl Setup {
         let directory = |finding: &Finding| path::parent(&finding.path).to_owned();
         let found = failing(&self.checked).filter(|one| is_template(one)).map(directory);
         let mut templates: BTreeSet<String> = found.filter(|directory| !directory.is_empty()).collect();
-        let roots = self.workspace.kustomizations()?.roots();
+        let roots = self.workspace.roots()?;
         let roots = roots.into_iter().filter(|root| !templates.contains(*root) && !is_filled_in(root));
         let roots: Vec<String> = roots.map(str::to_owned).collect();
         templates.retain(|directory| !roots.iter().any(|root| path::is_in(root, directory)));

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use crate::build::disk::set_executable;
-use crate::message::failure::{Failure, Result, shown};
+use crate::message::failure::{Failure, Result, command, shown};
 use crate::os::failpoint;
 use crate::os::interrupt::{self, Scratch, TEMPORARY};
 use crate::plan::{Changes, File};
@@ -33,6 +33,11 @@ fn refuse_edited(workspace: &Workspace, tree: &DiskTree, changes: &Changes) -> R
         _ if place == LOCK_NAME => !workspace.has_lock_as_read(),
         _ => !tree.is_as_read(place),
     };
+    if let Some(place) = changes.keys().find(|place| tree.is_left_out(place)) {
+        let directory = path::parent(place);
+        return Err(Failure::new(format!("`{}` would change, and a sparse checkout leaves it out", shown(place)))
+            .hint(format!("check it out: {}", command("git sparse-checkout add", [shown(directory)]))));
+    }
     if !changes.is_empty() && is_edited(LOCK_NAME) {
         return Err(changed_meanwhile());
     }

@@ -23,7 +23,7 @@ use crate::record::stored::home;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::reference::Upstream;
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{SharedTree, Tree, path};
+use crate::tree::{FILE_NAMES, SharedTree, Tree, path};
 use crate::workspace::{Files, Workspace};
 
 pub(crate) use turned_back::{TurnedBack, turned_back};
@@ -79,9 +79,9 @@ fn planned(
         (None, _) => TurnedBack::of(workspace.tree.clone()),
     };
     let is_named = !targets.is_empty();
-    let starts = if is_named { targets } else { with(super::starts(workspace)?, &turned.roots) };
+    let starts = if is_named { targets } else { with(starts_on_disk(workspace)?, &turned.roots) };
     let explored = walk(workspace, turned.tree.clone(), &starts, Some(remotes));
-    let troubles = Troubles::of(workspace, &explored)?;
+    let troubles = Troubles::of(&explored);
     // What is named must be there; `check` finds what else is wrong in the files of the user.
     let nowhere = explored.troubles.iter().filter(|trouble| is_named && trouble.at == At::Nothing);
     let failures: Vec<Failure> = nowhere.map(|trouble| trouble.failure.clone()).chain(troubles.remote).collect();
@@ -99,11 +99,11 @@ fn planned(
     let placed: BTreeSet<&str> = placed.iter().map(|root| graph.roots[*root].directory.as_str()).collect();
     let is_beside = |file: &StoredFile| home(&file.path).is_some_and(|home| placed.contains(path::parent(home)));
     let mut kept: Vec<&StoredFile> = ours(&held).filter(|file| !localized.files.contains_key(&file.path)).collect();
-    if matches!(workspace.files, Files::WorkingTree { .. }) {
-        let has_unread = Troubles::of(workspace, &after)?.has_unread;
+    if let Files::WorkingTree { tree, .. } = &workspace.files {
+        let has_unread = Troubles::of(&after).has_unread;
         refuse_unclear(&kept, &after.graph, has_unread && is_update)?;
         // What lies beside other roots than those that are named is not touched.
-        kept.retain(|file| has_unread || (is_named && !is_beside(file)));
+        kept.retain(|file| has_unread || tree.is_left_out(&file.path) || (is_named && !is_beside(file)));
     }
     let brought = localized.files.iter().filter(|(place, _)| localized.is_brought(place));
     let brought = brought.filter(|(place, _)| localized.vendored(place).is_none()).map(|(_, (_, entry))| entry);
@@ -131,6 +131,15 @@ fn planned(
         before: explored.graph,
         after: after.graph,
     })
+}
+
+/// Returns where a walk starts that localizes everything: not what a sparse checkout leaves out, which git does not stage.
+fn starts_on_disk(workspace: &Workspace) -> Result<Vec<String>> {
+    let mut starts = super::starts(workspace)?;
+    if let Files::WorkingTree { tree, .. } = &workspace.files {
+        starts.retain(|root| !FILE_NAMES.iter().any(|name| tree.is_left_out(&path::join(root, name))));
+    }
+    Ok(starts)
 }
 
 /// Returns the directories of roots with more of them, each once.

@@ -35,7 +35,7 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let config = &workspace.config;
     let held = without_charts(workspace.lock.as_deref(), config.helm);
     let explored = walk(workspace, None)?;
-    let troubles = Troubles::of(workspace, &explored)?;
+    let troubles = Troubles::of(&explored);
     let own = remotes::own(&explored.graph, config, &held);
     let joined = joined(&held, &Remotes::new(), &BTreeSet::new(), with(own, &held, troubles.has_unread), &|one| {
         excepted(config, one)
@@ -81,7 +81,7 @@ pub(super) fn explore(
 /// be asked again stays what `held` says.
 pub(crate) fn relock(workspace: &Workspace, held: &Lock, remotes: &mut dyn graph::Remotes) -> Result<Relocked> {
     let mut explored = walk(workspace, Some(remotes))?;
-    let troubles = Troubles::of(workspace, &explored)?;
+    let troubles = Troubles::of(&explored);
     let as_held = unresolved::take_out(&mut explored, held);
     let (graph, config) = (&explored.graph, &workspace.config);
     let found = remotes::remotes(graph, held)?;

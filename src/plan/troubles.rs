@@ -19,15 +19,14 @@ pub(super) struct Troubles {
 
 impl Troubles {
     /// Sorts out the troubles of a walk.
-    pub(super) fn of(workspace: &Workspace, explored: &Explored) -> Result<Troubles> {
+    pub(super) fn of(explored: &Explored) -> Troubles {
         let mut seen = BTreeSet::new();
         let troubles = explored.troubles.iter().filter(|trouble| seen.insert(&trouble.failure));
         let (remote, local): (Vec<&Trouble>, Vec<&Trouble>) =
             troubles.partition(|trouble| is_remote(&explored.graph, trouble));
-        let hides = local.iter().any(|trouble| trouble.kind.hides_references());
+        let has_unread = local.iter().any(|trouble| trouble.kind.hides_references());
         let failures = |troubles: Vec<&Trouble>| troubles.into_iter().map(|one| one.failure.clone()).collect();
-        let has_unread = hides || workspace.kustomizations()?.is_partial;
-        Ok(Troubles { remote: failures(remote), local: failures(local), has_unread })
+        Troubles { remote: failures(remote), local: failures(local), has_unread }
     }
 }
 
@@ -42,7 +41,7 @@ pub(crate) fn reached(
     let policy =
         graph::Policy { load_restrictor: config.load_restrictor, leave: Some(config), ..graph::Policy::default() };
     let explored = graph::explore(source, directories, Some(remotes), &policy);
-    let remote = Troubles::of(workspace, &explored)?.remote;
+    let remote = Troubles::of(&explored).remote;
     if remote.is_empty() { Ok(explored.graph) } else { Err(Failures(remote)) }
 }
 

@@ -7,6 +7,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use memchr::memmem;
+
+use super::git::GitTree;
 use super::{Entry, Names, Search, Tree, files_below, hold, path, search};
 use crate::git::{LocalRepo, Staged};
 use crate::message::failure::{Failure, Result, shown};
@@ -22,12 +25,14 @@ pub(crate) struct DiskTree {
     from: String,
     /// Whether it may be a checkout, with other line ends than git stores.
     converts: bool,
-    git: Option<Tracked>,
+    git: Option<Rc<Tracked>>,
+    /// Whether what git ignores and does not track is not there, as in any other checkout.
+    hides_ignored: bool,
     /// The directories that were requested, and are there.
     directories: RefCell<HashSet<String>>,
 }
 
-/// What git knows of a working tree. Ignored files are there, too: a build reads them all.
+/// What git knows of a working tree.
 struct Tracked {
     /// The submodules of the index, whether they are checked out or not.
     submodules: BTreeSet<String>,
@@ -36,8 +41,10 @@ struct Tracked {
     programs: BTreeSet<String>,
     /// The paths that git tracks, or neither tracks nor ignores, each with whether it does: also what is odd.
     files: BTreeMap<String, bool>,
-    /// What a sparse checkout leaves out of them.
+    /// The files that a sparse checkout leaves out, and all directories that they lie in. What is not on disk is what the
+    /// index has.
     left_out: BTreeSet<String>,
+    index: OnceCell<GitTree>,
     unmerged: Vec<Staged>,
     /// Which of them are there, once that is asked for.
     present: OnceCell<Vec<String>>,
@@ -65,11 +72,15 @@ impl DiskTree {
             untracked.into_iter().partition(|path| path.ends_with('/'));
         let mut submodules = of_mode("160000");
         submodules.extend(within.iter().map(|path| path.trim_end_matches('/').to_owned()));
+        let left_out: Vec<&str> =
+            staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.as_str()).collect();
+        let directories = path::directories(left_out.iter().copied());
         let git = Tracked {
             submodules,
             programs: of_mode("100755"),
             unmerged: staged.iter().filter(|entry| entry.stage > 0).cloned().collect(),
-            left_out: staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.clone()).collect(),
+            left_out: directories.into_iter().chain(left_out).map(str::to_owned).collect(),
+            index: OnceCell::new(),
             files: staged
                 .into_iter()
                 .map(|entry| (entry.path, true))
@@ -81,7 +92,7 @@ impl DiskTree {
             hasher: RandomState::new(),
             here,
         };
-        Ok(DiskTree { git: Some(git), ..DiskTree::at(top, true) })
+        Ok(DiskTree { git: Some(Rc::new(git)), ..DiskTree::at(top, true) })
     }
 
     /// Opens one directory, whatever git knows of it. `converts` says whether it may be a checkout.
@@ -100,7 +111,13 @@ impl DiskTree {
     }
 
     fn at(root: PathBuf, converts: bool) -> Self {
-        DiskTree { root, from: String::new(), converts, git: None, directories: RefCell::default() }
+        let (git, hides_ignored) = (None, false);
+        DiskTree { root, from: String::new(), converts, git, hides_ignored, directories: RefCell::default() }
+    }
+
+    /// Returns the same working tree without what git ignores and does not track: what a commit of it would hold.
+    pub(crate) fn without_ignored(&self) -> Self {
+        DiskTree { git: self.git.clone(), hides_ignored: true, ..DiskTree::at(self.root.clone(), self.converts) }
     }
 
     /// Returns the path in this tree of a real path of the file system.
@@ -131,9 +148,16 @@ impl DiskTree {
         self.git.iter().flat_map(|git| &git.unmerged).filter(move |entry| entry.path == path)
     }
 
-    /// Returns the tracked files that a sparse checkout leaves out.
-    pub(crate) fn left_out(&self) -> impl Iterator<Item = &String> {
-        self.git.iter().flat_map(|git| &git.left_out)
+    /// Returns whether a sparse checkout leaves the file at `path` out, and it is not on disk.
+    pub(crate) fn is_left_out(&self, path: &str) -> bool {
+        let is_left_out = self.git.as_ref().is_some_and(|git| git.left_out.contains(path));
+        is_left_out && self.place(path).symlink_metadata().is_err()
+    }
+
+    /// Returns whether something at a path of the disk is hidden.
+    fn is_hidden(&self, path: &str) -> bool {
+        let Some(git) = self.git.as_ref().filter(|_| self.hides_ignored) else { return false };
+        !git.files.contains_key(path) && !git.submodules.contains(path) && !git.has_below(path)
     }
 
     /// Notes that nothing is there.
@@ -154,6 +178,25 @@ impl DiskTree {
     }
 }
 
+impl Tracked {
+    /// Returns whether git tracks something below a directory, or neither tracks nor ignores it.
+    fn has_below(&self, directory: &str) -> bool {
+        let first = format!("{directory}/");
+        let file = self.files.range(first.clone()..).next().map(|(path, _)| path);
+        let submodule = self.submodules.range(first.clone()..).next();
+        file.into_iter().chain(submodule).any(|path| path.starts_with(&first))
+    }
+
+    /// Returns the index, which holds what is left out.
+    fn index(&self) -> Result<&GitTree> {
+        if let Some(index) = self.index.get() {
+            return Ok(index);
+        }
+        let index = GitTree::of_index(self.here.clone())?;
+        Ok(self.index.get_or_init(|| index))
+    }
+}
+
 impl Tree for DiskTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
         PATH.check(path.len(), || shown(path))?;
@@ -166,8 +209,9 @@ impl Tree for DiskTree {
         {
             return Ok(self.nothing(path));
         }
-        let entry = look(&self.place(path)).map_err(self.failed(path))?;
+        let entry = look(&self.place(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
         let entry = match (entry, &self.git) {
+            (None, Some(git)) if git.left_out.contains(path) => git.index()?.entry(path)?,
             (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
             (Some(Entry::File { executable }), Some(git)) => {
                 let is_staged = git.programs.contains(path);
@@ -187,20 +231,34 @@ impl Tree for DiskTree {
         if self.entry(directory)? != Some(Entry::Directory) {
             return Ok(Vec::new());
         }
+        let left_out = self.git.as_ref().filter(|git| git.left_out.contains(directory));
+        let mut names: Vec<String> = match left_out {
+            Some(git) => git.index()?.names(directory)?,
+            None => Vec::new(),
+        };
+        names.retain(|name| self.is_left_out(&path::join(directory, name)));
         let failed = self.failed(directory);
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(self.place(directory)).map_err(&failed)? {
-            let name = entry.map_err(&failed)?.file_name();
-            let name = name.to_string_lossy();
-            path::refuse_odd(directory, &name)?;
-            names.push(name.into_owned());
+        match std::fs::read_dir(self.place(directory)) {
+            Err(error) if error.kind() == ErrorKind::NotFound && left_out.is_some() => {}
+            Err(error) => return Err(failed(error)),
+            Ok(entries) => {
+                for entry in entries {
+                    let name = entry.map_err(&failed)?.file_name();
+                    let name = name.to_string_lossy();
+                    path::refuse_odd(directory, &name)?;
+                    names.push(name.into_owned());
+                }
+            }
         }
-        names.retain(|name| name != ".git");
+        names.retain(|name| name != ".git" && !self.is_hidden(&path::join(directory, name)));
         names.sort();
         Ok(names)
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
+        if let Some(git) = self.git.as_ref().filter(|_| self.is_left_out(path)) {
+            return git.index()?.read(path);
+        }
         let bytes = read_file(&self.place(path)).map_err(self.failed(path))?;
         if let Some(git) = &self.git {
             git.read.borrow_mut().entry(path.to_owned()).or_insert_with(|| git.hasher.hash_one(&bytes));
@@ -287,8 +345,12 @@ impl Tree for DiskTree {
                 read_alone(place).map_or(true, |bytes| is_marked(&bytes))
             }
         });
+        let is_marked = move |path: &str| match self.is_left_out(path) {
+            true => self.read(path).map_or(true, |bytes| marks.iter().any(|mark| memmem::find(&bytes, mark).is_some())),
+            false => true,
+        };
         Ok(Box::new(move || {
-            let found = paths.into_iter().zip(hold()).filter(|(_, holds)| *holds);
+            let found = paths.into_iter().zip(hold()).filter(|(path, holds)| *holds && is_marked(path));
             // What is not there, or no file, could not be read.
             let is_file = |path: &&String| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_));
             Ok(found.map(|(path, _)| path).filter(is_file).cloned().collect())

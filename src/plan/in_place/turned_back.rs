@@ -43,7 +43,7 @@ pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBa
     if owned.is_empty() {
         return Ok(turned);
     }
-    let roots: Vec<String> = workspace.kustomizations()?.roots().into_iter().map(str::to_owned).collect();
+    let roots: Vec<String> = workspace.roots()?.into_iter().map(str::to_owned).collect();
     let graph = graph::explore(workspace.source(), &roots, None, &graph::Policy::default()).graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     for root in &graph.roots {

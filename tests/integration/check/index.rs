@@ -115,6 +115,8 @@ fn what_a_sparse_checkout_leaves_out_is_there() {
     sparse(&["--no-cone", "/base/kustomization.yaml"]);
     assert!(!repo.path().join("base/config.yaml").exists());
     finds_the_remote_one(&repo);
+    let same = || assert_eq!(findings(&repo, &[]), findings(&repo, &["--staged"]));
+    same();
     // A sparse index holds directories as trees.
     sparse(&["--cone", "--sparse-index", "base"]);
     let listed = repo.git(&["ls-files", "--sparse"]);
@@ -123,11 +125,92 @@ fn what_a_sparse_checkout_leaves_out_is_there() {
     // Trees that only the index holds so far.
     repo.git(&["write-tree"]);
     finds_the_remote_one(&repo);
+    same();
     // A reference out of what is there into what is not.
     repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n- ../overlays/dev\n- ../overlays/none.yaml\n");
     repo.git(&["add", "base"]);
     repo.git(&["write-tree"]);
     check(&repo, &["--staged"]).fails(1).stdout_has("overlays/prod/kustomization.yaml:2:3").lacks("../overlays/dev");
+    same();
+    // On disk all the same, and then that counts.
+    fs::create_dir_all(repo.path().join("overlays/prod")).unwrap();
+    repo.write("overlays/prod/kustomization.yaml", "resources: [../../base]\n");
+    let cycle = "!invalid-kustomization overlays/dev/kustomization.yaml:2";
+    assert_eq!(found(&repo, &[]), ["!missing-path base/kustomization.yaml:4", cycle]);
+}
+
+#[test]
+fn what_git_ignores_is_in_no_clone() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    repo.write("app/kustomization.yaml", "resources:\n- ../out/base\n- localized-files/h/dist/x.yaml\nsecretGenerator: [{name: s, envs: [x.env]}]\nhelmCharts: [{name: c}]\n");
+    repo.write("app/x.env", "A=1\n");
+    repo.write("app/localized-files/h/dist/x.yaml", config("x"));
+    repo.write("out/base/kustomization.yaml", "namePrefix: a-\n");
+    repo.write("app/charts/c/Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n");
+    repo.write("app/charts/c/values.yaml", "");
+    repo.list_localized();
+    repo.git(&["reset", "-q"]);
+    for ignored in ["*.env\napp/charts/\nout/\ndist/\n", "*.env\napp/charts/**\nbase\nx.yaml\n"] {
+        repo.write(".gitignore", ignored);
+        repo.git(&["add", "app/kustomization.yaml", "kustomize-localize.lock", ".gitignore"]);
+        repo.git(&["commit", "-qm", "names what is ignored"]);
+        let clone = sandbox.clone_of(&repo, "clone");
+        let expected = [
+            "untracked-path app/kustomization.yaml:2",
+            "untracked-path app/kustomization.yaml:3",
+            "untracked-path app/kustomization.yaml:4",
+            "untracked-path app/kustomization.yaml:5",
+            "!edited-copy app/localized-files/h/dist/x.yaml:0",
+        ];
+        for (repo, sources) in [(&repo, &SOURCES[..]), (&clone, &SOURCES)] {
+            for source in sources {
+                assert_eq!(found(repo, source), expected, "{source:?}");
+            }
+        }
+        fs::remove_dir_all(clone.path()).unwrap();
+    }
+    check(&repo, &[]).fails(1).says(expect![[r#"
+        warning[untracked-path]: `out/base` is not committed, and git ignores it (.gitignore:3)
+         --> app/kustomization.yaml:2:3
+          |
+        2 | - ../out/base
+          |   ^^^^^^^^^^^ resources[0]
+          = help: if it contains no secret, commit it: git add -f -- :/out/base
+
+        warning[untracked-path]: `app/localized-files/h/dist/x.yaml` is not committed, and git ignores it (.gitignore:4)
+         --> app/kustomization.yaml:3:3
+          |
+        3 | - localized-files/h/dist/x.yaml
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+
+        warning[untracked-path]: `app/x.env` is not committed, and git ignores it (.gitignore:1)
+         --> app/kustomization.yaml:4:36
+          |
+        4 | secretGenerator: [{name: s, envs: [x.env]}]
+          |                                    ^^^^^ secretGenerator[0].envs[0]
+
+        warning[untracked-path]: `app/charts/c` is not committed, and git ignores it (.gitignore:2)
+         --> app/kustomization.yaml:5:14
+          |
+        5 | helmCharts: [{name: c}]
+          |              ^^^^^^^^^^ helmCharts[0]
+
+        error[edited-copy]: `app/localized-files/h/dist/x.yaml` is missing, although the lock lists it
+         --> app/localized-files/h/dist/x.yaml
+         = help: git add -f -- :/app/localized-files/h/dist/x.yaml
+
+        note: a finding without help has that of one above: -v shows all
+        for more: git kustomize-localize explain untracked-path edited-copy
+        checked 4 kustomizations with 6 references in the working tree: 1 error, 4 warnings
+    "#]]);
+    repo.run(&["status"]).success().stdout_has("check: 1 error, 4 warnings");
+    repo.run(&["targets"]).success();
+    // What is said is what helps.
+    for command in commands(&findings(&repo, &[])) {
+        shell(&repo, ".", &command).success();
+    }
+    assert_eq!(found(&repo, &[]), [""; 0]);
 }
 
 #[test]
@@ -373,8 +456,8 @@ fn a_path_that_is_on_disk_only() {
         "part/kustomization.yaml is on disk, but not committed",
     ]);
     assert_eq!(told(&["--staged"]), unstaged);
-    // In the working tree, an ignored file is as good as any.
-    assert_eq!(told(&[]), ignored[..2]);
+    // What git does not ignore is in the working tree.
+    assert_eq!(told(&[]), ignored);
     repo.git(&["commit", "-q", "--no-verify", "-m", "lost"]);
     let mut gone = missing(["there is no a/map.yaml", "there is no base", "no kustomization in part"]);
     // What is on disk does not matter to a commit.

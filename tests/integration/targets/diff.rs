@@ -653,8 +653,9 @@ fn what_cannot_be_compared_is_an_error() {
     // What git leaves out of the working tree is not gone.
     let sparse = sandbox.clone_of(&work, "sparse");
     sparse.git(&["sparse-checkout", "set", "dev"]);
-    sparse.run_unchanged(&["diff", "HEAD"]).fails(2).stderr_has("diff --rev HEAD");
-    assert_eq!(sparse.run_unchanged(&["diff", "HEAD", "--rev=HEAD"]).success().stdout, "");
+    for args in [&["diff", "HEAD"][..], &["diff", "HEAD", "--rev=HEAD"]] {
+        assert_eq!(sparse.run_unchanged(args).success().stdout, "");
+    }
     // A file that no build reads, and that only a filter gives.
     work.commit_files(&[(".gitattributes", "*.png filter=lfs\n"), ("logo.png", "1\n")]);
     work.write("logo.png", "2\n");
