@@ -19,7 +19,6 @@
 //! | `place` | what the tree holds where a target says |
 //! | [`policy`] | what becomes of what an object deploys |
 //! | `settle` | which objects a build may change before they are deployed |
-//! | `field_specs` | what a kustomization may write into objects |
 //! | [`built`] | what builds make of these objects |
 //! | `installed` | which versions of the engines run |
 //! | `ignore` | what Flux leaves out of an artifact |
@@ -33,7 +32,6 @@ mod argo;
 pub(crate) mod built;
 pub(crate) mod chart;
 mod engine;
-mod field_specs;
 mod flux;
 pub(crate) mod generated;
 mod identity;
@@ -127,8 +125,6 @@ pub(crate) struct Target {
 pub(crate) struct Changer {
     /// Its name: a kustomization, or what deploys one.
     pub name: String,
-    /// Whether something else may be deployed then, and not only the same by another build.
-    pub moves: bool,
     /// Why it is not known what it makes of the object; none where it was not built at all.
     pub not_built: Option<String>,
 }
@@ -310,9 +306,6 @@ pub(crate) struct Build {
     /// Why not every object is known that a directory without a kustomization holds.
     #[serde(skip)]
     pub unread: Option<String>,
-    /// What is not known of it where a kustomization may give its object another name.
-    #[serde(skip)]
-    pub renamed: Option<String>,
     /// How Argo CD reads a directory without a kustomization.
     #[serde(skip)]
     pub directory: Directory,
@@ -539,8 +532,8 @@ impl Target {
         if self.object.kind == scan::RELEASE {
             return None;
         }
-        if let Some(changer) = self.moved_by() {
-            return Some(format!("{} may change its path or source", changer.name));
+        if let Some(changer) = &self.changed_by {
+            return Some(format!("{} may change it", changer.name));
         }
         self.open()
     }
@@ -552,11 +545,6 @@ impl Target {
             Place::Templated(why) => Some(why.clone()),
             Place::Here(_) => unfilled(self.build.added()).or_else(|| self.build.unread.clone()),
         }
-    }
-
-    /// Returns what may change what is deployed, so that nothing that its object says is known to be so.
-    pub(crate) fn moved_by(&self) -> Option<&Changer> {
-        self.changed_by.as_ref().filter(|changer| changer.moves)
     }
 
     /// Returns the URL of its repository, where only the tree tells that it is this one.

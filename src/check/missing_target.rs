@@ -11,7 +11,7 @@ use crate::targets::{Found, Text};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in context.deployed.here.iter().filter(|one| one.target.moved_by().is_none()) {
+    for one in context.deployed.here.iter().filter(|one| one.target.changed_by.is_none()) {
         if let Found::Nothing(why) = &one.here.found {
             findings.push(absent(context, one, why));
         } else {

@@ -50,25 +50,24 @@ mod tests {
     }
 
     #[test]
-    fn what_a_patched_child_deploys_may_be_patched() {
+    fn what_a_changed_child_deploys_may_be_changed() {
         let child = flux("./apps").replace("name: apps", "name: child");
-        let unknown = |inner: &str| {
-            let patch =
-                format!("{{kind: Kustomization, metadata: {{name: _}}, spec: {{patches: [{{patch: \"{inner}\"}}]}}}}");
-            let more = format!("  patches: [{{patch: '{patch}', target: {{kind: Kustomization}}}}]\n");
-            let parent = flux("./clusters/staging").replace("name: apps", "name: parent") + &more;
+        let unknown = |kind: &str| {
+            let patch = format!("[{{op: add, path: /spec/x, value: y}}]', target: {{kind: {kind}}}}}]\n");
+            let parent = flux("./clusters/staging").replace("name: apps", "name: parent");
             unknown(&[
-                ("root.yaml", &parent),
+                ("root.yaml", &format!("{parent}  patches: [{{patch: '{patch}")),
                 ("clusters/staging/child.yaml", &child),
                 ("apps/kustomization.yaml", "resources: [deeper.yaml]\n"),
                 ("apps/deeper.yaml", &flux("./web").replace("name: apps", "name: deeper")),
             ])
         };
-        assert_eq!(unknown("{kind: HelmRelease, metadata: {name: _}, spec: {path: x}}"), [""; 0]);
+        assert_eq!(unknown("HelmRelease"), [""; 0]);
         assert_eq!(
-            unknown("{kind: Kustomization, metadata: {name: _}, spec: {path: ./other}}"),
+            unknown("Kustomization"),
             [
-                "cannot tell what Flux Kustomization deeper (apps/deeper.yaml:1) deploys: Flux Kustomization child (clusters/staging/child.yaml:1) may change its path or source"
+                "cannot tell what Flux Kustomization deeper (apps/deeper.yaml:1) deploys: Flux Kustomization child (clusters/staging/child.yaml:1) may change it",
+                "cannot tell what Flux Kustomization child (clusters/staging/child.yaml:1) deploys: Flux Kustomization parent (root.yaml:1) may change it",
             ]
         );
     }
@@ -97,7 +96,7 @@ mod tests {
             (
                 vec![
                     (own, APPS.to_owned()),
-                    ("all/kustomization.yaml", "resources: [../clusters/prod, ../maps]\nnamePrefix: x-\n".to_owned()),
+                    ("all/kustomization.yaml", "resources: [../clusters/prod, ../maps]\n".to_owned()),
                     ("maps/kustomization.yaml", "configurations: [c.yaml]\n".to_owned()),
                     ("maps/c.yaml", reference.to_owned()),
                 ],
@@ -125,41 +124,59 @@ mod tests {
                 ],
                 Some("Flux Kustomization parent (root.yaml:1)"),
             ),
+            // Whatever they write.
             (
                 vec![(
                     "root.yaml",
                     parent(
                         "./clusters/prod",
-                        "  patches: [{patch: '{kind: Kustomization, metadata: {name: x}, spec: {interval: 1h, decryption: {provider: sops}, postBuild: {}}}', target: {kind: Kustomization}}]\n",
+                        "  patches: [{patch: '{kind: Kustomization, metadata: {name: x}, spec: {interval: 1h}}'}]\n",
                     ),
                 )],
-                None,
+                Some("Flux Kustomization parent (root.yaml:1)"),
             ),
-            // As the templates of home clusters do: every child patches its releases, and stays where it is.
             (
-                vec![(
-                    "root.yaml",
-                    parent(
-                        "./clusters/prod",
-                        "  patches: [{patch: '{kind: Kustomization, metadata: {name: _}, spec: {patches: [{patch: \"{kind: HelmRelease, metadata: {name: _}, spec: {install: {crds: CreateReplace}}}\", target: {kind: HelmRelease}}]}}', target: {kind: Kustomization}}]\n",
-                    ),
-                )],
-                None,
+                vec![("root.yaml", parent("./clusters/prod", "  targetNamespace: x\n"))],
+                Some("Flux Kustomization parent (root.yaml:1)"),
             ),
+            // What they fill in is not there.
+            (vec![("root.yaml", parent("./clusters/prod", "  postBuild: {substitute: {a: b}}\n"))], None),
+            (vec![(own, format!("{APPS}namespace: x\n"))], Some(own)),
+            (vec![(own, format!("{APPS}namePrefix: x-\n"))], Some(own)),
+            (vec![(own, format!("{APPS}labels: [{{pairs: {{a: b}}}}]\n"))], Some(own)),
+            (vec![(own, format!("{APPS}commonAnnotations: {{a: b}}\n"))], Some(own)),
+            (vec![(own, format!("{APPS}replacements: [{{path: r.yaml}}]\n"))], Some(own)),
+            (vec![(own, format!("{APPS}transformers: [t.yaml]\n"))], Some(own)),
+            (
+                vec![(own, format!("{APPS}patches: [{{patch: '{{kind: Kustomization, metadata: {{name: x}}}}'}}]\n"))],
+                Some(own),
+            ),
+            (vec![(own, format!("{APPS}patches: [{{target: {{name: x}}, path: p.yaml}}]\n"))], Some(own)),
+            (vec![(own, format!("{APPS}patches: [{{target: {{kind: 'Kust.*'}}, path: p.yaml}}]\n"))], Some(own)),
+            // What writes into others.
             (
                 vec![(
                     own,
                     format!(
-                        "{APPS}commonLabels: {{a: b}}\npatches: [{{target: {{kind: Deployment}}, path: p.yaml}}]\n"
+                        "{APPS}namespace: ''\nlabels: []\nconfigMapGenerator: [{{name: x}}]\nreplicas: [{{name: x, count: 1}}]\n"
                     ),
                 )],
                 None,
             ),
+            (vec![(own, format!("{APPS}patches: [{{target: {{kind: Deployment}}, path: p.yaml}}]\n"))], None),
+            (
+                vec![
+                    (own, format!("{APPS}patchesStrategicMerge: [d.yaml]\n")),
+                    ("clusters/prod/d.yaml", "kind: Deployment\n---\nkind: X\n".to_owned()),
+                ],
+                None,
+            ),
+            (vec![("web/kustomization.yaml", "namespace: x\n".to_owned())], None),
         ] {
             let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (*file, text.as_str())).collect();
             let message = |by: &str| {
                 format!(
-                    "cannot tell what Flux Kustomization apps (clusters/prod/apps.yaml:1) deploys: {by} may change its path or source"
+                    "cannot tell what Flux Kustomization apps (clusters/prod/apps.yaml:1) deploys: {by} may change it"
                 )
             };
             assert_eq!(unknown(&files), expected.map(message).into_iter().collect::<Vec<_>>(), "{files:?}");

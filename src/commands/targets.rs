@@ -137,14 +137,14 @@ impl Outcome for Survey {
                     }
                 }
             }
-            if let (Place::Here(_), None, Some(why)) = (place, target.moved_by(), target.unknown()) {
+            if let (Place::Here(_), None, Some(why)) = (place, &target.changed_by, target.unknown()) {
                 out += &format!("\n  unknown: {why}");
             }
             if let Some(by) = &object.built_by {
                 out += &format!("\n  built by {by}");
             }
             if let Some(by) = &target.changed_by {
-                out += &format!("\n  may be {} by {}", if by.moves { "changed" } else { "patched" }, by.name);
+                out += &format!("\n  may be changed by {}", by.name);
                 if let Some(why) = &by.not_built {
                     out += &format!("\n    not built: {why}");
                 }

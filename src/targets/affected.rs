@@ -147,11 +147,7 @@ pub(crate) fn affected(
     }
     let mut touched = causes.targets(config, reached.each_ref())?;
     let filled = filled::filled(&causes, &targets.targets, &mut touched)?;
-    // What deploys the same in any case is what it was, unless the change touches it.
-    let is_open = |target: &&Target| {
-        let changer = target.changed_by.as_ref();
-        changer.is_some_and(|by| by.moves || touched.iter().any(|one| one.target == **target))
-    };
+    let is_open = |target: &&Target| target.changed_by.is_some();
     let mut affected = Affected {
         unbuilt: targets.targets.iter().filter(is_open).cloned().chain(filled).collect(),
         targets: touched,

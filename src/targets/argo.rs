@@ -106,7 +106,6 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
                 continue;
             }
         };
-        may_change(targets, &file, name);
         let object =
             Object::of(&file, value.line, "Application", if name.is_empty() { "any" } else { name }.to_owned());
         let found = Document { object, value, home: directory.to_owned(), is_template: false };
@@ -128,24 +127,6 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         }
     }
     Ok(())
-}
-
-/// Notes which applications of a directory a file beside them changes if a build gives one the name in that of the file: it is
-/// none of theirs, but begins or ends with it.
-fn may_change(targets: &mut Targets, file: &str, name: &str) {
-    let directory = path::parent(file);
-    let is_beside = |one: &&mut Target| {
-        one.engine == Engine::ArgoCd && matches!(&one.place, Place::Here(here) if here.path == directory)
-    };
-    let mut beside: Vec<&mut Target> = targets.targets.iter_mut().filter(is_beside).collect();
-    if name.is_empty() || beside.iter().any(|one| one.object.name == name) {
-        return;
-    }
-    let is_like = |own: &str| !own.is_empty() && (name.starts_with(own) || name.ends_with(own));
-    for target in beside.iter_mut().filter(|one| is_like(&one.object.name)) {
-        target.build.values.push(file.to_owned());
-        target.build.renamed.get_or_insert(format!("`{}` changes it if a build names it so", path::name(file)));
-    }
 }
 
 /// Returns the options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.

@@ -13,7 +13,7 @@ use super::{Build, Engine, Identity, Object, Place, Reached, Revision, Target, T
 use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
-use crate::kustomization::Kind;
+use crate::kustomization::{Kind, Value};
 use crate::message::failure::Result;
 use crate::record::sha256_hex;
 use crate::tree::{Tree, path};
@@ -242,23 +242,40 @@ impl Builder {
             // The place is that of a kustomization, with which nothing is wrong.
             unread.why = Why::Limit;
         }
-        let mut named: HashMap<(&str, &str), Vec<&Object>> = HashMap::new();
-        for Document { object, .. } in &tree.objects {
-            if self.files.contains(&object.file) {
-                let name = (object.kind.as_str(), object.name.as_str());
-                named.entry(name).or_default().push(object);
+        let named = |object: &Object| (object.kind.clone(), object.name.clone());
+        let names: HashSet<(String, String)> = made.objects.iter().map(|found| named(&found.object)).collect();
+        let (mut kept, mut renamed): (HashMap<_, Vec<_>>, HashMap<_, Vec<_>>) = Default::default();
+        for found in tree.objects.iter().filter(|found| self.files.contains(&found.object.file)) {
+            let name = named(&found.object);
+            if names.contains(&name) {
+                kept.entry(name).or_default().push(found);
+            } else {
+                renamed.entry(name.0).or_default().push(found);
             }
         }
         for found in &mut made.objects {
+            let sources = kept.get(&named(&found.object)).or_else(|| renamed.get(&found.object.kind));
+            let source = sources.and_then(|sources| source(found, sources));
+            let place = source.map_or_else(|| self.place.clone(), |source| (source.file.clone(), source.line));
             let object = &mut found.object;
-            let sources = named.get(&(object.kind.as_str(), object.name.as_str())).into_iter().flatten();
-            let source = sources.max_by_key(|one| one.namespace == object.namespace);
-            (object.file, object.line) =
-                source.map_or_else(|| self.place.clone(), |source| (source.file.clone(), source.line));
+            (object.file, object.line) = place;
             object.built_by = Some(self.name.clone());
             found.home.clone_from(&self.made.directory);
             found.value.place_at((object.line, 1));
         }
         made
     }
+}
+
+/// Returns the object of its kind in the tree of which a build made one: of that name, else of a part of it, as a prefix and
+/// a suffix leave it; of several the one that says the same.
+fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Object> {
+    let Object { name, namespace, .. } = &made.object;
+    let named = sources.iter().filter(|one| !one.object.name.is_empty() && name.contains(&one.object.name));
+    let longest = named.clone().map(|one| one.object.name.len()).max()?;
+    let longest: Vec<_> = named.filter(|one| one.object.name.len() == longest).collect();
+    let spec = |one: &Document| one.value.get("spec").map(Value::json);
+    let is_same = |one: &Document| longest.len() > 1 && spec(one) == spec(made);
+    let source = longest.iter().max_by_key(|one| (one.object.namespace == *namespace, is_same(one)))?;
+    Some(&source.object)
 }

@@ -1,7 +1,6 @@
 //! What engines give to helm for a chart of the tree.
 
 use super::Target;
-use super::scan::RELEASE;
 use crate::graph::inputs::{Input, of_no_root};
 use crate::kustomization::{Data, Value};
 use crate::message::failure::{Failure, Result, shown};
@@ -109,18 +108,11 @@ pub(super) fn at<'a>(said: &'a Value, keys: &str) -> Option<&'a Value> {
 
 /// Returns how the chart of a target is rendered; else why that is not known.
 pub(crate) fn release(target: &Target) -> Result<Release> {
-    if let Some(changer) = target.moved_by() {
+    if let Some(changer) = &target.changed_by {
         return Err(Failure::new(format!("{} may change it", changer.name)));
     }
     let unsaid = || Err("no object says how to render this chart".to_owned());
-    let mut release = target.build.release.clone().unwrap_or_else(unsaid).map_err(Failure::new)?;
-    // A kustomization may give a release of Flux its namespace.
-    let (arguments, own) = (&mut release.arguments, &target.object.namespace);
-    if target.object.kind == RELEASE && !own.is_empty() && !arguments.iter().any(|one| one.starts_with("--namespace="))
-    {
-        arguments.push(format!("--namespace={own}"));
-    }
-    Ok(release)
+    target.build.release.clone().unwrap_or_else(unsaid).map_err(Failure::new)
 }
 
 /// Returns the values that an engine gives to helm for a chart, as texts of YAML; else why it is not known what is rendered.

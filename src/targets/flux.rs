@@ -119,13 +119,25 @@ fn placed(tree: &dyn Tree, here: Here, build: &mut Build) -> Result<Place> {
     })
 }
 
+/// The fields of a `Kustomization` that say how it is built, and not what.
+const OVERRIDES: [&str; 9] = [
+    "buildMetadata",
+    "images",
+    "namePrefix",
+    "nameSuffix",
+    "patches",
+    "patchesJson6902",
+    "patchesStrategicMerge",
+    "postBuild",
+    "targetNamespace",
+];
+
 /// Returns how Flux builds an object.
 fn build(found: &Document) -> Build {
     let mut build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
     if found.object.kind == "Kustomization" {
         let spec = |key: &str| found.value.at(&["spec", key]);
-        let fields = scan::OVERRIDES.iter().filter_map(|field| field.strip_prefix("spec."));
-        build.overrides = fields.filter_map(|key| Some((key.to_owned(), spec(key)?.json()))).collect();
+        build.overrides = OVERRIDES.iter().filter_map(|key| Some(((*key).to_owned(), spec(key)?.json()))).collect();
         build.components = found.texts(spec("components")).map(Component::from).collect();
         build.ignore_missing_components =
             spec("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));

@@ -306,9 +306,9 @@ patches:
         assert_eq!(
             found,
             [
+                "Kustomization flux-system/more-web (apps/apps.yaml:1, built by more/kustomization.yaml) web None",
                 "Kustomization flux-system/web (apps/apps.yaml:1) web Some((\"prod/kustomization.yaml\", Some(\"away/kustomization.yaml: it is away\")))",
                 "Kustomization flux-system/web (apps/apps.yaml:1, built by prod/kustomization.yaml) other None",
-                "Kustomization flux-system/more-web (more/kustomization.yaml:1, built by more/kustomization.yaml) web None",
             ]
         );
     }
@@ -409,7 +409,7 @@ patches:
             &[
                 ("apps/kustomization.yaml", "resources: [apps.yaml]\n"),
                 ("apps/apps.yaml", &target("web", "web")),
-                ("prod/kustomization.yaml", "resources: [../apps]\nnamePrefix: a-\n"),
+                ("prod/kustomization.yaml", "resources: [../apps]\nconfigMapGenerator: [{name: a}]\n"),
             ],
             &[],
         );

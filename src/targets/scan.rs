@@ -14,9 +14,9 @@ use crate::tree::{Entry, Search, Tree, path};
 use super::unread::{Why, is_of_chart};
 use super::{Build, Engine, Object, Place, Target, Text, Unread, place};
 
-/// A kind; the fields that must be texts where they are there, with `[]` each of a list, with nothing behind it anything;
-/// the other fields that are read.
-type KindFields = (&'static str, &'static str, &'static str);
+/// A kind, and the fields that must be texts where they are there, with `[]` each of a list, with nothing behind it
+/// anything.
+type KindFields = (&'static str, &'static str);
 
 /// The kinds that say what is deployed, by what their `apiVersion` begins with.
 const KINDS: [(&str, &[KindFields]); 6] = [
@@ -25,75 +25,33 @@ const KINDS: [(&str, &[KindFields]); 6] = [
         &[(
             "Kustomization",
             "spec.path spec.sourceRef.kind spec.sourceRef.namespace spec.sourceRef.name spec.components[]",
-            "spec.ignoreMissingComponents",
         )],
     ),
     (
         "source.toolkit.fluxcd.io/v",
         &[
-            (
-                "GitRepository",
-                "",
-                "spec.url spec.ref spec.ignore spec.sparseCheckout spec.include spec.recurseSubmodules",
-            ),
-            ("OCIRepository", "", "spec.url spec.ref spec.sparseCheckout spec.include"),
-            ("Bucket", "", ""),
-            ("ExternalArtifact", "", ""),
-            ("ArtifactGenerator", "", GENERATOR),
+            ("GitRepository", ""),
+            ("OCIRepository", ""),
+            ("Bucket", ""),
+            ("ExternalArtifact", ""),
+            ("ArtifactGenerator", ""),
         ],
     ),
-    ("source.extensions.fluxcd.io/v", &[("ArtifactGenerator", "", GENERATOR)]),
-    (
-        RELEASES,
-        &[(
-            RELEASE,
-            "",
-            "spec.chart spec.values spec.valuesFrom spec.postRenderers spec.releaseName spec.targetNamespace spec.install",
-        )],
-    ),
+    ("source.extensions.fluxcd.io/v", &[("ArtifactGenerator", "")]),
+    (RELEASES, &[(RELEASE, "")]),
     (
         "fluxcd.controlplane.io/v",
         &[
-            ("FluxInstance", "spec.sync.kind spec.sync.name spec.sync.url spec.sync.ref spec.sync.path", ""),
-            ("ResourceSet", "", ""),
+            ("FluxInstance", "spec.sync.kind spec.sync.name spec.sync.url spec.sync.ref spec.sync.path"),
+            ("ResourceSet", ""),
         ],
     ),
-    (
-        "argoproj.io/v",
-        &[
-            ("Application", "spec.sources[].", "spec.source spec.sourceHydrator operation.sync"),
-            (
-                "ApplicationSet",
-                "spec.generators[].",
-                "spec.goTemplate spec.templatePatch spec.template.metadata spec.template.spec.source \
-                 spec.template.spec.sources spec.template.spec.sourceHydrator spec.template.operation",
-            ),
-            ("ArgoCD", "", ""),
-        ],
-    ),
+    ("argoproj.io/v", &[("Application", "spec.sources[]."), ("ApplicationSet", "spec.generators[]."), ("ArgoCD", "")]),
 ];
 
 /// The releases of Flux. What they say is read only if the chart is one of a repository of git.
 const RELEASES: &str = "helm.toolkit.fluxcd.io/v";
 pub(super) const RELEASE: &str = "HelmRelease";
-
-const GENERATOR: &str = "metadata.annotations spec.sources spec.artifacts spec.pathPattern";
-
-/// The other fields of a `Kustomization` of Flux that are read: they say how it is built, and not what.
-pub(super) const OVERRIDES: [&str; 9] = [
-    "spec.buildMetadata",
-    "spec.images",
-    "spec.namePrefix",
-    "spec.nameSuffix",
-    "spec.patches",
-    "spec.patchesJson6902",
-    "spec.patchesStrategicMerge",
-    "spec.postBuild",
-    "spec.targetNamespace",
-];
-
-/// What says which object one is, of any kind.
-const NAMES: &str = "apiVersion kind metadata.name metadata.namespace";
 
 /// How the names of the files end that are searched.
 const SEARCHED: &[&str] = &[".yaml", ".yml", ".json"];
@@ -103,24 +61,6 @@ const OPTIONS: &str = "argocd-cm";
 
 /// The ends of the tag of base64, which hides what a text holds.
 const BINARY: [&str; 2] = ["!binary", ":binary"];
-
-/// Returns the kinds that say what is deployed.
-pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().flat_map(|(_, kinds)| kinds.iter().map(|(kind, ..)| *kind))
-}
-
-/// Returns whether objects of a kind say what is deployed.
-pub(super) fn is_known(kind: &str) -> bool {
-    kinds().any(|known| known == kind)
-}
-
-/// Returns the fields of objects of a kind that are read to find what is deployed.
-pub(super) fn deciding(kind: &str) -> impl Iterator<Item = &'static str> {
-    let all = KINDS.iter().flat_map(|(_, kinds)| *kinds).filter(move |(known, ..)| *known == kind);
-    let fields = all.flat_map(|(_, texts, more)| texts.split_whitespace().chain(more.split_whitespace()));
-    let overrides = OVERRIDES.into_iter().filter(move |_| kind == "Kustomization");
-    fields.chain(NAMES.split_whitespace()).map(|field| field.trim_end_matches(['.', ']', '['])).chain(overrides)
-}
 
 /// An object that matters.
 #[derive(Debug, Clone)]
@@ -253,8 +193,7 @@ fn declares(text: &str) -> bool {
         let has_tag = |text: &str| BINARY.iter().any(|tag| text.contains(tag));
         let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
         let names = |(version, kinds): &(&str, &[KindFields])| {
-            (has_tag(&text) || text.contains(version))
-                && kinds.iter().any(|(kind, ..)| is_hidden || text.contains(kind))
+            (has_tag(&text) || text.contains(version)) && kinds.iter().any(|(kind, _)| is_hidden || text.contains(kind))
         };
         // Values may be more than what is read of them, as with anchors.
         KINDS.iter().filter(|(version, _)| *version != RELEASES).any(names)
@@ -378,9 +317,9 @@ fn identify(file: &str, value: &Value) -> Option<(Object, &'static str)> {
         return None;
     }
     let known = KINDS.iter().find(|(known, _)| version.starts_with(known));
-    let known = known.and_then(|(_, kinds)| kinds.iter().find(|(known, ..)| *known == kind));
+    let known = known.and_then(|(_, kinds)| kinds.iter().find(|(known, _)| *known == kind));
     let is_options = (&*kind, &*name) == ("ConfigMap", OPTIONS);
-    let texts = known.map(|(_, texts, _)| *texts).or(is_options.then_some(""))?;
+    let texts = known.map(|(_, texts)| *texts).or(is_options.then_some(""))?;
     let namespace = text(&["metadata", "namespace"]).unwrap_or_default();
     Some((Object { file: file.to_owned(), line: value.line, kind, namespace, name, set: None, built_by: None }, texts))
 }

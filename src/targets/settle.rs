@@ -1,25 +1,79 @@
-//! Which objects a build may change before they are deployed, so that they deploy something else: a kustomization above
-//! reads the file of the object, as a parent of Flux or Argo CD does, and may write a field that says what is deployed.
+//! Which objects something may change before they are deployed: a kustomization above reads the file of the object, as a
+//! parent of Flux or Argo CD does, and writes into what it reads. What comes of it, only its build shows.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use serde_json::Value as Json;
 
-use super::field_specs::{self, KUSTOMIZATION, Read, Written};
 use super::generated::VARIABLES;
 use super::variables::Variables;
-use super::{Changer, Found, Object, Place, Target, Targets, Unsettled, scan, unfilled};
+use super::{Changer, Found, Object, Place, Target, Targets, Unsettled};
 use crate::graph::{Edge, Graph, Root, RootId, Target as Leads};
-use crate::kustomization::{Accepts, Kind, read_object};
-use crate::reference::is_url;
+use crate::kustomization::{Accepts, Kind, documents, is_same_key, read_object};
 use crate::tree::{self, Resolved, path};
+
+/// The fields of a kustomization that say what is read, or write into no object that says what is deployed.
+const READING: [&str; 18] = [
+    "apiVersion",
+    "kind",
+    "metadata",
+    "resources",
+    "bases",
+    "components",
+    "configMapGenerator",
+    "secretGenerator",
+    "generatorOptions",
+    "generators",
+    "helmCharts",
+    "helmChartInflationGenerator",
+    "helmGlobals",
+    "replicas",
+    "buildMetadata",
+    "sortOptions",
+    "validators",
+    "openapi",
+];
+
+/// The fields with patches, each of which is for objects of some kinds.
+const PATCHES: [&str; 3] = ["patches", "patchesJson6902", "patchesStrategicMerge"];
+
+/// Which objects something may write into, of those that it reads.
+#[derive(Debug, Clone, Default)]
+struct Reach {
+    /// Whether those of all kinds.
+    all: bool,
+    /// The others' kinds.
+    kinds: BTreeSet<String>,
+    /// Whether it fills in variables.
+    variables: bool,
+}
+
+impl Reach {
+    fn all() -> Reach {
+        Reach { all: true, ..Reach::default() }
+    }
+
+    fn is_nothing(&self) -> bool {
+        !self.all && self.kinds.is_empty() && !self.variables
+    }
+
+    fn is_of(&self, kind: &str) -> bool {
+        self.all || self.kinds.contains(kind)
+    }
+
+    fn join(&mut self, other: Reach) {
+        self.all |= other.all;
+        self.kinds.extend(other.kinds);
+        self.variables |= other.variables;
+    }
+}
 
 /// Something that may change objects.
 struct Change {
     by: String,
-    written: Written,
     /// Whether it is a root, else it is a target.
     is_root: bool,
+    reach: Reach,
 }
 
 /// What may change the objects in each file.
@@ -32,23 +86,15 @@ impl Unsettled {
         let Unsettled(mut found) = self;
         let files: HashSet<&str> = found.targets.iter().flat_map(Target::object_files).collect();
         let read = files_read(graph, &found.targets, &|file| files.contains(file));
-        let mut writing = Writing { graph, of_roots: HashMap::new() };
-        let mut changes = if files.is_empty() { OfFiles::new() } else { writing.of_files(&files) };
-        let of_targets: Vec<Written> = found.targets.iter().map(|target| writing.of_target(target)).collect();
-        add(&mut changes, &found.targets, &read, &of_targets);
-        let in_turn: Vec<Written> = found.targets.iter().map(|one| found.in_turn(one, &changes)).collect();
-        add(&mut changes, &found.targets, &read, &in_turn);
-        let changed: Vec<Option<Changer>> = found.targets.iter().map(|one| found.changer(one, &changes)).collect();
-        let namespaces = found.namespaces(&read, &mut writing);
-        for ((target, changer), namespace) in found.targets.iter_mut().zip(changed).zip(namespaces) {
-            target.changed_by = changer;
-            target.object.namespace.push_str(&namespace);
+        let mut writers = Writers { graph, of_roots: HashMap::new() };
+        let mut changes = if files.is_empty() { OfFiles::new() } else { writers.of_files(&files) };
+        for (target, read) in found.targets.iter().zip(&read) {
+            add(&mut changes, target, read, &writers.of_target(target));
         }
-        for Target { object, build, .. } in &mut found.targets {
-            let is_read = |file: &str| file == object.file;
-            if build.renamed.is_some() && !readers(graph, &is_read).is_empty() {
-                build.unread = build.unread.take().or_else(|| build.renamed.take());
-            }
+        found.follow(&mut changes, &read);
+        let changed: Vec<Option<Changer>> = found.targets.iter().map(|one| found.changer(one, &changes)).collect();
+        for (target, changer) in found.targets.iter_mut().zip(changed) {
+            target.changed_by = changer;
         }
         found.undeployed = found.undeployed(graph);
         found
@@ -56,70 +102,46 @@ impl Unsettled {
 }
 
 impl Targets {
-    /// Returns what may write into the objects that say what a target is, each with the kind of the object: roots that read
-    /// them, and targets that deploy them.
-    fn writers<'c>(&self, target: &'c Target, changes: &'c OfFiles<'_>) -> Vec<(&'c Change, &'c str)> {
+    /// Returns what may change the objects that say what a target is, each with whether it does more than fill in variables.
+    fn changes<'c>(&self, target: &Target, changes: &'c OfFiles<'_>) -> Vec<(&'c Change, bool)> {
         let is_built = target.object.built_by.is_some();
-        let own = target.builder();
-        let is_done = |change: &Change| is_built && (change.is_root || self.builds.done.contains(&change.by));
-        let counts = |change: &&Change| change.by != own && !is_done(change);
-        let of_object = |object: &'c Object| {
-            let found = changes.get(object.file.as_str()).into_iter().flatten().filter(counts);
-            found.map(|change| (change, object.written_kind()))
-        };
-        target.objects().flat_map(of_object).collect()
+        let (own, is_open) = (target.builder(), target.said.contains("${"));
+        let mut found = Vec::new();
+        for object in target.objects() {
+            for change in changes.get(object.file.as_str()).into_iter().flatten() {
+                let is_done = is_built && (change.is_root || self.builds.done.contains(&change.by));
+                let writes = change.reach.is_of(object.written_kind());
+                if change.by != own && !is_done && (writes || is_open && change.reach.variables) {
+                    found.push((change, writes));
+                }
+            }
+        }
+        found
     }
 
     fn changer(&self, target: &Target, changes: &OfFiles<'_>) -> Option<Changer> {
-        let writers = self.writers(target, changes);
-        let is_open = target.said.contains("${");
-        let moves =
-            writers.iter().find(|(one, kind)| one.written.kinds.contains(kind) || one.written.variables && is_open);
-        let builds = |(one, kind): &&(&Change, &str)| *kind == KUSTOMIZATION && one.written.below.is_some();
-        let (change, _) = moves.or_else(|| writers.iter().find(builds))?;
+        let (change, _) = self.changes(target, changes).into_iter().next()?;
         let not_built = target.object_files().find_map(|file| self.builds.failed.get(file));
-        Some(Changer { name: change.by.clone(), moves: moves.is_some(), not_built: not_built.cloned() })
+        Some(Changer { name: change.by.clone(), not_built: not_built.cloned() })
     }
 
-    /// Returns what a target that may be built in another way may write into what it deploys.
-    fn in_turn(&self, target: &Target, changes: &OfFiles<'_>) -> Written {
-        let writers = self.writers(target, changes).into_iter().filter(|(_, kind)| *kind == KUSTOMIZATION);
-        let kinds = writers.filter_map(|(change, _)| change.written.below.as_ref()).flatten().copied().collect();
-        Written { kinds, ..Written::default() }
-    }
-
-    /// Returns the namespaces of objects that say none, for each target; empty for one that says it: the one that the targets
-    /// which deploy them give, else the one of the kustomizations that read them.
-    fn namespaces(&self, read: &[BTreeSet<&str>], writing: &mut Writing<'_>) -> Vec<String> {
-        let is_bare = |target: &&Target| target.object.namespace.is_empty() && scan::is_known(&target.object.kind);
-        let bare: HashSet<&str> = self.targets.iter().filter(is_bare).map(|target| &*target.object.file).collect();
-        if bare.is_empty() {
-            return vec![String::new(); self.targets.len()];
+    /// Adds that what may be built in another way may change what it deploys, too, and so on.
+    fn follow<'t>(&self, changes: &mut OfFiles<'t>, read: &[BTreeSet<&'t str>]) {
+        let mut in_files: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (number, target) in self.targets.iter().enumerate() {
+            target.object_files().for_each(|file| in_files.entry(file).or_default().push(number));
         }
-        let mut given: [HashMap<String, BTreeSet<String>>; 2] = Default::default();
-        let mut give = |by: usize, files: &mut dyn Iterator<Item = &str>, namespace: &str| {
-            for file in
-                files.filter(|file| !namespace.is_empty() && unfilled([namespace]).is_none() && bare.contains(*file))
-            {
-                given[by].entry(file.to_owned()).or_default().insert(namespace.to_owned());
+        let mut done = vec![false; self.targets.len()];
+        let mut todo: VecDeque<usize> = (0..self.targets.len()).collect();
+        while let Some(number) = todo.pop_front() {
+            let (target, read) = (&self.targets[number], &read[number]);
+            if read.is_empty() || done[number] || !self.changes(target, changes).iter().any(|(_, writes)| *writes) {
+                continue;
             }
-        };
-        for (target, read) in self.targets.iter().zip(read) {
-            let namespace =
-                ["targetNamespace", "namespace"].iter().find_map(|key| target.build.overrides.get(*key)?.as_str());
-            give(0, &mut read.iter().copied(), namespace.unwrap_or_default());
+            done[number] = true;
+            add(changes, target, read, &Reach::all());
+            todo.extend(read.iter().filter_map(|file| in_files.get(file)).flatten());
         }
-        for root in readers(writing.graph, &|file| bare.contains(file)) {
-            let namespace = writing.of_root(root).1;
-            if !namespace.is_empty() {
-                give(1, &mut files_of(writing.graph, [root]).into_iter(), &namespace);
-            }
-        }
-        let namespace = |Target { object, .. }: &Target| {
-            let all = given.iter().find_map(|given| given.get(&object.file)).filter(|all| all.len() == 1);
-            all.filter(|_| object.namespace.is_empty()).and_then(|all| all.first().cloned()).unwrap_or_default()
-        };
-        self.targets.iter().map(namespace).collect()
     }
 }
 
@@ -141,14 +163,14 @@ impl Target {
     }
 }
 
-/// What tells what roots and targets may write into objects.
-struct Writing<'a> {
+/// What tells which objects roots and targets write into, of those that they read.
+struct Writers<'a> {
     graph: &'a Graph,
-    /// What each root may write, and the namespace that it gives, as far as it was asked for.
-    of_roots: HashMap<RootId, (Written, String)>,
+    /// Those of each root, as far as it was asked for.
+    of_roots: HashMap<RootId, Reach>,
 }
 
-impl<'a> Writing<'a> {
+impl<'a> Writers<'a> {
     /// Returns who may change objects in some files, of those that roots read.
     fn of_files(&mut self, files: &HashSet<&str>) -> OfFiles<'a> {
         let graph = self.graph;
@@ -158,12 +180,12 @@ impl<'a> Writing<'a> {
             let below = configured.iter().filter(|(_, above)| above.contains(&reader)).map(|(root, _)| *root);
             let all: Vec<RootId> = self.with_components([reader]).into_iter().chain(below).collect();
             for root in all {
-                let written = self.of_root(root).0;
-                if written.is_nothing() {
+                let reach = self.of_root(root);
+                if reach.is_nothing() {
                     continue;
                 }
                 let by = graph.label(graph.roots[root].file);
-                let change = || Change { by: by.clone(), written: written.clone(), is_root: true };
+                let change = || Change { by: by.clone(), reach: reach.clone(), is_root: true };
                 for file in files_of(graph, [reader]).into_iter().filter(|file| files.contains(file)) {
                     changed.entry(file).or_default().push(change());
                 }
@@ -174,35 +196,39 @@ impl<'a> Writing<'a> {
 
     /// Returns the roots whose configurations may change objects, each with those that lead to it: kustomize takes what they
     /// say of names for what roots above have read, too.
-    fn configured(&mut self) -> Vec<(RootId, BTreeSet<RootId>)> {
+    fn configured(&self) -> Vec<(RootId, BTreeSet<RootId>)> {
         let graph = self.graph;
         let says = |edge: &Edge| ["configurations", "crds"].iter().any(|key| edge.reference.field.starts_with(key));
         let own = graph.own_roots().into_values();
         let all = own.filter(|root| graph.roots[*root].edges.iter().any(says));
-        let all: Vec<RootId> = all.filter(|root| !self.of_root(*root).0.is_nothing()).collect();
-        all.into_iter().map(|root| (root, graph.leading_to([root]))).collect()
+        all.map(|root| (root, graph.leading_to([root]))).collect()
     }
 
-    /// Returns what a target may write into objects that it deploys.
-    fn of_target(&mut self, target: &Target) -> Written {
+    /// Returns which objects a target may write into, of those that it deploys.
+    fn of_target(&mut self, target: &Target) -> Reach {
         let here = match &target.place {
             Place::Here(here) if !matches!(here.found, Found::Nothing(_)) => here,
-            _ => return Written::default(),
+            _ => return Reach::default(),
         };
         let components = target.build.components.iter().map(|one| &one.found);
         if components.clone().any(Option::is_none) {
-            return Written::all();
+            return Reach::all();
         }
-        let mut written = self.written_in(&Json::Object(target.build.overrides.clone()), &here.path);
-        written.variables = target.build.overrides.get(VARIABLES).is_some_and(|said| !Variables::of(said).is_empty());
+        let mut reach = Reach::default();
+        for (key, value) in &target.build.overrides {
+            match key.as_str() {
+                VARIABLES => reach.variables = !Variables::of(value).is_empty(),
+                _ => reach.join(self.of_field(key, value, &here.path)),
+            }
+        }
         let roots = components.filter_map(|found| match found {
             Some(Found::Kustomization(root)) => self.graph.root_in(0, root),
             _ => None,
         });
         for root in self.with_components(roots.collect::<Vec<_>>()) {
-            written.join(self.of_root(root).0);
+            reach.join(self.of_root(root));
         }
-        written
+        reach
     }
 
     /// Returns roots with the components that they add: these change what their users have accumulated.
@@ -211,9 +237,8 @@ impl<'a> Writing<'a> {
         self.graph.reach(roots, |_, _, edge| is_component(edge))
     }
 
-    /// Returns what a root may write into objects by itself, and the namespace that it gives. One that cannot be read may
-    /// write anything.
-    fn of_root(&mut self, root: RootId) -> (Written, String) {
+    /// Returns which objects a root writes into by itself. One that cannot be read may write into all.
+    fn of_root(&mut self, root: RootId) -> Reach {
         if let Some(known) = self.of_roots.get(&root) {
             return known.clone();
         }
@@ -223,33 +248,74 @@ impl<'a> Writing<'a> {
             |edge: &Edge| edge.reference.accepts == Accepts::Component && !matches!(edge.target, Leads::Root { .. });
         let bytes = self.graph.read(*file).ok().filter(|_| *source == 0 && !edges.iter().any(is_unknown));
         let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let known = match text.and_then(|text| read_object(text, 0).ok()?).map(|read| read.json()) {
-            Some(read) => (self.written_in(&read, directory), field_specs::text(&read, "namespace").to_owned()),
-            None => (Written::all(), String::new()),
-        };
-        self.of_roots.entry(root).or_insert(known).clone()
+        let read = text.and_then(|text| read_object(text, 0).ok()?).map(|read| read.json());
+        let mut reach = Reach { all: read.as_ref().is_none_or(|read| !read.is_object()), ..Reach::default() };
+        for (key, value) in read.iter().filter_map(Json::as_object).flatten() {
+            reach.join(self.of_field(key, value, directory));
+        }
+        self.of_roots.entry(root).or_insert(reach).clone()
     }
 
-    /// Returns what that which stands in a kustomization may write.
-    fn written_in(&self, kustomization: &Json, directory: &str) -> Written {
-        let tree = &*self.graph.sources[0].tree;
-        let read: Read<'_> = &|text| {
-            let place = path::resolve(directory, text).filter(|_| !is_url(text) && !path::is_absolute(text))?;
+    /// Returns which objects a field of a kustomization in a directory writes into, or one of an object that changes it.
+    fn of_field(&self, key: &str, value: &Json, directory: &str) -> Reach {
+        let is_one_of = |keys: &[&str]| keys.iter().any(|known| is_same_key(known, key));
+        let is_empty = match value {
+            Json::Null => true,
+            Json::String(text) => text.is_empty(),
+            Json::Array(items) => items.is_empty(),
+            Json::Object(fields) => fields.is_empty(),
+            Json::Bool(_) | Json::Number(_) => false,
+        };
+        if is_empty || is_one_of(&READING) {
+            return Reach::default();
+        }
+        let Some(patches) = value.as_array().filter(|_| is_one_of(&PATCHES)) else { return Reach::all() };
+        let kinds: Option<Vec<Vec<String>>> = patches.iter().map(|patch| self.kinds(patch, directory)).collect();
+        match kinds.map(|kinds| kinds.concat()) {
+            // A list may hold any.
+            Some(kinds) if kinds.iter().all(|kind| is_plain(kind) && !kind.ends_with("List")) => {
+                Reach { kinds: kinds.into_iter().collect(), ..Reach::default() }
+            }
+            _ => Reach::all(),
+        }
+    }
+
+    /// Returns the kinds of the objects that a patch is for; none where that cannot be read.
+    fn kinds(&self, patch: &Json, directory: &str) -> Option<Vec<String>> {
+        if let Some(target) = patch.get("target") {
+            return Some(vec![target.get("kind")?.as_str()?.to_owned()]);
+        }
+        let named = |text: &str| {
+            let place = path::resolve(directory, text)?;
+            let tree = &*self.graph.sources[0].tree;
             let Resolved::File { path, .. } = tree::resolve(tree, &place).ok()? else { return None };
             String::from_utf8(tree.read(&path).ok()?).ok()
         };
-        field_specs::written(kustomization, read)
+        let text = match (patch, patch.get("patch"), patch.get("path")) {
+            (Json::String(text), ..) if text.contains(": ") => text.clone(),
+            (Json::String(path), ..) | (_, None, Some(Json::String(path))) => named(path)?,
+            (_, Some(Json::String(text)), _) => text.clone(),
+            (_, Some(inline), _) => inline.to_string(),
+            (inline, None, None) => inline.to_string(),
+            _ => return None,
+        };
+        let objects = documents(&text).filter_map(|(before, text)| read_object(text, before).transpose());
+        objects.map(|object| Some(object.ok()?.json().get("kind")?.as_str()?.to_owned())).collect()
     }
 }
 
-/// Adds what each target may write to that of the files that it reads.
-fn add<'t>(changes: &mut OfFiles<'t>, targets: &[Target], read: &[BTreeSet<&'t str>], written: &[Written]) {
-    for ((target, read), written) in targets.iter().zip(read).zip(written).filter(|(_, written)| !written.is_nothing())
-    {
-        for file in read {
-            let change = Change { by: target.builder(), written: written.clone(), is_root: false };
-            changes.entry(file).or_default().push(change);
-        }
+fn is_plain(kind: &str) -> bool {
+    !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Adds what a target may make of the files that it reads.
+fn add<'t>(changes: &mut OfFiles<'t>, target: &Target, read: &BTreeSet<&'t str>, reach: &Reach) {
+    if reach.is_nothing() {
+        return;
+    }
+    for file in read {
+        let change = Change { by: target.builder(), is_root: false, reach: reach.clone() };
+        changes.entry(file).or_default().push(change);
     }
 }
 

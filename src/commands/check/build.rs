@@ -160,7 +160,9 @@ impl<'a> Building<'a> {
         }
         let Some(affected) = &self.affected else { return true };
         let mut targets = affected.targets.iter();
-        targets.any(|one| one.target.object == target.object && one.target.spot == target.spot)
+        // A build may have given it another name.
+        let place = |target: &Target| (target.object.file.clone(), target.object.line);
+        targets.any(|one| place(&one.target) == place(target))
             || target.roots(here).any(|root| affected.directories.contains(root))
     }
 

@@ -43,7 +43,7 @@ pub(super) fn filled(
             let (was, cause) = (Some(target.clone()), Cause::Path(file.clone()));
             touched.push(AffectedTarget { target: target.clone(), was, status: Status::Changed, cause });
         }
-        let changed_by = Some(Changer { name, moves: true, not_built: None });
+        let changed_by = Some(Changer { name, not_built: None });
         filled.push(Target { changed_by, ..target.clone() });
     }
     Ok(filled)

@@ -217,7 +217,7 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
         .stdout_has("apps/release.yaml:1: Flux HelmRelease team/api\n  charts/web: a chart");
     work.run(&["build", "api"])
         .success()
-        .stdout_has("    --name-template=api\n    --include-crds\n    --namespace=team\n")
+        .stdout_has("    --name-template=api\n    --namespace=team\n    --include-crds\n")
         .stdout_has("    size: 6\n")
         .stdout_has("    {\"replicas\":1}\n");
     let by = "Flux HelmRelease api (apps/release.yaml:1)";

@@ -1,4 +1,4 @@
-//! What a kustomization may write into an object of an engine is read without a build: kustomize itself is the judge.
+//! What a kustomization may write into an object of an engine is unknown without a build: kustomize itself is the judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -157,14 +157,12 @@ fn what_kustomize_changes_of_a_target_is_unknown_without_a_build() {
     let report: Value = serde_json::from_str(&report.stdout).unwrap();
     let unknown = report["findings"].as_array().unwrap().iter().filter(|one| one["rule"] == "unknown-target");
     let unknown: BTreeSet<&str> = unknown.map(|one| one["path"].as_str().unwrap()).collect();
-    let mut counts = [0; 4];
+    let mut changed = 0;
     for (file, before) in &written {
         let is_same = built.get(file) == Some(before);
         let is_known = !unknown.contains(file.as_str());
         assert!(is_same || !is_known, "{file}: {:?}\n{before:#?}\n{:#?}", cases.get(file), built.get(file));
-        counts[usize::from(is_same) * 2 + usize::from(is_known)] += 1;
+        changed += usize::from(!is_same);
     }
-    // Changed and unknown, the same and unknown, the same and known.
-    let [changed, _, guarded, known] = counts;
-    assert!(changed > 20 && known > 15 && guarded < changed / 2, "{counts:?}");
+    assert!(changed > 20, "{changed}");
 }
