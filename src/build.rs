@@ -14,6 +14,7 @@ pub(crate) mod consequences;
 pub(crate) mod disk;
 mod earlier;
 mod inputs;
+pub(crate) mod memory;
 mod program;
 mod proxy;
 mod run;
@@ -24,12 +25,14 @@ pub(crate) mod subject;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
 use alone::Roots;
 pub(crate) use compare::{Difference, Verdict};
 pub(crate) use earlier::Earlier;
+use memory::Memory;
 pub(crate) use runner::{RESTRICTED, check_builds};
 
 use crate::config::Config;
@@ -51,6 +54,8 @@ pub(crate) struct Options {
     pub offline: bool,
     /// Whether to show no progress.
     pub quiet: bool,
+    /// Where builds are remembered; none where they are not.
+    pub memory: Option<Arc<Memory>>,
     /// What outputs that differ are kept under: those of the last run under the same name go.
     pub outputs: String,
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::disk;
 use super::inputs::{self, Answers};
+use super::memory::Wants;
 use super::program::Program;
 use super::run::Building;
 use crate::graph::Graph;
@@ -14,6 +15,7 @@ use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::targets::chart;
+use crate::targets::variables::Variables;
 use crate::tree::{SharedTree, path};
 
 /// Some roots of a graph on disk, each to be built from what the walk has found, without the network. They can be built
@@ -73,19 +75,20 @@ impl Roots {
         Ok((Roots { scratch, answers, tops }, files))
     }
 
-    /// Returns the digest of what the root in one of the directories is built from, if nothing was fetched for it.
-    pub(super) fn digest(&self, directory: &str) -> Result<String> {
-        disk::digest(&self.tops[directory]).map_err(|failure| unusable(&failure))
-    }
-
-    /// Builds the root in one of the directories, and returns what kustomize wrote, to the byte; else why it failed, on one
-    /// line without the temporary directory.
-    pub(super) fn build(&self, program: &Program, directory: &str, arguments: &[String]) -> Result<Vec<u8>, Failures> {
-        let private = tempfile::tempdir_in(self.scratch.path()).map_err(|error| unusable(&error))?;
+    /// Builds the root in one of the directories, and returns what kustomize wrote, with variables filled in; else why it
+    /// failed, on one line without the temporary directory.
+    pub(super) fn build(
+        &self,
+        program: &Program,
+        directory: &str,
+        arguments: &[String],
+        variables: &Variables,
+        wants: Wants,
+    ) -> Result<Vec<u8>, Failures> {
         let (input, top) = (self.scratch.path().join("input"), &self.tops[directory]);
-        let target = top.join(directory);
-        let build = Building { program, target: &target, arguments, answers: &self.answers, input: &input };
-        let built = build.run(private.path())?;
+        let (target, answers) = (top.join(directory), &self.answers);
+        let build = Building { program, target: &target, arguments, answers, input: &input, top, variables };
+        let built = build.output(self.scratch.path(), wants)?;
         if !built.refused.is_empty() {
             let unread = |request: &String| {
                 let failure = Failure::new(super::unread_reference(program.kind.name(), request))
@@ -131,8 +134,9 @@ mod tests {
         let all = ["app", "bad"].map(str::to_owned);
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
         let roots = Roots::write(&graph, &all, false, false).unwrap();
-        assert_eq!(String::from_utf8(roots.build(&program, "app", &[]).unwrap()).unwrap(), map);
-        let Failures(failures) = roots.build(&program, "bad", &[]).unwrap_err();
+        let build = |root: &str| roots.build(&program, root, &[], &Variables::default(), Wants::Bytes);
+        assert_eq!(String::from_utf8(build("app").unwrap()).unwrap(), map);
+        let Failures(failures) = build("bad").unwrap_err();
         let failure = &failures[0];
         assert!(failure.message.contains("nothing.yaml") && !failure.message.contains("/input/"), "{failure}");
     }

@@ -10,7 +10,6 @@ use similar::TextDiff;
 
 use super::secrets;
 use crate::message::redact::concealed;
-use crate::record::sha256_hex;
 use crate::targets::affected::Status;
 
 /// What comparing says.
@@ -254,9 +253,14 @@ struct Object {
     value: Option<Value>,
 }
 
-/// Splits what kustomize wrote into its documents.
+/// Splits what kustomize wrote into its documents, and reads them.
 fn split(output: &[u8]) -> Vec<Object> {
-    let output = String::from_utf8_lossy(output);
+    let documents = documents(&String::from_utf8_lossy(output));
+    documents.iter().enumerate().map(|(number, document)| Object::read(number, document)).collect()
+}
+
+/// Splits what kustomize wrote into its documents.
+pub(super) fn documents(output: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for line in output.split_inclusive('\n') {
         // Nothing in an object stands at the beginning of a line like this: it would be indented or quoted.
@@ -267,7 +271,7 @@ fn split(output: &[u8]) -> Vec<Object> {
         }
     }
     documents.retain(|document| !document.trim().is_empty());
-    documents.iter().enumerate().map(|(number, document)| Object::read(number, document)).collect()
+    documents
 }
 
 impl Object {
@@ -331,13 +335,13 @@ pub(super) fn id(value: &Value) -> Option<String> {
 /// Replaces a scalar by its size and the beginning of its digest: enough to see that it changes.
 fn mask(value: &mut Value) {
     if let Some(text) = secrets::text(value) {
-        *value = Value::String(format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4]));
+        *value = Value::String(secrets::shown_size(&text));
     }
 }
 
 /// Returns an object without the annotations of `buildMetadata`, which name paths of what is built. By its lines: that
 /// values are the same is not enough, `on` and `"on"` are the same string to us, and not to everybody.
-fn without_build_metadata(document: &str) -> String {
+pub(super) fn without_build_metadata(document: &str) -> String {
     const ABOUT_BUILD: [&str; 2] =
         ["    config.kubernetes.io/origin:", "    alpha.config.kubernetes.io/transformations:"];
     let (mut kept, mut above, mut is_about_build) = (String::new(), ["", ""], false);

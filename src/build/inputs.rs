@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::disk;
 use super::proxy::{self, Served};
@@ -25,6 +25,10 @@ pub(super) struct Answers {
     /// The manifest of the [stand-in](super::stand_in).
     pub(super) manifest: PathBuf,
     pub(super) files: Files,
+    /// What identifies each repository, and where its files are.
+    fetched: Vec<(String, PathBuf)>,
+    /// The digests of directories, once they are asked for.
+    digests: Mutex<BTreeMap<PathBuf, String>>,
     /// The values of Secrets in what is built, once something fails that may print them.
     pub(super) secrets: OnceLock<Secrets>,
 }
@@ -47,14 +51,20 @@ impl Answers {
             NoteKind::Code { runs: Runs::Image { image, .. }, .. } => Some(image.clone()),
             _ => None,
         });
-        let manifest = Manifest { upstreams: upstreams.collect(), images: images.collect() }.write(top)?;
+        let upstreams: Vec<Upstream> = upstreams.collect();
+        let fetched = upstreams.iter().map(Upstream::identity).collect();
+        let manifest = Manifest { upstreams, images: images.collect() }.write(top)?;
+        let answers = |files| {
+            let (digests, secrets) = Default::default();
+            Ok(Answers { manifest, files, fetched, digests, secrets })
+        };
         let remote = graph.files.iter().filter_map(|file| match &file.origin {
             Origin::Remote(remote) => Some(&**remote),
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         });
         let remote: Vec<&RemoteFile> = remote.collect();
         if !offline && !proxy::IS_TRUSTED && !remote.is_empty() {
-            return Ok(Answers { manifest, files: Files::Upstream, secrets: OnceLock::new() });
+            return answers(Files::Upstream);
         }
         let edges = graph.roots.iter().flat_map(|root| &root.edges);
         let repositories = edges.filter(|edge| matches!(edge.target, Target::Root { remote: true, .. }));
@@ -62,8 +72,28 @@ impl Answers {
         let is_closed = offline || !remote.iter().any(is_direct);
         let remote = remote.iter().map(|file| (file.url.exposed(), &*file.bytes));
         let served = Served::new(remote, repositories.map(|edge| edge.reference.text.as_str()), top)?;
-        let files = Files::Served { served: Arc::new(served), is_closed };
-        Ok(Answers { manifest, files, secrets: OnceLock::new() })
+        answers(Files::Served { served: Arc::new(served), is_closed })
+    }
+
+    /// Returns the digest of all that a build may read which sees the files below `top`; none if it may ask elsewhere.
+    pub(super) fn digest(&self, top: &Path) -> Result<Option<String>> {
+        let Files::Served { served, is_closed: true } = &self.files else { return Ok(None) };
+        let mut lines: Vec<String> = Vec::new();
+        for (identity, directory) in &self.fetched {
+            lines.push(format!("{identity} {}\n", self.below(directory)?));
+        }
+        lines.sort();
+        Ok(Some(format!("{}{}{}", lines.concat(), served.digest(), self.below(top)?)))
+    }
+
+    /// Returns the digest of what is below a directory, which stays as it is.
+    fn below(&self, directory: &Path) -> Result<String> {
+        let mut known = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(digest) = known.get(directory) {
+            return Ok(digest.clone());
+        }
+        let digest = if directory.exists() { disk::digest(directory)? } else { String::new() };
+        Ok(known.entry(directory.to_owned()).or_insert(digest).clone())
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::memory::Memory;
 use super::run::Spent;
 use crate::config::Config;
 use crate::message::failure::{Failure, Result};
@@ -74,6 +75,10 @@ pub(super) struct Program {
     pub(super) network: Network,
     /// How long a build may take, if that is said.
     pub(super) timeout: Option<Duration>,
+    /// Where builds are remembered; none where they are not.
+    pub(super) memory: Option<Arc<Memory>>,
+    /// Its digest, once it is asked for; none where it cannot be read.
+    digest: Arc<OnceLock<Option<String>>>,
     /// What its builds have taken in this run.
     pub(super) spent: Arc<Mutex<Spent>>,
 }
@@ -84,8 +89,8 @@ impl Program {
         format!("{}/{}", self.kind.name(), self.version)
     }
 
-    /// Returns it with how long a build may take. Refuses another version than the configuration names.
-    pub(super) fn configured(self, config: &Config) -> Result<Program> {
+    /// Returns it with how long a build may take, and what remembers builds. Refuses another version than the configuration names.
+    pub(super) fn configured(self, config: &Config, memory: Option<Arc<Memory>>) -> Result<Program> {
         if let Some(wanted) = &config.kustomize
             && !self.kustomize.as_deref().is_some_and(|version| is_version(version, wanted))
         {
@@ -95,7 +100,13 @@ impl Program {
                 format!("install kustomize {wanted}, and name it: --kustomize FILE, or the variable KUSTOMIZE"),
             ));
         }
-        Ok(Program { timeout: config.build_timeout, ..self })
+        Ok(Program { timeout: config.build_timeout, memory, ..self })
+    }
+
+    /// Returns what no other program has: its name, its version and its digest; none if it cannot be read.
+    pub(super) fn identity(&self) -> Option<String> {
+        let digest = || std::fs::read(&self.path).ok().map(|bytes| sha256_hex(&bytes));
+        Some(format!("{} {}", self.name(), self.digest.get_or_init(digest).as_ref()?))
     }
 
     /// Returns the command that builds, without arguments.
@@ -142,11 +153,13 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
 }
 
 /// Finds helm on `PATH`, to run no longer than this.
-pub(super) fn helm(timeout: Option<Duration>) -> Result<Program> {
+pub(super) fn helm(timeout: Option<Duration>, memory: Option<Arc<Memory>>) -> Result<Program> {
     let path = on_path(Kind::Helm.name())
         .ok_or_else(|| Failure::new("it is a Helm chart, and no `helm` was found on PATH"))?;
     let found = examine(&path, Kind::Helm);
-    found.map(|helm| Program { timeout, ..helm }).map_err(|why| Failure::new(format!("`{}` {why}", path.display())))
+    found
+        .map(|helm| Program { timeout, memory, ..helm })
+        .map_err(|why| Failure::new(format!("`{}` {why}", path.display())))
 }
 
 /// Looks for an executable where programs are. A directory of `PATH` that depends on where we are is left out:
@@ -194,7 +207,17 @@ fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
     match version(kind, &output.stdout) {
         Some((version, kustomize)) if output.status.success() => {
             let (path, version) = (path.to_owned(), identified(version, path));
-            Ok(Program { path, kind, version, kustomize, network, timeout: None, spent: Arc::default() })
+            Ok(Program {
+                path,
+                kind,
+                version,
+                kustomize,
+                network,
+                timeout: None,
+                memory: None,
+                digest: Arc::default(),
+                spent: Arc::default(),
+            })
         }
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("did not print its version: {line}"),

@@ -28,6 +28,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::closed::{self, Outside};
 use crate::os::interrupt::unusable;
+use crate::record::sha256_hex;
 
 /// Whether programs written in Go believe what `SSL_CERT_FILE` holds: elsewhere the platform decides.
 pub(super) const IS_TRUSTED: bool = cfg!(all(unix, not(target_vendor = "apple")));
@@ -110,6 +111,13 @@ impl Served {
         let Some(above) = Url::parse(url).ok().as_ref().and_then(key) else { return false };
         let is_below = |file: &String| file.strip_prefix(&above).is_some_and(|rest| rest.starts_with('/'));
         is_direct(url) && self.files.keys().any(is_below)
+    }
+
+    /// Returns the digest of all that is served.
+    pub(super) fn digest(&self) -> String {
+        let files = self.files.iter().map(|(url, bytes)| format!("{url:?} {}\n", sha256_hex(bytes)));
+        let all: BTreeSet<String> = files.chain(self.repositories.iter().map(|url| format!("{url:?}\n"))).collect();
+        sha256_hex(all.into_iter().collect::<String>().as_bytes())
     }
 
     /// Returns how TLS begins as a host.

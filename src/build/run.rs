@@ -1,6 +1,7 @@
 //! Running one build.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{MutexGuard, PoisonError};
@@ -15,6 +16,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::interrupt::unusable;
 use crate::os::process::{self, Bounds, Isolation, Terminal};
+use crate::targets::variables::Variables;
 
 /// How long one build may take, unless the configuration says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -35,6 +37,12 @@ pub(super) struct Build {
     /// What it asked for and did not get, although nothing that was read names it: calls of programs and URLs, without
     /// secrets.
     pub(super) refused: BTreeSet<String>,
+    /// The number of bytes that it wrote to its standard output.
+    pub(super) size: u64,
+    /// Whether values of Secrets are replaced by something else in what it wrote.
+    pub(super) hides: bool,
+    /// Whether nobody ended it.
+    pub(super) ended: bool,
 }
 
 impl Build {
@@ -95,6 +103,10 @@ pub(super) struct Building<'a> {
     pub(super) answers: &'a Answers,
     /// What it builds from, which it may not change.
     pub(super) input: &'a Path,
+    /// What of that it may read.
+    pub(super) top: &'a Path,
+    /// What is filled in afterwards.
+    pub(super) variables: &'a Variables,
 }
 
 /// What a build sees of our environment: where programs are, and the locale.
@@ -105,9 +117,11 @@ const VARIABLES: &[&str] =
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 impl Building<'_> {
-    /// Builds in a new directory of its own, `private`.
-    pub(super) fn run(&self, private: &Path) -> Result<Build> {
+    /// Builds in a new directory of its own in `parent`, whatever is remembered.
+    pub(super) fn run(&self, parent: &Path) -> Result<Build> {
         let time = self.program.time()?;
+        let private = tempfile::tempdir_in(parent).map_err(|error| unusable(&error))?;
+        let private = private.path();
         // It goes after the command, which holds the other end of what it waits for: also where something fails.
         let proxy;
         let [home, temporary, bin] = ["home", "tmp", "bin"].map(|name| private.join(name));
@@ -158,7 +172,10 @@ impl Building<'_> {
         if refused.is_empty() {
             refused.extend(given_up(&said));
         }
-        Ok(Build { success, stdout: output.stdout, said, refused })
+        let ended = output.status.code().is_some();
+        let is_plain = self.variables.is_empty();
+        let stdout = if is_plain { output.stdout } else { self.variables.fill_in(&output.stdout) };
+        Ok(Build { size: stdout.len() as u64, success, stdout, said, refused, hides: false, ended })
     }
 }
 
@@ -220,26 +237,28 @@ impl Program {
 
 /// Lets a build see nothing of our environment but what it needs.
 fn see(command: &mut Command, is_open: bool) {
-    command.env_clear();
-    let is_seen = |name: &str| {
+    command.env_clear().envs(seen(is_open));
+}
+
+/// Returns what a build sees of our environment.
+pub(super) fn seen(is_open: bool) -> impl Iterator<Item = (OsString, OsString)> {
+    let is_seen = move |name: &str| {
         VARIABLES.contains(&name)
             || name.starts_with("LC_")
             || is_open && (PROXIES.contains(&name) || CONNECTION.contains(&name))
     };
-    let seen = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_seen));
-    command.envs(seen);
+    std::env::vars_os().filter(move |(name, _)| name.to_str().is_some_and(is_seen))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::fs;
     use std::rc::Rc;
     use std::sync::{Arc, mpsc};
     use std::time::Duration;
 
     use super::super::{inputs, program};
-    use super::{Answers, Building, Spent, cause, own_words};
+    use super::{Answers, Building, Spent, Variables, cause, own_words};
     use crate::graph::inputs::explore;
     use crate::tree::overlay::OverlayTree;
 
@@ -267,10 +286,9 @@ mod tests {
         // It would wait for ever.
         std::thread::spawn(move || {
             let (target, input) = (top.path(), top.path());
-            let building = Building { program: &program, target, arguments: &[], answers: &answers, input };
-            let private = top.path().join("private");
-            fs::create_dir(&private).unwrap();
-            said.send(building.run(&private).unwrap_err().to_string()).unwrap();
+            let (program, answers, variables) = (&program, &answers, &Variables::default());
+            let building = Building { program, target, arguments: &[], answers, input, top: input, variables };
+            said.send(building.run(input).unwrap_err().to_string()).unwrap();
         });
         let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();
         assert!(failure.starts_with("0 builds took 10000 s"), "{failure}");

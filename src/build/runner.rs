@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::inputs::{self, Answers};
+use super::memory::Wants;
 use super::program::{self, Kind, Program};
 use super::run::{Build, Building};
 use super::{BuildCheck, Job, Options, TargetCheck, Verdict, compare, unread_file, unread_reference};
@@ -17,6 +18,7 @@ use crate::os::parallel::processors;
 use crate::plan::{Affected, Plan, reached_left};
 use crate::record::{Builder, LoadRestrictor};
 use crate::targets::generated::ANY_FILE;
+use crate::targets::variables::Variables;
 use crate::tree::path;
 
 /// What kustomize says of a file outside of its root, unless [`ANY_FILE`] is passed.
@@ -27,7 +29,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     refuse_arguments(&options.arguments)?;
     let (graph, affected) = (&job.plan.before, &job.plan.affected);
     let program = match program::find(options.program.as_deref())? {
-        Ok(program) => program.configured(&options.config)?,
+        Ok(program) => program.configured(&options.config, options.memory.clone())?,
         Err(reason) => return Ok(BuildCheck::without(&reason)),
     };
     let mut arguments = options.arguments.clone();
@@ -122,6 +124,7 @@ impl Runner<'_> {
         let input = scratch.path().join("input");
         let kept = Scratch::for_user(&options.outputs).map_err(|error| unusable(&error))?;
         let private = scratch.path().join("builds");
+        std::fs::create_dir_all(&private).map_err(|error| unusable(&error))?;
         let tops = (0..roots.len()).map(|number| tops(job.plan, number, &input)).collect();
         write(job, roots, &input)?;
         let [original, localized] = ["original", "localized"].map(|name| input.join(name));
@@ -161,11 +164,9 @@ impl Runner<'_> {
         }
         let top = self.input.join("whole");
         inputs::whole(source, job.checkout.is_some(), &top)?;
-        for (number, (root, target)) in failed.into_iter().enumerate() {
-            let private = self.private.join(format!("whole-{number}"));
-            let arguments = [&*self.arguments, &[ANY_FILE.to_owned()]].concat();
-            let built =
-                self.build(&private, &root.name, 0, &top.join(&source.scope).join(&root.original), &arguments)?;
+        let (whole, arguments) = (top.join(&source.scope), [&*self.arguments, &[ANY_FILE.to_owned()]].concat());
+        for (root, target) in failed {
+            let built = self.build(root, 0, &whole, &arguments, Some(Wants::Objects))?;
             let mut messages: BTreeSet<String> =
                 built.refused.iter().map(|one| unread_reference("kustomize", one)).collect();
             if let (true, true, Verdict::NotBuilt { reason }) = (messages.is_empty(), built.success, &target.verdict) {
@@ -178,39 +179,53 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs one build: of an original (0) or a result (1).
-    fn build(&self, private: &Path, name: &str, side: usize, target: &Path, arguments: &[String]) -> Result<Build> {
-        let answers = &self.answers[side];
-        let building = Building { program: self.program, target, arguments, answers, input: self.input };
-        let built = building.run(private);
-        built.map_err(|failure| failure.context(name).hint("to skip verification: --no-verify"))
+    /// Returns one build below a directory, of an original (0) or a result (1); not of what is remembered if nothing is
+    /// wanted but that.
+    fn build(
+        &self,
+        root: &Affected,
+        side: usize,
+        top: &Path,
+        arguments: &[String],
+        wants: Option<Wants>,
+    ) -> Result<Build> {
+        let (program, answers, input, variables) =
+            (self.program, &self.answers[side], self.input, &Variables::default());
+        let target = &top.join([&root.original, &root.localized][side]);
+        let building = Building { program, target, arguments, answers, input, top, variables };
+        let built = match wants {
+            Some(wants) => building.output(&self.private, wants),
+            None => building.run(&self.private),
+        };
+        built.map_err(|failure| failure.context(&root.name).hint("to skip verification: --no-verify"))
     }
 
-    /// Builds one root, by its number: one that stays as it is once.
+    /// Builds one root, by its number: one that stays as it is once. What is shown of a difference has all values.
     fn one(&self, number: usize, root: &Affected) -> Result<TargetCheck> {
-        let (private, tops) = (self.private.join(number.to_string()), &self.tops[number]);
-        let source = tops[0].join(&root.original);
-        let result = tops[1].join(&root.localized);
-        let build = |what: &str, side: usize, arguments: &[String]| {
-            self.build(&private.join(what), &root.name, side, [&source, &result][side], arguments)
-        };
-        let both = |what: &str, arguments: &[String]| {
+        let checked = self.compared(number, root, Wants::Objects)?;
+        if checked.verdict.differs() { self.compared(number, root, Wants::Bytes) } else { Ok(checked) }
+    }
+
+    fn compared(&self, number: usize, root: &Affected, wants: Wants) -> Result<TargetCheck> {
+        let tops = &self.tops[number];
+        let build = |side: usize, arguments: &[String]| self.build(root, side, &tops[side], arguments, Some(wants));
+        let both = |arguments: &[String]| {
             if !root.is_changed {
-                return Ok((build(&format!("localized{what}"), 1, arguments)?, None));
+                return Ok((build(1, arguments)?, None));
             }
             std::thread::scope(|threads| {
-                let localized = threads.spawn(|| build(&format!("localized{what}"), 1, arguments));
-                let original = build(&format!("original{what}"), 0, arguments);
+                let localized = threads.spawn(|| build(1, arguments));
+                let original = build(0, arguments);
                 let lost = |_| Err(Failure::new("a build was lost"));
                 Ok((original?, Some(localized.join().unwrap_or_else(lost)?)))
             })
         };
         let mut arguments = self.arguments.clone();
-        let (mut original, mut localized) = both("", &arguments)?;
+        let (mut original, mut localized) = both(&arguments)?;
         // The root's own engine may build it so.
         if !original.success && original.said.contains(RESTRICTED) && !arguments.iter().any(|one| one == ANY_FILE) {
             arguments.push(ANY_FILE.to_owned());
-            let unrestricted = both("-unrestricted", &arguments)?;
+            let unrestricted = both(&arguments)?;
             if unrestricted.0.success || !unrestricted.0.refused.is_empty() {
                 (original, localized) = unrestricted;
             }
@@ -227,15 +242,15 @@ impl Runner<'_> {
             Some(localized) if !localized.success => Verdict::Broken { reason: localized.reason(&tops[1]) },
             Some(localized) => compare::compare(&original.stdout, &localized.stdout),
         };
-        if let Verdict::Differs(difference) = &verdict {
-            let again = build("again", 0, &arguments)?;
+        if let (Verdict::Differs(difference), Wants::Bytes) = (&verdict, wants) {
+            let again = self.build(root, 0, &tops[0], &arguments, None)?;
             if again.success && again.stdout != original.stdout {
                 verdict = Verdict::Unsteady(difference.clone());
             }
         }
         let mut checked = TargetCheck::new(root, verdict);
-        checked.size = original.stdout.len() as u64;
-        if let (Some(localized), true) = (&localized, checked.verdict.differs()) {
+        checked.size = original.size;
+        if let (Some(localized), true, Wants::Bytes) = (&localized, checked.verdict.differs(), wants) {
             let kept = self.keep(root, [("original", &original), ("localized", localized)]);
             let kept = kept.map_err(|error| Failure::new(format!("cannot keep the outputs: {error}")))?;
             checked.outputs = Some(kept.display().to_string());

@@ -10,6 +10,7 @@ use serde::Deserialize as _;
 use serde_yaml::{Mapping, Value};
 
 use crate::message::redact::HIDDEN;
+use crate::record::sha256_hex;
 
 /// Calls something for each value of each Secret, at any depth: everything but what names them. Tools put values into
 /// annotations, too.
@@ -75,6 +76,24 @@ pub(super) fn text(value: &Value) -> Option<String> {
         Value::Number(value) => Some(value.to_string()),
         _ => None,
     }
+}
+
+/// Returns the size of a value and the beginning of its digest: enough to see that it changes.
+pub(super) fn size(text: &str) -> String {
+    format!("…({} bytes, sha256 {}…)", text.len(), &sha256_hex(text.as_bytes())[..4])
+}
+
+/// Returns the same of a value, or of what a [memory](super::memory) has in its place.
+pub(super) fn shown_size(text: &str) -> String {
+    /// The digits of a hash.
+    const HASH: usize = 64;
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let remembered = || {
+        let (shown, hash) = text.split_at_checked(text.len().checked_sub(HASH)?)?;
+        let (bytes, digits) = shown.strip_prefix("…(")?.strip_suffix("…)")?.split_once(" bytes, sha256 ")?;
+        (is_hex(hash) && is_hex(digits) && digits.len() == 4 && bytes.parse::<u64>().is_ok()).then(|| shown.to_owned())
+    };
+    remembered().unwrap_or_else(|| size(text))
 }
 
 /// Returns whether a mapping is a Secret, and not what names one.

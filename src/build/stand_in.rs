@@ -73,6 +73,14 @@ impl Upstream {
     }
 }
 
+impl Upstream {
+    /// Returns what kustomize may ask for to get it, and where its files are.
+    pub(super) fn identity(&self) -> (String, PathBuf) {
+        let Upstream { url, reference, submodules, commit, directory } = self;
+        (format!("{url:?} {reference:?} {submodules} {commit}"), directory.clone())
+    }
+}
+
 impl Manifest {
     /// Writes it into a directory, with the script for git beside it, and returns where it is.
     pub(super) fn write(&self, directory: &Path) -> Result<PathBuf> {

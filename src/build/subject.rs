@@ -1,13 +1,14 @@
 //! What can be built of a tree: a root as it is, or what an engine makes of one; with what the lock holds.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
+use super::memory::{Memory, Wants};
 use super::program::{self, Program};
 use super::runner::{refuse_arguments, runs, unrunnable};
 use super::{Roots, inputs};
 use crate::config::{Config, FILE_NAME};
+use crate::git::LocalRepo;
 use crate::graph::inputs::explore;
 use crate::graph::{Graph, Remotes, Source};
 use crate::message::failure::{Failure, FailureKind, Failures, Result, shown};
@@ -165,7 +166,13 @@ impl Written {
                 None => Ok(graph),
             }
         };
-        Written::by_program(kustomize, &workspace.config, more)?.with(&workspace.tree, checks_out, subjects, reach)
+        let here = workspace.repo().map(|here| &**here);
+        Written::by_program(kustomize, &workspace.config, more, here)?.with(
+            &workspace.tree,
+            checks_out,
+            subjects,
+            reach,
+        )
     }
 
     /// Returns what builds, and how the network is closed.
@@ -174,11 +181,16 @@ impl Written {
     }
 
     /// Writes nothing yet, and finds the program that the configuration wants.
-    fn by_program(kustomize: Option<&Path>, config: &Config, more: &[String]) -> Result<Written> {
+    fn by_program(
+        kustomize: Option<&Path>,
+        config: &Config,
+        more: &[String],
+        here: Option<&LocalRepo>,
+    ) -> Result<Written> {
         refuse_arguments(more)?;
         let missing =
             |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
-        let program = program::find(kustomize)?.map_err(missing)?.configured(config)?;
+        let program = program::find(kustomize)?.map_err(missing)?.configured(config, Memory::of(here))?;
         Ok(Written { program, more: more.to_vec(), roots: Vec::new(), whole: false, calls: Vec::new() })
     }
 
@@ -213,7 +225,7 @@ impl Written {
                 match by {
                     By::Nothing(output) => return Ok(Call::Known(output)),
                     By::Helm(values, asks) => {
-                        let helm = program::helm(self.program.timeout)?;
+                        let helm = program::helm(self.program.timeout, self.program.memory.clone())?;
                         let (written, values) = Roots::chart(&tree, &directory, &values, checks_out)?;
                         self.roots.push(written);
                         arguments.extend(values.iter().map(|file| format!("--values={}", file.display())));
@@ -244,25 +256,15 @@ impl Written {
         subjects: Vec<Result<Option<Subject>, Failures>>,
         kustomize: Option<&Path>,
         (config, more): (&Config, &[String]),
+        here: Option<&LocalRepo>,
         whole: bool,
     ) -> Result<Written> {
         let reach = |program: &Program, tree: &SharedTree, directories: &[String]| {
             let graph = explore(tree.clone(), directories).graph;
             unrunnable(&graph, more, program).map_or(Ok(graph), |(_, reason)| Err(Failure::new(reason).into()))
         };
-        let written = Written { whole, ..Written::by_program(kustomize, config, more)? };
+        let written = Written { whole, ..Written::by_program(kustomize, config, more, here)? };
         written.with(tree, false, subjects, reach)
-    }
-
-    /// Returns what stands for all that one of the subjects is built from, if it is built from nothing but its tree.
-    fn key(&self, subject: usize) -> Result<Option<String>, Failures> {
-        Ok(match &self.calls[subject] {
-            Ok(Some(Call::Kustomize(at, directory, arguments, variables, _))) => {
-                let digest = self.roots[*at].digest(directory)?;
-                Some(format!("{digest} {directory:?} {arguments:?} {variables:?}"))
-            }
-            _ => None,
-        })
     }
 
     /// Returns why a cluster may get something else than one of the subjects is built to; none where that is not so.
@@ -278,18 +280,28 @@ impl Written {
         matches!(self.calls[subject], Ok(Some(Call::Kustomize(.., true))))
     }
 
-    /// Builds one of the subjects, and returns what kustomize or helm wrote, to the byte, with what its engine fills in.
+    /// Builds one of the subjects, and returns what kustomize or helm wrote, with what its engine fills in; to compare and to
+    /// read objects in it.
     pub(crate) fn build(&self, subject: usize) -> Result<Vec<u8>, Failures> {
+        self.output(subject, Wants::Objects)
+    }
+
+    /// Does the same, to the byte.
+    pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
+        self.output(subject, Wants::Bytes)
+    }
+
+    fn output(&self, subject: usize, wants: Wants) -> Result<Vec<u8>, Failures> {
         let call = self.calls[subject].as_ref().map_err(Failures::clone)?;
         match call {
             None => Ok(Vec::new()),
             Some(Call::Known(output)) => Ok(output.clone()),
             Some(Call::Kustomize(at, directory, arguments, variables, _)) => {
-                let output = self.roots[*at].build(&self.program, directory, &[&**arguments, &self.more].concat())?;
-                Ok(if variables.is_empty() { output } else { variables.fill_in(&output) })
+                let arguments = [&**arguments, &self.more].concat();
+                self.roots[*at].build(&self.program, directory, &arguments, variables, wants)
             }
             Some(Call::Helm(helm, at, directory, arguments, _)) => {
-                let render = || self.roots[*at].build(helm, directory, arguments);
+                let render = || self.roots[*at].build(helm, directory, arguments, &Variables::default(), wants);
                 let output = render()?;
                 if render()? != output {
                     return Err(Failure::new("its chart renders to something else each time").into());
@@ -322,33 +334,19 @@ fn refusal(graph: &Graph) -> impl Fn(&str) -> Option<Failure> {
     }
 }
 
-/// What builds made, by what they were built from.
-pub(crate) type Known = HashMap<String, Vec<u8>>;
-
-/// Builds what engines make of a tree, side by side, without anything else. What was built from the same before is `known`.
+/// Builds what engines make of a tree, side by side, without anything else.
 pub(crate) fn build_all(
     tree: &SharedTree,
     all: &[&Generated],
     config: &Config,
-    known: &mut Known,
+    here: &LocalRepo,
 ) -> Vec<Result<Vec<u8>, Failures>> {
     if all.is_empty() {
         return Vec::new();
     }
     let subjects = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
-    let written = match Written::closed(tree, subjects, None, (config, &[]), false) {
-        Ok(written) => written,
-        Err(failure) => return all.iter().map(|_| Err(failure.clone().into())).collect(),
-    };
-    let built = side_by_side(all, processors(), |number, _| -> Result<_, Failures> {
-        let key = written.key(number)?;
-        let output = key.as_ref().and_then(|key| known.get(key));
-        Ok((output.map_or_else(|| written.build(number), |output| Ok(output.clone()))?, key))
-    });
-    let outputs = built.into_iter().map(|one| {
-        let (output, key) = one?;
-        known.extend(key.map(|key| (key, output.clone())));
-        Ok(output)
-    });
-    outputs.collect()
+    match Written::closed(tree, subjects, None, (config, &[]), Some(here), false) {
+        Ok(written) => side_by_side(all, processors(), |number, _| written.build(number)),
+        Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
+    }
 }

@@ -48,7 +48,7 @@ impl BuildArgs {
             self.with.kustomize.as_deref(),
             &self.with.build_arg,
         )?;
-        print(&written.build(0)?);
+        print(&written.bytes(0)?);
         Page::of(String::new())
     }
 

@@ -16,6 +16,7 @@ use super::diff::Diff;
 use super::output;
 use super::usage::unknown_word;
 use super::{News, Status, check, fetching};
+use crate::build::memory::Memory;
 use crate::build::{self, BuildCheck, Job};
 use crate::check::{fill, unread_reference};
 use crate::config::Config;
@@ -411,6 +412,7 @@ impl<'a> Run<'a> {
             config: self.workspace.config.clone(),
             offline: how.offline,
             quiet: self.request.quiet,
+            memory: Memory::of(self.workspace.repo().map(|here| &**here)),
             outputs: self.outputs(),
         };
         build::check_builds(&Job { plan, checkout, earlier }, &options).map(Some)

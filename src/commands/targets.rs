@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::messages::counted;
 use super::output::{Done, Outcome, Page, Shown};
-use crate::build::subject::{Known, build_all};
+use crate::build::subject::build_all;
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
 use crate::graph::Explored;
@@ -239,7 +239,7 @@ fn summary(targets: &Targets) -> String {
 /// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
 /// what may change them.
 pub(super) fn find(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explored, Targets), Failures> {
-    Ok(deployed(here, tree, &Config::of(&**tree, "")?, &mut Known::new())?)
+    Ok(deployed(here, tree, &Config::of(&**tree, "")?)?)
 }
 
 /// Finds what is deployed as its objects are written, and walks all of the tree.
@@ -251,38 +251,32 @@ pub(super) fn written(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) 
     Ok((explored, found))
 }
 
-/// Does what [`find`] does for both sides of a change, with one configuration. What is the same on both is built once.
+/// Does what [`find`] does for both sides of a change, with one configuration.
 pub(super) fn both(here: &Rc<LocalRepo>, changes: &Changes, config: &Config) -> Result<[(Explored, Targets); 2]> {
-    let mut known = Known::new();
-    Ok([deployed(here, &changes.old, config, &mut known)?, deployed(here, &changes.new, config, &mut known)?])
+    Ok([deployed(here, &changes.old, config)?, deployed(here, &changes.new, config)?])
 }
 
-fn deployed(
-    here: &Rc<LocalRepo>,
-    tree: &SharedTree,
-    config: &Config,
-    known: &mut Known,
-) -> Result<(Explored, Targets)> {
+fn deployed(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Targets)> {
     let (explored, found) = written(here, tree, config)?;
     let identity = || Identity::of(here, config);
     let mut left = MOST_BUILDS;
-    let run = |builders: &[&Builder]| outputs(tree, config, builders, &mut left, known);
+    let run = |builders: &[&Builder]| outputs(here, tree, config, builders, &mut left);
     let found = found.built(&explored, config, &identity, &|_| false, &[], run)?;
     Ok((explored, found))
 }
 
 /// Builds what needs nothing but the tree, as long as some are `left`.
 fn outputs(
+    here: &LocalRepo,
     tree: &SharedTree,
     config: &Config,
     builders: &[&Builder],
     left: &mut usize,
-    known: &mut Known,
 ) -> Vec<Output> {
     let all: Vec<&Generated> =
         builders.iter().filter(|one| one.reaches.is_empty()).map(|one| &one.made).take(*left).collect();
     *left -= all.len();
-    let mut outputs = build_all(tree, &all, config, known).into_iter();
+    let mut outputs = build_all(tree, &all, config, here).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
         None => match outputs.next() {

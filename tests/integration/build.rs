@@ -3,6 +3,7 @@ mod compared;
 mod engines;
 mod observed;
 mod proof;
+mod remembered;
 
 use crate::support::{Kustomize, Project, Repo, Sandbox};
 

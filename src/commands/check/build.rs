@@ -297,7 +297,7 @@ impl<'a> Building<'a> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let KustomizeArgs { kustomize, build_arg } = self.how.with;
         let with = (&self.workspace.config, &**build_arg);
-        let written = Written::closed(tree, subjects, kustomize.as_deref(), with, whole)?;
+        let written = Written::closed(tree, subjects, kustomize.as_deref(), with, Some(&*self.here), whole)?;
         self.came.borrow_mut().builds.by = written.by();
         Ok(side_by_side(&numbers, processors(), |_, number| {
             let output = written.build(*number);

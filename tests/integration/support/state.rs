@@ -28,6 +28,8 @@ impl State {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
+        // Builds may be remembered there whenever something is built.
+        names.retain(|name| name != "kustomize-localize");
         names.sort();
         let refs = if git.common.join("reftable").is_dir() {
             repo.git(&["for-each-ref", "--format=%(objectname)\t%(refname)"])

@@ -39,6 +39,8 @@ impl Logged {
     #[track_caller]
     fn built(&self, args: &[&str]) -> Vec<String> {
         fs::write(&self.log, "").unwrap();
+        // What a clone remembers is not asked for here.
+        fs::remove_dir_all(self.project.work.path().join(".git/kustomize-localize")).ok();
         self.project.work.run_as_is(args).success();
         let log = fs::read_to_string(&self.log).unwrap();
         let [originals, results] = ["/original/", "/localized/"].map(|side| {

@@ -1,0 +1,371 @@
+//! What builds came to, in the repository that they were run in: a closed build is a function of its inputs.
+//!
+//! No value of a Secret is stored: a keyed hash stands in its place, and the key never leaves the repository. So two outputs
+//! can be compared, whether they were built now or before, and not printed. An entry that was damaged, or stored with
+//! another key, is none.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
+use tempfile::NamedTempFile;
+
+use super::program::{self, Kind};
+use super::run::{Build, Building};
+use super::{compare, secrets};
+use crate::git::LocalRepo;
+use crate::message::failure::Result;
+use crate::os::failpoint;
+use crate::os::interrupt::unusable;
+use crate::record::sha256_hex;
+
+/// How much is remembered, in bytes.
+const MOST: u64 = 256 << 20;
+/// How much of that one build may take.
+const SHARE: u64 = 8;
+/// The file that the key is in, and how long that is, in bytes.
+const KEY: (&str, usize) = ("key", 32);
+/// The length of the name of an entry.
+const NAME: usize = 64;
+
+/// What is asked of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// What it wrote, to the byte.
+    Bytes,
+    /// The same, but for values of Secrets: they may be replaced by something else for each value.
+    Objects,
+}
+
+/// The builds that a repository remembers.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    directory: PathBuf,
+    key: String,
+    most: u64,
+    /// How much there is; none before that was counted.
+    total: Mutex<Option<u64>>,
+}
+
+/// What an entry says before the output.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    said: String,
+    success: bool,
+    size: u64,
+    hides: bool,
+}
+
+impl Memory {
+    /// Opens that of a repository; none where nothing can be stored.
+    pub(crate) fn of(here: Option<&LocalRepo>) -> Option<Arc<Memory>> {
+        Memory::open(&here?.common.join("kustomize-localize/builds"), MOST).map(Arc::new)
+    }
+
+    fn open(directory: &Path, most: u64) -> Option<Memory> {
+        fs::create_dir_all(directory).ok()?;
+        let key = read_key(directory).or_else(|| {
+            let mut bytes = [0; KEY.1];
+            File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes)).ok()?;
+            let mut file = NamedTempFile::new_in(directory).ok()?;
+            file.write_all(sha256_hex(&bytes).as_bytes()).ok()?;
+            failpoint::before("make a key for builds");
+            // What is there is none. Another run may make one meanwhile.
+            fs::remove_file(directory.join(KEY.0)).ok();
+            file.persist_noclobber(directory.join(KEY.0)).ok();
+            read_key(directory)
+        })?;
+        Some(Memory { directory: directory.to_owned(), key, most, total: Mutex::default() })
+    }
+
+    /// Returns a hash that nobody without the key can compute.
+    fn keyed(&self, bytes: &[u8]) -> String {
+        let inner = sha256_hex(&[self.key.as_bytes(), bytes].concat());
+        sha256_hex(format!("{}{inner}", self.key).as_bytes())
+    }
+
+    /// Returns what a build came to whose inputs have this digest.
+    pub(super) fn get(&self, name: &str) -> Option<Build> {
+        let file = self.directory.join(name);
+        let bytes = fs::read(&file).ok()?;
+        let (seal, rest) = bytes.split_at_checked(NAME)?;
+        if self.keyed(&[name.as_bytes(), rest].concat()).as_bytes() != seal {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', rest)?;
+        let Head { said, success, size, hides } = serde_json::from_slice(&rest[..end]).ok()?;
+        // What was used last goes last.
+        File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
+        let (stdout, refused) = (rest[end + 1..].to_vec(), Default::default());
+        Some(Build { stdout, said, success, refused, size, hides, ended: true })
+    }
+
+    /// Remembers what a build came to, which [hides](Memory::hide) all values. Where that cannot be stored it is not.
+    pub(super) fn put(&self, name: &str, build: &Build) -> Option<()> {
+        let Build { stdout, said, success, size, hides, .. } = build;
+        let head = Head { said: said.clone(), success: *success, size: *size, hides: *hides };
+        let rest = [&serde_json::to_vec(&head).ok()?, b"\n".as_slice(), stdout].concat();
+        let seal = self.keyed(&[name.as_bytes(), &rest].concat());
+        let size = (seal.len() + rest.len()) as u64;
+        if size > self.most / SHARE {
+            return None;
+        }
+        self.make_room(size);
+        let mut file = NamedTempFile::new_in(&self.directory).ok()?;
+        file.write_all(seal.as_bytes()).and_then(|()| file.write_all(&rest)).ok()?;
+        failpoint::before("remember a build");
+        file.persist(self.directory.join(name)).ok().map(drop)
+    }
+
+    /// Removes what was not used for the longest time, until there is room for more.
+    fn make_room(&self, more: u64) {
+        let mut total = self.total.lock().unwrap_or_else(PoisonError::into_inner);
+        if total.is_none_or(|total| total + more > self.most) {
+            let mut entries = BTreeMap::new();
+            for entry in self.directory.read_dir().into_iter().flatten().flatten() {
+                if let Ok(found) = entry.metadata()
+                    && let Ok(used) = found.modified()
+                    && entry.file_name() != KEY.0
+                {
+                    entries.insert((used, entry.path()), found.len());
+                }
+            }
+            let mut left: u64 = entries.values().sum();
+            for ((_, path), size) in &entries {
+                if left + more <= self.most {
+                    break;
+                }
+                failpoint::before("forget a build");
+                fs::remove_file(path).ok();
+                left -= size;
+            }
+            *total = Some(left);
+        }
+        *total = total.map(|total| total + more);
+    }
+
+    /// Returns a build with a hash in the place of each value of a Secret; none of what cannot be read.
+    pub(super) fn hide(&self, build: &Build) -> Option<Build> {
+        let mut build = build.clone();
+        if memchr::memmem::find(&build.stdout, b"Secret").is_none() {
+            return Some(build);
+        }
+        let mut documents = Vec::new();
+        for document in compare::documents(str::from_utf8(&build.stdout).ok()?) {
+            let hidden = if document.contains("Secret") { self.hidden(&document).ok()? } else { None };
+            build.hides |= hidden.is_some();
+            documents.push(hidden.unwrap_or(document));
+        }
+        if build.hides {
+            build.stdout = documents.join("---\n").into_bytes();
+        }
+        Some(build)
+    }
+
+    /// Returns a document without values of Secrets, and with a hash of all of it; none if it has none.
+    fn hidden(&self, document: &str) -> serde_yaml::Result<Option<String>> {
+        let mut value: Value = serde_yaml::from_str(document)?;
+        if !secrets::is_in(&value) {
+            return Ok(None);
+        }
+        secrets::each(&mut value, &mut |value| {
+            if let Some(text) = secrets::text(value) {
+                *value = Value::String(format!("{}{}", secrets::size(&text), self.keyed(text.as_bytes())));
+            }
+        });
+        let whole = self.keyed(compare::without_build_metadata(document).as_bytes());
+        Ok(Some(format!("{}# {whole}\n", serde_yaml::to_string(&value)?)))
+    }
+}
+
+/// What stands for the directory of the inputs in what is remembered.
+const INPUT: &str = "\u{1}INPUT\u{1}";
+
+impl Building<'_> {
+    /// Returns what it builds to: if that is remembered, without building. Each build has a directory of its own in `parent`.
+    pub(super) fn output(&self, parent: &Path, wants: Wants) -> Result<Build> {
+        let Some(memory) = &self.program.memory else { return self.run(parent) };
+        let name = self.name()?;
+        let known = name.as_ref().and_then(|name| memory.get(name));
+        if let Some(mut known) = known.filter(|known| wants == Wants::Objects || !known.hides) {
+            known.said = known.said.replace(INPUT, &self.input.display().to_string());
+            return Ok(known);
+        }
+        let build = self.run(parent)?;
+        // What is compared with this may be remembered.
+        let Some(mut hidden) = memory.hide(&build) else { return Ok(build) };
+        if let Some(name) = name
+            && is_settled(&build)
+            && (!self.runs_helm() || self.run(parent)?.stdout == build.stdout)
+        {
+            let said = hidden.said.replace(&self.input.display().to_string(), INPUT);
+            let said = std::mem::replace(&mut hidden.said, said);
+            memory.put(&name, &hidden);
+            hidden.said = said;
+        }
+        Ok(if wants == Wants::Objects { hidden } else { build })
+    }
+
+    /// Returns the digest of everything that it is a function of; none if it may be one of something else.
+    fn name(&self) -> Result<Option<String>> {
+        /// The flags that let kustomize run or read nothing else.
+        const PURE: [&str; 5] =
+            ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
+        let is_pure = |argument: &String| PURE.contains(&argument.split('=').next().unwrap_or_default());
+        if self.program.kind != Kind::Helm && !self.arguments.iter().all(is_pure) {
+            return Ok(None);
+        }
+        let (Some(program), Some(answers)) = (self.program.identity(), self.answers.digest(self.top)?) else {
+            return Ok(None);
+        };
+        let mut lines = format!("{} {program} {:?} {answers}\n", env!("CARGO_PKG_VERSION"), self.program.network);
+        lines += &format!("{:?} {:?}\n", self.target.strip_prefix(self.top).unwrap_or(self.target), self.variables);
+        for argument in self.arguments {
+            // Values lie beside a chart.
+            let file = argument.split_once('=').map(|(_, file)| Path::new(file));
+            let bytes = file.filter(|file| file.starts_with(self.input)).map(fs::read).transpose();
+            let digest = bytes.map_err(|error| unusable(&error))?.map(|bytes| sha256_hex(&bytes));
+            lines += &format!("{:?} {digest:?}\n", argument.replace(&self.input.display().to_string(), INPUT));
+        }
+        lines.extend(super::run::seen(false).filter(|(name, _)| name != "PATH").map(|one| format!("{one:?}\n")));
+        if self.runs_helm() && self.program.kind != Kind::Helm {
+            lines += &format!("{:?}\n", program::helm(None, None).ok().map(|helm| helm.identity()));
+        }
+        Ok(Some(sha256_hex(lines.as_bytes())))
+    }
+
+    /// Returns whether helm renders something, which need not give the same again.
+    fn runs_helm(&self) -> bool {
+        self.program.kind == Kind::Helm || self.arguments.iter().any(|one| one.starts_with("--enable-helm"))
+    }
+}
+
+/// Returns whether nothing but its inputs has made a build what it is.
+fn is_settled(build: &Build) -> bool {
+    /// What programs say if the machine is short of something, or somebody ends them.
+    const SHORT: [&str; 8] = [
+        "no space left",
+        "cannot allocate memory",
+        "too many open files",
+        "resource temporarily unavailable",
+        "text file busy",
+        "input/output error",
+        "signal: ",
+        "timed out",
+    ];
+    let said = build.said.to_lowercase();
+    build.ended && build.refused.is_empty() && (build.success || !SHORT.iter().any(|short| said.contains(short)))
+}
+
+fn read_key(directory: &Path) -> Option<String> {
+    let key = fs::read_to_string(directory.join(KEY.0)).ok()?;
+    (key.len() == 2 * KEY.1 && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn build(stdout: &str) -> Build {
+        let (stdout, said) = (stdout.as_bytes().to_vec(), "said\n".to_owned());
+        Build {
+            size: stdout.len() as u64,
+            stdout,
+            said,
+            success: true,
+            refused: Default::default(),
+            hides: false,
+            ended: true,
+        }
+    }
+
+    #[test]
+    fn what_is_damaged_is_not_there() {
+        let top = tempfile::tempdir().unwrap();
+        let memory = Memory::open(top.path(), MOST).unwrap();
+        let (one, other) = (sha256_hex(b"1"), sha256_hex(b"2"));
+        assert!(memory.get(&one).is_none());
+        memory.put(&one, &build("kind: X\n")).unwrap();
+        // Whoever comes next has the same key.
+        let memory = Memory::open(top.path(), MOST).unwrap();
+        let known = memory.get(&one).unwrap();
+        assert_eq!(
+            (&known.stdout[..], &*known.said, known.success, known.size),
+            (&b"kind: X\n"[..], "said\n", true, 8)
+        );
+        let file = top.path().join(&one);
+        let bytes = fs::read(&file).unwrap();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            fs::write(&file, &damaged).unwrap();
+            assert!(memory.get(&one).is_none(), "{at}");
+            fs::write(&file, &bytes[..at]).unwrap();
+            assert!(memory.get(&one).is_none(), "{at}");
+        }
+        // Nor is what belongs to something else, or has another key.
+        fs::write(top.path().join(&other), &bytes).unwrap();
+        assert!(memory.get(&other).is_none());
+        fs::write(&file, &bytes).unwrap();
+        assert!(memory.get(&one).is_some());
+        fs::write(top.path().join(KEY.0), "").unwrap();
+        let memory = Memory::open(top.path(), MOST).unwrap();
+        assert!(memory.get(&one).is_none() && !memory.key.is_empty());
+        #[cfg(unix)]
+        for file in [KEY.0, &one] {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = fs::metadata(top.path().join(file)).unwrap().permissions().mode();
+            assert!(file == one || mode & 0o777 == 0o600, "{file}: {mode:o}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_used_for_the_longest_time_goes_first() {
+        let top = tempfile::tempdir().unwrap();
+        let memory = Memory::open(top.path(), 10_000).unwrap();
+        let names: Vec<String> = (0..10).map(|number| sha256_hex(&[number])).collect();
+        let text = "x".repeat(1000);
+        let hour = |hours: u32| SystemTime::now() - Duration::from_secs(3600) * (20 - hours);
+        for (number, name) in names.iter().enumerate() {
+            memory.put(name, &build(&text)).unwrap();
+            File::open(top.path().join(name)).unwrap().set_modified(hour(number as u32)).unwrap();
+            memory.get(&names[0]).unwrap();
+        }
+        let there: Vec<bool> = names.iter().map(|name| top.path().join(name).exists()).collect();
+        assert_eq!(there, [true, false, false, true, true, true, true, true, true, true]);
+        assert!(memory.put(&names[0], &build(&text.repeat(2))).is_none(), "too large");
+    }
+
+    #[test]
+    fn values_of_secrets_are_hashes() {
+        let top = tempfile::tempdir().unwrap();
+        let memory = Memory::open(top.path(), MOST).unwrap();
+        let text = |value: &str| {
+            format!(
+                "kind: ConfigMap\ndata: {{a: Secret}}\n---\napiVersion: v1\nkind: Secret\nstringData:\n  a: {value}\n"
+            )
+        };
+        let hidden = |value: &str| memory.hide(&build(&text(value))).unwrap();
+        let one = hidden("hunter2");
+        let shown = String::from_utf8(one.stdout.clone()).unwrap();
+        assert!(one.hides && shown.starts_with("kind: ConfigMap\ndata: {a: Secret}\n---\n"), "{shown}");
+        assert!(!shown.contains("hunter2") && shown.contains("kind: Secret\n"), "{shown}");
+        assert_eq!(one.stdout, hidden("hunter2").stdout);
+        // Also where only the way to write it is another one.
+        for other in ["hunter3", "'hunter2'"] {
+            assert_ne!(one.stdout, hidden(other).stdout);
+        }
+        let elsewhere = tempfile::tempdir().unwrap();
+        let other = Memory::open(elsewhere.path(), MOST).unwrap();
+        assert_ne!(one.stdout, other.hide(&build(&text("hunter2"))).unwrap().stdout);
+        assert!(memory.hide(&build("kind: Secret\n a: [\n")).is_none());
+        assert!(!memory.hide(&build("kind: Secretive\n")).unwrap().hides);
+    }
+}
