@@ -44,7 +44,7 @@ pub(in crate::commands) fn deployed_from(
     let mut found = engine(workspace, &targets, Rc::new(after), localized)?;
     if !found.is_empty() {
         let known = engine(workspace, &targets, tree.clone(), before)?;
-        found.retain(|one| !known.iter().any(|other| other.message == one.message));
+        found.retain(|one| !known.iter().any(|other| other.identity() == one.identity()));
     }
     plan.findings.extend(found);
     Ok(targets)
