@@ -163,6 +163,8 @@ impl Judge {
             variant.write(&repo, &place, loopback);
         }
         if self.listed {
+            // A lock is refused where there is no kustomization at all.
+            repo.write("kustomization.yaml", "resources: []\n");
             repo.list_localized();
         }
         repo.commit("variants");
