@@ -47,7 +47,8 @@ use crate::config::Config;
 use crate::git::Snapshot;
 use crate::graph::{self, Explored, Graph, TroubleKind};
 use crate::message::failure::{Failure, Result};
-use crate::message::finding::{self, Finding, Rule, Severity, Span};
+use crate::message::finding::{self, Finding, Rule, Severity};
+use crate::message::position::{Position, Span};
 use crate::message::redact;
 use crate::record::{Added, LOCK_NAME, Lock};
 use crate::targets::{self, Identity, Targets, Unsettled};
@@ -238,10 +239,11 @@ pub(crate) fn fill(tree: &dyn Tree, findings: &mut [Finding]) {
         let mut made: HashMap<usize, Arc<str>> = HashMap::new();
         for finding in findings {
             let Some(span) = &mut finding.span else { continue };
-            let line = || span.line.checked_sub(1).and_then(|index| lines.get(index)).copied().unwrap_or_default();
-            let line = made.entry(span.line).or_insert_with(|| line().into()).clone();
-            if span.end_line == 0 {
-                *span = value_at(&line, *span);
+            let line =
+                || span.start.line.checked_sub(1).and_then(|index| lines.get(index)).copied().unwrap_or_default();
+            let line = made.entry(span.start.line).or_insert_with(|| line().into()).clone();
+            if span.end.line == 0 {
+                *span = value_at(&line, span.start);
             }
             finding.line_text = line;
         }
@@ -249,16 +251,16 @@ pub(crate) fn fill(tree: &dyn Tree, findings: &mut [Finding]) {
 }
 
 /// Returns the span of what begins at a place of a line: a quoted value, or the rest of the line without a comment.
-fn value_at(text: &str, Span { line, column, .. }: Span) -> Span {
+fn value_at(text: &str, start: Position) -> Span {
     // The rest of an overlong line is skipped: it may hold thousands of such places.
     let text = if text.len() > LONGEST_LINE { "" } else { text };
-    let rest: String = text.chars().skip(column.saturating_sub(1)).collect();
+    let rest: String = text.chars().skip(start.column.saturating_sub(1)).collect();
     let quoted = ['"', '\''].into_iter().find_map(|quote| rest.strip_prefix(quote)?.split_once(quote));
     let length = match quoted {
         Some((value, _)) => value.chars().count() + 2,
         None => rest.split(" #").next().unwrap_or_default().trim_end().chars().count(),
     };
-    Span { line, column, end_line: line, end_column: column + length.max(1) }
+    Span { start, end: Position { column: start.column + length.max(1), ..start } }
 }
 
 /// Returns how many references there are. Those of a plugin configuration are there once for each root

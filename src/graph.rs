@@ -42,6 +42,7 @@ use std::rc::Rc;
 use crate::config::Comments;
 use crate::kustomization::{self, Accepts, Kustomization, NoteKind, ProblemKind, Reference, Refused, Runs};
 use crate::message::failure::{Failure, Failures, Location, Result, listed};
+use crate::message::position::Position;
 use crate::message::redact::SafeUrl;
 use crate::os::limits::{FILE, FINDINGS, LOADS, RUN};
 use crate::os::parallel::{processors, side_by_side};
@@ -113,7 +114,8 @@ fn overloaded(graph: &Graph) -> Vec<Trouble> {
     });
     let trouble = |root: RootId| {
         let file = graph.roots[root].file;
-        let failure = LOADS.exceeded(&graph.label(file)).at(Location { line: 1, column: 1, ..graph.place(file) });
+        let failure =
+            LOADS.exceeded(&graph.label(file)).at(Location { position: Position::new(1, 1), ..graph.place(file) });
         Trouble::of(TroubleKind::Refused, failure).at(graph, At::File(file))
     };
     first.map(trouble).collect()
@@ -426,7 +428,7 @@ impl Walker {
                 ProblemKind::Reshaped => TroubleKind::Reshaped,
                 kind => TroubleKind::Problem(kind),
             };
-            let location = self.graph.spot(file, problem.line, problem.column, &problem.field);
+            let location = self.graph.spot(file, problem.position, &problem.field);
             let stop = Trouble::of(kind, Failure::new(problem.message).at(location));
             let hint = Some(problem.hint).filter(|hint| !hint.is_empty());
             self.trouble(*stop.hints(hint), At::File(file));

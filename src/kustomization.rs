@@ -22,6 +22,7 @@
 //! | `format` | YAML of our own formats |
 //! | `objects` | Kubernetes objects as values with places |
 
+use crate::message::position::{Position, Span};
 use std::ops::Range;
 
 mod edit;
@@ -78,14 +79,8 @@ pub struct Reference {
     pub text: String,
     /// The data key that the file gets; only for a generator's `files`.
     pub key: Option<GeneratorKey>,
-    /// 1-based line of the scalar's first character.
-    pub line: usize,
-    /// 1-based column of the scalar's first character, in characters.
-    pub column: usize,
-    /// 1-based line of the end of the scalar.
-    pub end_line: usize,
-    /// 1-based column after the scalar's last character.
-    pub end_column: usize,
+    /// The scalar.
+    pub span: Span,
     /// Where to edit.
     pub spot: Spot,
 }
@@ -138,8 +133,7 @@ pub struct GeneratorKey {
 pub struct Spot {
     /// Its bytes; none where it cannot be edited.
     range: Range<usize>,
-    /// 1-based line and column.
-    place: (usize, usize),
+    start: Position,
     /// Whether it stands in `[]` or `{}`.
     in_flow: bool,
     /// Several places may show one scalar, by an anchor of what it stands in: each has its number.
@@ -158,10 +152,7 @@ pub struct Refused {
 /// Something in the file that kustomize refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// 1-based line.
-    pub line: usize,
-    /// 1-based column in characters.
-    pub column: usize,
+    pub position: Position,
     /// The field, as in [`Reference::field`]; empty when the whole file is meant.
     pub field: String,
     /// What is wrong: a lower-case phrase.
@@ -192,10 +183,7 @@ pub enum ProblemKind {
 /// Something that kustomize accepts but a person should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// 1-based line.
-    pub line: usize,
-    /// 1-based column in characters.
-    pub column: usize,
+    pub position: Position,
     /// The field, as in [`Reference::field`].
     pub field: String,
     /// What it is.

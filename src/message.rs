@@ -2,5 +2,6 @@
 
 pub(crate) mod failure;
 pub(crate) mod finding;
+pub(crate) mod position;
 pub(crate) mod redact;
 pub(crate) mod rule;

@@ -60,6 +60,7 @@ pub(crate) use crate::config::Engine;
 use crate::graph::{Explored, FileId, Graph, Root, RootId, TroubleKind};
 use crate::kustomization::{Accepts, ProblemKind, is_flux_object};
 use crate::message::failure::Result;
+use crate::message::position::Position;
 use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex};
 use crate::tree::{Tree, path};
@@ -110,7 +111,7 @@ pub(crate) struct Target {
     pub said: Rc<str>,
     /// Where the object names its path, or the object itself: 1-based line and column.
     #[serde(skip)]
-    pub spot: (usize, usize),
+    pub spot: Position,
     /// Where that is.
     #[serde(flatten)]
     pub place: Place,
@@ -346,10 +347,8 @@ pub(crate) struct Text {
     pub text: String,
     /// The file that it stands in, from the top of the repository.
     pub file: String,
-    /// 1-based line.
-    pub line: usize,
-    /// 1-based column.
-    pub column: usize,
+    #[serde(flatten)]
+    pub position: Position,
 }
 
 /// A git generator: directories or files of this repository of which an ApplicationSet makes applications.
@@ -514,7 +513,7 @@ impl Build {
 
 impl Target {
     /// Makes one of an object that says `said`.
-    fn new(engine: Engine, object: Object, spot: (usize, usize), place: Place, build: Build, said: &Json) -> Target {
+    fn new(engine: Engine, object: Object, spot: Position, place: Place, build: Build, said: &Json) -> Target {
         let source = match &place {
             Place::External(why) | Place::Templated(why) => why.clone(),
             Place::Here(Here { path, revision, artifact, .. }) => {

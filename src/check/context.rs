@@ -11,7 +11,8 @@ use crate::config::Config;
 use crate::graph::{At, Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, TroubleKind};
 use crate::kustomization::{FILE_NAMES, ProblemKind};
 use crate::message::failure::{Failure, Result};
-use crate::message::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::position::{Position, Span};
 use crate::message::redact;
 use crate::record::{Lock, stored};
 use crate::targets::{Target, Targets};
@@ -116,9 +117,9 @@ impl<'a> Context<'a> {
             }
             At::File(file) => {
                 let location = location?;
-                let place = (location.line, location.column);
+                let place = location.position;
                 let found = self.at_place(rule, self.path(file), place, message, hints);
-                Finding { field: location.field, span: found.span.filter(|span| span.line > 0), ..found }
+                Finding { field: location.field, span: found.span.filter(|span| span.start.line > 0), ..found }
             }
             At::Nothing => return None,
         };
@@ -139,12 +140,11 @@ impl<'a> Context<'a> {
         &self,
         rule: Rule,
         path: &str,
-        (line, column): (usize, usize),
+        start: Position,
         message: String,
         help: Vec<String>,
     ) -> Finding {
-        let span = Some(Span { line, column, ..Span::default() });
-        Finding { span, ..Finding::new(rule, path, message, help) }
+        Finding { span: Some(Span::from(start)), ..Finding::new(rule, path, message, help) }
     }
 
     /// Makes a finding about what deploys something, where its object names that.
@@ -170,17 +170,11 @@ impl<'a> Context<'a> {
     /// Makes a finding about a reference.
     pub(super) fn at_reference(&self, rule: Rule, edge: &Edge, message: String, help: Vec<String>) -> Finding {
         let (path, reference) = (self.path(edge.from), &edge.reference);
-        let span = Span {
-            line: reference.line,
-            column: reference.column,
-            end_line: reference.end_line,
-            end_column: reference.end_column,
-        };
         Finding {
             field: reference.field.clone(),
             reference: redact::url(&reference.text),
             subject: edge.remote.as_ref().map_or(Subject::Local, |remote| remote.subject()),
-            span: Some(span),
+            span: Some(reference.span),
             ..Finding::new(rule, path, message, help)
         }
     }
@@ -188,7 +182,7 @@ impl<'a> Context<'a> {
     /// Makes a finding about what was noted: from where it begins to the end of that line.
     pub(super) fn at_note(&self, rule: Rule, noted: &Noted, message: String, help: Vec<String>) -> Finding {
         let note = &noted.note;
-        let (path, place) = (self.path(noted.file), (note.line, note.column));
+        let (path, place) = (self.path(noted.file), note.position);
         Finding { field: note.field.clone(), ..self.at_place(rule, path, place, message, help) }
     }
 

@@ -37,7 +37,7 @@ mod tests {
     fn told(scene: Scene) -> Vec<(String, usize, String)> {
         let findings = scene.check().findings;
         assert!(findings.iter().all(|finding| finding.rule == RULE), "{findings:?}");
-        findings.into_iter().map(|one| (one.path, one.span.map_or(0, |span| span.line), one.message)).collect()
+        findings.into_iter().map(|one| (one.path, one.span.map_or(0, |span| span.start.line), one.message)).collect()
     }
 
     #[track_caller]

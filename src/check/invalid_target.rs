@@ -3,6 +3,7 @@
 use super::Context;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::{Finding, Rule};
+use crate::message::position::Position;
 use crate::targets::{Unread, Why};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -34,7 +35,11 @@ fn missing(away: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
 
 fn too_much(unread: &Unread) -> Failure {
     Failure::new(format!("cannot read what is deployed: {}", unread.message))
-        .at(Location { file: unread.file.clone(), line: unread.line.max(1), column: 1, ..Location::default() })
+        .at(Location {
+            file: unread.file.clone(),
+            position: Position::new(unread.line.max(1), 1),
+            ..Location::default()
+        })
         .hint("split it, or, if nothing deploys it, move it to a directory in `exclude` of .kustomize-localize")
 }
 
@@ -50,7 +55,7 @@ fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
     ];
     let finding = match line {
         0 => Finding::new(Rule::InvalidTarget, file, message, help),
-        line => context.at_place(Rule::InvalidTarget, file, (*line, 1), message, help),
+        line => context.at_place(Rule::InvalidTarget, file, Position::new(*line, 1), message, help),
     };
     Finding { unread: true, ..finding }
 }
@@ -66,7 +71,7 @@ mod tests {
         let scene = files.iter().fold(scene, |scene, (path, text)| scene.file(path, text));
         let findings = scene.find(Rule::InvalidTarget);
         let shown = findings.iter().map(|one| {
-            let line = one.span.map_or(0, |span| span.line);
+            let line = one.span.map_or(0, |span| span.start.line);
             let message = one.message.split_once(": ").map_or(&*one.message, |(_, why)| why);
             let message = message.split(" at ").next().unwrap();
             format!("{}:{line}: {message}", one.path)

@@ -74,11 +74,11 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
             _ => continue,
         };
         let message = format!("{} adds the component `{text}`: {why}", target.by());
-        let Text { file, line, column, .. } = &component.text;
+        let Text { file, position, .. } = &component.text;
         let help = vec!["correct the path, or remove the component".to_owned()];
         findings.push(Finding {
             about: format!("{} {text}", target.name()),
-            ..context.at_place(Rule::MissingTarget, file, (*line, *column), message, help)
+            ..context.at_place(Rule::MissingTarget, file, *position, message, help)
         });
     }
     findings

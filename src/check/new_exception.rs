@@ -55,7 +55,7 @@ fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
     let (allowed, first) = covered[0];
     // It matters no more than what it covers.
     let worst = covered.iter().map(|(_, finding)| finding.severity).min();
-    let line = first.span.map_or(String::new(), |span| format!(":{}", span.line));
+    let line = first.span.map_or(String::new(), |span| format!(":{}", span.start.line));
     let place = format!("{}{line}", first.path);
     let what = match &*first.reference {
         "" => format!("{} at {place}", first.rule),

@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(finding.message, "`../shared/x.yaml` is outside its kustomization root `app`");
         assert!(finding.help[1].ends_with("write `load-restrictor: none` into .kustomize-localize"));
         assert_eq!(under_caret(&finding), "../shared/x.yaml");
-        assert_eq!((finding.field.as_str(), finding.span.unwrap().line), ("resources[0]", 2));
+        assert_eq!((finding.field.as_str(), finding.span.unwrap().start.line), ("resources[0]", 2));
         assert!(finding.fails());
         // Whether it is there does not matter.
         one(scene("patches: [{path: ../base/gone.yaml}]\n"));

@@ -9,7 +9,8 @@ use super::Context;
 use crate::config::{Allow, Comment, Config, Glob, is_placeholder};
 use crate::graph::Target;
 use crate::message::failure::shown;
-use crate::message::finding::{Finding, Rule, Span};
+use crate::message::finding::{Finding, Rule};
+use crate::message::position::Span;
 use crate::targets;
 use crate::tree::{LOCK_COMMAND, path};
 
@@ -66,7 +67,7 @@ fn without_effect(context: &Context<'_>, said: &Config, glob: &Glob, roots: &[St
     let referenced = context.edges().find_map(|(root, edge)| match edge.target {
         Target::Root { id, remote: false } if root.source == 0 && !is_covered(&root.directory) => {
             let directory = &graph.roots[id].directory;
-            let by = || format!("{}:{} references it", context.path(edge.from), edge.reference.line);
+            let by = || format!("{}:{} references it", context.path(edge.from), edge.reference.span.start.line);
             is_covered(directory).then(|| (directory.clone(), by()))
         }
         _ => None,

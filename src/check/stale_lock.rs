@@ -67,8 +67,8 @@ mod tests {
         assert_eq!(git.help, ["drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock"]);
         assert_eq!(git.severity, Severity::Warning);
         assert_eq!(under_caret(git), "url: https://github.com/o/r");
-        assert_eq!(git.span.map(|span| span.line), Some(16));
-        assert_eq!(file.span.map(|span| span.line), Some(4));
+        assert_eq!(git.span.map(|span| span.start.line), Some(16));
+        assert_eq!(file.span.map(|span| span.start.line), Some(4));
         assert_eq!(under_caret(file), "url: https://example.com/x.yaml");
         assert_eq!(git.path, "kustomize-localize.lock");
     }

@@ -139,8 +139,12 @@ pub(super) fn under_caret(finding: &Finding) -> String {
         return String::new();
     };
     let line = finding.line_text.chars();
-    let line = line.skip(span.column - 1);
-    if span.line == span.end_line { line.take(span.end_column - span.column).collect() } else { line.collect() }
+    let line = line.skip(span.start.column - 1);
+    if span.start.line == span.end.line {
+        line.take(span.end.column - span.start.column).collect()
+    } else {
+        line.collect()
+    }
 }
 
 /// Returns the GitRepository `flux-system` of `acme/fleet`, with more in its `spec`.

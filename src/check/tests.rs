@@ -28,7 +28,7 @@ fn found(checked: &Checked) -> Vec<(&str, &str, usize)> {
         .findings
         .iter()
         .map(|finding| {
-            let line = finding.span.map_or(0, |span| span.line);
+            let line = finding.span.map_or(0, |span| span.start.line);
             (finding.rule.id(), finding.path.as_str(), line)
         })
         .collect()

@@ -43,7 +43,7 @@ mod tests {
             found.message,
             "cannot tell what Flux Kustomization apps (clusters/apps.yaml:1) deploys: `./${part}` is substituted elsewhere"
         );
-        assert_eq!((found.span.unwrap().line, found.severity), (5, Severity::Warning));
+        assert_eq!((found.span.unwrap().start.line, found.severity), (5, Severity::Warning));
         assert!(one(scene().config("rules: {'*': error}\n")).fails());
         let allow = "allow: [{path: clusters/apps.yaml, rules: [unknown-target], reason: two parts}]\n";
         assert!(one(scene().config(allow)).allowed.is_some());

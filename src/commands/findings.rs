@@ -86,7 +86,7 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     let said = |finding: &Finding| (finding.rule, finding.severity, finding.path.clone(), finding.message.clone());
     let mut lines: HashMap<_, BTreeSet<usize>> = HashMap::new();
     for (finding, span) in findings.iter().filter_map(|one| Some((one, one.span?))) {
-        lines.entry(said(finding)).or_default().insert(span.line);
+        lines.entry(said(finding)).or_default().insert(span.start.line);
     }
     for finding in findings {
         let lines = match finding.span {
@@ -115,7 +115,7 @@ fn write_finding(out: &mut String, finding: &Finding, others: &[String], help: &
         (None, Severity::Error) => ("red.bold", "error"),
         (None, Severity::Warning | Severity::Off) => ("yellow.bold", "warning"),
     };
-    let number = finding.span.map_or(String::new(), |span| span.line.to_string());
+    let number = finding.span.map_or(String::new(), |span| span.start.line.to_string());
     let gutter = " ".repeat(number.len());
     let [number, arrow, bar, equals] = [&*number, "-->", "|", "="].map(|mark| paint(mark, "blue.bold"));
     let field = visible(&finding.field);
@@ -156,7 +156,7 @@ fn write_finding(out: &mut String, finding: &Finding, others: &[String], help: &
 /// Returns the line of a finding, and the columns before and below its span; none where that is on several lines, where the
 /// line is long, and where it may hold a secret or what a terminal does not show as it is.
 fn excerpt(finding: &Finding) -> Option<(String, usize, usize)> {
-    let span = finding.span.filter(|span| span.end_line <= span.line)?;
+    let span = finding.span.filter(|span| span.end.line <= span.start.line)?;
     let line = finding.line_text.trim_end_matches(['\r', '\n']);
     // What is escaped may be a URL for YAML alone.
     let is_plain = !line.is_empty()
@@ -170,7 +170,7 @@ fn excerpt(finding: &Finding) -> Option<(String, usize, usize)> {
         let part = line.chars().take(to.saturating_sub(1)).skip(from.saturating_sub(1));
         part.collect::<String>().replace('\t', "    ")
     };
-    let [before, below] = [shown(1, span.column), shown(span.column, span.end_column)];
+    let [before, below] = [shown(1, span.start.column), shown(span.start.column, span.end.column)];
     Some((shown(1, usize::MAX), measure_text_width(&before), measure_text_width(&below).max(1)))
 }
 pub(super) fn painted(text: &str, style: &str, color: bool) -> String {

@@ -17,7 +17,8 @@ use crate::fetch::Fetcher;
 use crate::graph;
 use crate::kustomization::TEMPLATE;
 use crate::message::failure::{Failure, Failures, Location, Result};
-use crate::message::finding::{Finding, Rule, Span};
+use crate::message::finding::{Finding, Rule};
+use crate::message::position::{Position, Span};
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
 use crate::record::{Change, LOCK_NAME, Lock};
@@ -240,7 +241,7 @@ impl Setup {
         let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|one| (one.path.clone(), one.line)).collect();
         // Why it is not locked is known.
         let is_said = |finding: &Finding| {
-            let line = finding.span.map_or(0, |span| span.line);
+            let line = finding.span.map_or(0, |span| span.start.line);
             matches!(
                 finding.rule,
                 Rule::RemoteReference | Rule::RemoteChart | Rule::UnlistedSource | Rule::UnsignedSource
@@ -250,7 +251,7 @@ impl Setup {
         let unreasoned = self.workspace.config.allow.iter().filter(|entry| is_placeholder(&entry.reason));
         edits.extend(unreasoned.map(|entry| Edit {
             path: FILE_NAME.to_owned(),
-            line: entry.span.line,
+            line: entry.span.start.line,
             rule: Rule::StaleAllow,
             message: entry.text.clone(),
             help: vec![format!("replace `{}` with the reason for this exception", entry.reason)],
@@ -351,7 +352,7 @@ impl Edit {
         let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
         Edit {
             path: finding.path.clone(),
-            line: finding.span.map_or(0, |span| span.line),
+            line: finding.span.map_or(0, |span| span.start.line),
             rule: finding.rule,
             message: finding.message.clone(),
             help: finding.help.clone(),
@@ -364,7 +365,7 @@ impl Edit {
     /// What could not be resolved stands in the user's file that leads there.
     fn of_failure(failure: &Failure) -> Edit {
         let place = failure.chain.first().or(failure.location.as_deref()).cloned();
-        let Location { file, line, .. } = place.unwrap_or_default();
+        let Location { file, position: Position { line, .. }, .. } = place.unwrap_or_default();
         let message = if failure.chain.is_empty() { failure.message.clone() } else { failure.to_string() };
         Edit {
             path: file,

@@ -201,7 +201,7 @@ impl NowRemote {
         let left = Lock::unlocked_between(old, new);
         let now_remote = left.map(|upstream| {
             let entry = config.allowed_by(graph::rule(upstream), &graph::subject(upstream), "");
-            let line = entry.map(|entry| format!("{}:{}", config.file, config.allow[entry].span.line));
+            let line = entry.map(|entry| format!("{}:{}", config.file, config.allow[entry].span.start.line));
             NowRemote { url: upstream.clone(), allowed_by: line.unwrap_or_else(|| "a comment".to_owned()) }
         });
         now_remote.collect()

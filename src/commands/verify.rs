@@ -99,7 +99,7 @@ impl Outcome for Verified {
         let mut out: Vec<String> = differences
             .map(|one| match &one.place {
                 _ if one.path.is_empty() => one.message.clone(),
-                Some(span) => format!("{}:{}:{}: {}", one.path, span.line, span.column, one.message),
+                Some(span) => format!("{}:{}:{}: {}", one.path, span.start.line, span.start.column, one.message),
                 None => format!("{}: {}", one.path, one.message),
             })
             .collect();

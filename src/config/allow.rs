@@ -8,7 +8,8 @@ use serde::Deserialize;
 use super::address::{self, Exact};
 use super::{Config, PLACEHOLDER, RefPolicy, glob, read};
 use crate::message::failure::Exception;
-use crate::message::finding::{Rule, Span, Subject};
+use crate::message::finding::{Rule, Subject};
+use crate::message::position::Span;
 use crate::message::redact;
 
 /// An entry of `allow`: what it covers stays as it is, wherever that is looked at.

@@ -20,7 +20,8 @@ use std::collections::{BTreeSet, HashMap};
 use granit_parser::{Event, Parser};
 
 use crate::message::failure::{nearest, shown};
-use crate::message::finding::{Rule, Span};
+use crate::message::finding::Rule;
+use crate::message::position::{Position, Span};
 use crate::message::redact;
 
 /// What every such comment begins with.
@@ -61,7 +62,7 @@ impl Comments {
         let comments = text.map(comments).unwrap_or_default();
         let mut by_line: HashMap<usize, Vec<usize>> = HashMap::new();
         for (index, comment) in comments.iter().enumerate() {
-            for line in BTreeSet::from([comment.about, comment.span.line]) {
+            for line in BTreeSet::from([comment.about, comment.span.start.line]) {
                 by_line.entry(line).or_default().push(index);
             }
         }
@@ -76,8 +77,8 @@ impl Comments {
             None => (0..self.comments.len()).filter(|index| self.comments[*index].is_first).collect(),
             Some(span) => {
                 // On the last line, only those that stand on it.
-                let on_last = on(span.end_line).filter(|index| self.comments[*index].span.line == span.end_line);
-                on(span.line).chain(on_last).collect()
+                let on_last = on(span.end.line).filter(|index| self.comments[*index].span.start.line == span.end.line);
+                on(span.start.line).chain(on_last).collect()
             }
         };
         indexes.into_iter().filter_map(move |index| {
@@ -118,7 +119,8 @@ fn comments(text: &str) -> Vec<Comment> {
         if let Some(said) = read(&comment) {
             let column = span.start.col() + 1;
             let end_column = column + 1 + comment.trim_end_matches('\r').chars().count();
-            found.push((Span { line, column, end_line: line, end_column }, is_alone, said));
+            let [start, end] = [column, end_column].map(|column| Position { line, column });
+            found.push((Span { start, end }, is_alone, said));
         }
     }
     // The line that each comment on a line of its own is about: found from the last to the first.
@@ -129,8 +131,8 @@ fn comments(text: &str) -> Vec<Comment> {
     }
     let comment = |(span, is_alone, said): (Span, bool, _)| Comment {
         span,
-        about: below.get(&span.line).copied().unwrap_or(span.line),
-        is_first: is_alone && span.line < first_content,
+        about: below.get(&span.start.line).copied().unwrap_or(span.start.line),
+        is_first: is_alone && span.start.line < first_content,
         said,
     };
     found.into_iter().map(comment).collect()

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::read::{directory, words};
+use crate::message::position::Position;
 
 /// Who builds what is deployed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
@@ -50,5 +51,5 @@ pub struct Declared {
     pub engine: Engine,
     /// The line on which it begins, and the column.
     #[serde(skip)]
-    pub place: (usize, usize),
+    pub place: Position,
 }

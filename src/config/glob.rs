@@ -4,7 +4,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 
 use crate::message::failure::shown;
-use crate::message::finding::Span;
+use crate::message::position::Span;
 use crate::tree::path;
 
 /// The longest glob, in bytes.

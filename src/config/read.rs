@@ -8,7 +8,8 @@ use serde::de::{Deserialize, Deserializer, Error as _, IntoDeserializer as _};
 use super::{Allow, Config, RefPolicy, RuleKey, allow, glob};
 use crate::kustomization::format;
 use crate::message::failure::{Result, shown};
-use crate::message::finding::{Rule, Span};
+use crate::message::finding::Rule;
+use crate::message::position::{Position, Span};
 use crate::message::redact;
 use crate::os::limits::CONFIGURATION;
 
@@ -26,10 +27,10 @@ impl Config {
         let (mut config, root): (Config, _) = format::parse(text, file)?;
         let lines: Vec<&str> = text.lines().collect();
         config.file = file.to_owned();
-        let span = |(line, column): (usize, usize)| {
-            let text = lines.get(line - 1).copied().unwrap_or_default();
-            let end_column = text.trim_end().chars().count().max(column) + 1;
-            Span { line, column, end_line: line, end_column }
+        let span = |start: Position| {
+            let text = lines.get(start.line - 1).copied().unwrap_or_default();
+            let end_column = text.trim_end().chars().count().max(start.column) + 1;
+            Span { start, end: Position { column: end_column, ..start } }
         };
         let places = |key: &str| format::places(&root, key);
         for (allow, place) in config.allow.iter_mut().zip(places("allow")) {

@@ -10,7 +10,8 @@ use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
 use crate::kustomization::{self, Kind, Note, ProblemKind, Reference};
 use crate::message::failure::{Failure, Location, Result};
-use crate::message::finding::{Finding, Rule, Span, Subject};
+use crate::message::finding::{Finding, Rule, Subject};
+use crate::message::position::{Position, Span};
 use crate::message::redact::SafeUrl;
 use crate::reference::RepoRef;
 use crate::tree::{SharedTree, path};
@@ -226,7 +227,7 @@ pub(crate) enum Target {
 impl Edge {
     /// Returns where it stands.
     pub(crate) fn lines(&self) -> Lines {
-        (self.from, self.reference.line, self.reference.end_line)
+        (self.from, self.reference.span.start.line, self.reference.span.end.line)
     }
 }
 
@@ -262,7 +263,7 @@ impl Graph {
         subject: &Subject,
         (file, first, last): Lines,
     ) -> Option<String> {
-        let place = Span { line: first, column: 1, end_line: last, end_column: 1 };
+        let place = Span { start: Position::new(first, 1), end: Position::new(last, 1) };
         let comments = self.files[file].comments.as_deref().filter(|_| !self.ignores_comments);
         let mut said = comments.into_iter().flat_map(|comments| comments.allowing(rule, Some(place)));
         let comment = said.next().map(|(_, said)| said.reason.clone());
@@ -284,7 +285,7 @@ impl Graph {
     /// Returns where a note stands.
     pub(crate) fn lines_of(&self, note: usize) -> Lines {
         let Noted { file, note, .. } = &self.notes[note];
-        (*file, note.line, note.line)
+        (*file, note.position.line, note.position.line)
     }
 
     /// Returns the file's path as the user would name it.
@@ -334,19 +335,19 @@ impl Graph {
     }
 
     /// Returns a place of a file.
-    pub(crate) fn spot(&self, file: FileId, line: usize, column: usize, field: &str) -> Location {
-        Location { line, column, field: field.to_owned(), ..self.place(file) }
+    pub(crate) fn spot(&self, file: FileId, position: Position, field: &str) -> Location {
+        Location { position, field: field.to_owned(), ..self.place(file) }
     }
 
     /// Returns the place of a note.
     pub(crate) fn note_location(&self, note: usize) -> Location {
         let Noted { file, note, .. } = &self.notes[note];
-        self.spot(*file, note.line, note.column, &note.field)
+        self.spot(*file, note.position, &note.field)
     }
 
     /// Returns the place of a reference that stands in `file`.
     pub(crate) fn location(&self, file: FileId, reference: &Reference) -> Location {
-        self.spot(file, reference.line, reference.column, &reference.field)
+        self.spot(file, reference.span.start, &reference.field)
     }
 
     /// Returns the files that a build of a root reads for itself.

@@ -10,6 +10,7 @@ use granit_parser::ScalarStyle;
 
 use super::yaml::{self, Data, Value, is_old_flag, plain, wrong};
 use super::{Problem, Spot};
+use crate::message::position::Position;
 
 /// One edit: the scalar at a spot gets another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,19 +28,19 @@ pub struct Edit<'a> {
 /// Fails when a scalar cannot be edited where it stands, when another field shares it by an anchor, and when the result
 /// could not be proven. Nothing is changed then.
 pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
-    let text = std::str::from_utf8(bytes).or_else(|_| wrong((0, 0), "the file is not UTF-8"))?;
+    let text = std::str::from_utf8(bytes).or_else(|_| wrong(Position::default(), "the file is not UTF-8"))?;
     let (mut wanted, mut spots) = (BTreeMap::new(), HashSet::new());
     for edit in edits {
         if edit.spot.range.is_empty() {
-            return wrong(edit.spot.place, "block scalars and quoted configurations are not edited");
+            return wrong(edit.spot.start, "block scalars and quoted configurations are not edited");
         }
         spots.insert(edit.spot);
         let other = wanted.insert(edit.spot.range.start, edit);
         if other.is_some_and(|other| other.value != edit.value) {
-            return wrong(edit.spot.place, "fields that share this value need different values");
+            return wrong(edit.spot.start, "fields that share this value need different values");
         }
     }
-    let Some(first) = wanted.values().next().map(|edit| edit.spot.place) else {
+    let Some(first) = wanted.values().next().map(|edit| edit.spot.start) else {
         return Ok(bytes.to_vec());
     };
     let old: Edited<'_> = wanted.iter().map(|(start, edit)| (*start, edit.value.as_str())).collect();
@@ -57,7 +58,7 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
     let (mut after, mut at, mut new) = (String::with_capacity(text.len()), 0, Edited::new());
     for (start, Edit { spot, value }) in wanted {
         let Some((before, scalar)) = text.get(at..start).zip(text.get(spot.range.clone())) else {
-            return wrong(spot.place, "the file changed after its references were read");
+            return wrong(spot.start, "the file changed after its references were read");
         };
         after.push_str(before);
         new.insert(after.len(), value);

@@ -3,8 +3,9 @@
 
 use serde::de::DeserializeOwned;
 
-use super::yaml::{self, Data, Place, Value};
+use super::yaml::{self, Data, Value};
 use crate::message::failure::{Failure, Location, Result};
+use crate::message::position::Position;
 use crate::message::redact;
 use crate::os::limits::Limit;
 
@@ -26,23 +27,23 @@ pub(crate) fn text<'a>(bytes: &'a [u8], file: &str, limit: Limit) -> Result<&'a 
 
 /// Returns a line of a file; 0 for the whole of it.
 pub(crate) fn at_line(file: &str, line: usize) -> Location {
-    Location { file: file.to_owned(), line, ..Location::default() }
+    Location { file: file.to_owned(), position: Position::new(line, 0), ..Location::default() }
 }
 
 /// Reads a text, which is one document; an empty one has no keys. In the message of a type of ours, a hint may stand on a
 /// line of its own.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, Value)> {
-    let failure = |(line, column): Place, message: &str| {
-        Failure::new(redact::visible(message)).at(Location { column, ..at_line(file, line) })
+    let failure = |position: Position, message: &str| {
+        Failure::new(redact::visible(message)).at(Location { position, ..at_line(file, 0) })
     };
-    let stream = yaml::read(text, 1)
-        .map_err(|error| failure((error.line, error.column), &format!("not YAML: {}", error.message)))?;
+    let stream =
+        yaml::read(text, 1).map_err(|error| failure(error.position, &format!("not YAML: {}", error.message)))?;
     if let Some(second) = stream.rest {
         return Err(failure(second, "a second document"));
     }
     let root = stream.documents.into_iter().next().filter(|root| root.data != Data::Null);
     let text = if root.is_some() { text } else { "{}" };
-    let root = root.unwrap_or_else(|| Value::new((1, 1), Data::Mapping(Vec::new())));
+    let root = root.unwrap_or_else(|| Value::new(Position::new(1, 1), Data::Mapping(Vec::new())));
     let odd = |value: &Value| {
         let message = match value {
             Value { is_anchored: true, .. } => "an anchor",
@@ -53,7 +54,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
             Value { data: Data::Null, .. } => "no value",
             _ => return None,
         };
-        Some(failure(value.place(), message))
+        Some(failure(value.start, message))
     };
     if let Some(failure) = root.find_map(&odd) {
         return Err(failure);
@@ -61,7 +62,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
     let value = serde_yaml::from_str(text).map_err(|error| {
         let whole: String = error.to_string().chars().take(LONGEST).collect();
         let message = whole.rsplit_once(" at line ").map_or(&*whole, |(message, _)| message);
-        let place = error.location().map_or((0, 0), |at| (at.line(), at.column()));
+        let place = error.location().map_or_else(Position::default, |at| Position::new(at.line(), at.column()));
         match message.split_once('\n') {
             Some((message, hint)) => failure(place, message).hint(hint),
             None => failure(place, message),
@@ -71,8 +72,8 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
 }
 
 /// Returns where the value of a key begins; of a list, its items.
-pub(crate) fn places(root: &Value, key: &str) -> Vec<Place> {
+pub(crate) fn places(root: &Value, key: &str) -> Vec<Position> {
     let value = root.get(key);
     let list = value.and_then(Value::list).or(value.map(std::slice::from_ref));
-    list.unwrap_or_default().iter().map(Value::place).collect()
+    list.unwrap_or_default().iter().map(|value| value.start).collect()
 }

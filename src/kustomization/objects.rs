@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 use super::plugin;
 use super::read::is_same_key;
 use super::yaml::{self, Data, Value, is_old_flag};
+use crate::message::position::Position;
 
 impl Value {
     /// Returns the value of a key; none where there is none, or nothing behind it.
@@ -106,8 +107,8 @@ impl Value {
     }
 
     /// Moves it to the place of another value: its lines are not those of a file.
-    pub(crate) fn place_at(&mut self, (line, column): (usize, usize)) {
-        self.each(&mut |value| (value.line, value.column) = (line, column));
+    pub(crate) fn place_at(&mut self, start: Position) {
+        self.each(&mut |value| value.start = start);
     }
 
     /// Returns the first answer for it, or for what is in it.
@@ -178,15 +179,16 @@ pub(crate) fn unescaped(text: &str) -> String {
 
 /// Reads one document that begins after `before` lines; none where it is empty.
 pub(crate) fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
-    let stream = yaml::read(text, 1).map_err(|error| (before + error.line, format!("not YAML: {}", error.message)))?;
-    if let Some(((line, _), what, _)) = plugin::not_plain(&stream) {
-        return Err((before + line, format!("not plain YAML: {what}")));
+    let stream =
+        yaml::read(text, 1).map_err(|error| (before + error.position.line, format!("not YAML: {}", error.message)))?;
+    if let Some((at, what, _)) = plugin::not_plain(&stream) {
+        return Err((before + at.line, format!("not plain YAML: {what}")));
     }
-    if let Some((line, _)) = stream.rest {
-        return Err((before + line, "a second object, without `---` before it".to_owned()));
+    if let Some(rest) = stream.rest {
+        return Err((before + rest.line, "a second object, without `---` before it".to_owned()));
     }
     let mut found = stream.documents.into_iter().next().filter(|value| value.data != Data::Null);
-    found.iter_mut().for_each(|value| value.each(&mut |value| value.line += before));
+    found.iter_mut().for_each(|value| value.each(&mut |value| value.start.line += before));
     Ok(found)
 }
 
@@ -202,7 +204,7 @@ mod tests {
     fn a_value_has_its_place_and_type() {
         let value = read("a:\n  b: [x, 1, true, ~]\n  c: \"1\"\n");
         let list = value.at(&["a", "b"]).unwrap();
-        assert_eq!((list.line, list.column), (2, 6));
+        assert_eq!(list.start, Position::new(2, 6));
         assert_eq!(list.json(), serde_json::json!(["x", 1, true, null]));
         assert_eq!(value.at(&["a", "c"]).unwrap().text(), Some("1"));
         assert_eq!(value.at(&["a", "d"]), None);

@@ -3,9 +3,10 @@
 
 use super::fields::{BUILTIN_TREES, FUNCTION};
 use super::read::{Reader, did_you_mean};
-use super::yaml::{self, Data, Place, Stream, Value};
+use super::yaml::{self, Data, Stream, Value};
 use super::{Accepts, NoteKind};
 use crate::message::finding::Subject;
+use crate::message::position::Position;
 use crate::message::redact;
 
 /// The annotations that make an object a function, in the order in which kustomize looks for them
@@ -83,7 +84,7 @@ pub(crate) fn is_pinned(image: &str) -> bool {
 ///
 /// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
 /// missing.
-pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, String)>, (Place, String)> {
+pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, String)>, (Position, String)> {
     let mut objects = Vec::new();
     for value in &stream.documents {
         let word = |keys: &[&str]| value.at(keys).and_then(Value::scalar).unwrap_or_default();
@@ -101,7 +102,7 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
             }
             _ => format!("expected an object, found {}", value.kind()),
         };
-        return Err((value.place(), why));
+        return Err((value.start, why));
     }
     Ok(objects)
 }
@@ -109,30 +110,30 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
 /// Returns what in a stream of objects is not plain YAML: its place, what it is, and what to do. kyaml, go-yaml and the
 /// splitters of documents differ about it, from version to version too, so that only a build could tell what such an
 /// object says.
-pub(super) fn not_plain(stream: &Stream<'_>) -> Option<(Place, String, &'static str)> {
+pub(super) fn not_plain(stream: &Stream<'_>) -> Option<(Position, String, &'static str)> {
     let is_odd = |text: &str| {
         let after = text.strip_prefix("---").unwrap_or_default();
         let is_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
         !after.trim().is_empty() && !is_comment
     };
     if let Some(line) = stream.text.lines().position(is_odd) {
-        let place = (stream.before + line + 1, 1);
+        let place = Position::new(stream.before + line + 1, 1);
         return Some((place, "text after `---`".to_owned(), "begin the document on the line after `---`"));
     }
     // kyaml takes it for text of the line, and so of a comment.
     let is_return = |(at, _): &(usize, &str)| !stream.text[at + 1..].starts_with('\n');
     if let Some((at, _)) = stream.text.match_indices('\r').find(is_return) {
-        let place = (stream.before + stream.text[..at].matches('\n').count() + 1, 1);
+        let place = Position::new(stream.before + stream.text[..at].matches('\n').count() + 1, 1);
         return Some((place, "a carriage return without a line feed".to_owned(), "end the line with a line feed"));
     }
     stream.documents.iter().find_map(|document| document.find_map(&odd_here))
 }
 
 /// Returns what in a value itself is not plain YAML.
-pub(super) fn odd_here(value: &Value) -> Option<(Place, String, &'static str)> {
+pub(super) fn odd_here(value: &Value) -> Option<(Position, String, &'static str)> {
     if let Some(tag) = &value.tag {
         let tag = tag.replace("tag:yaml.org,2002:", "!!");
-        return Some((value.place(), format!("the tag `{tag}`"), "write the value without a tag"));
+        return Some((value.start, format!("the tag `{tag}`"), "write the value without a tag"));
     }
     let (_, merged) = value.mapping()?.iter().find(|(key, _)| key == "<<")?;
     Some((merged.key, "the merge key `<<`".to_owned(), "write out the merged fields"))
@@ -166,17 +167,17 @@ fn read_object(value: &Value, kind: String, reader: &mut Reader<'_>) {
     let api_version = value.get("apiVersion").and_then(Value::scalar).unwrap_or_default();
     if kind.ends_with("List") {
         let hint = "write each object in a document of its own, after `---`";
-        reader.problem(value.place(), format!("not plain YAML: a `{kind}` of objects"), hint);
+        reader.problem(value.start, format!("not plain YAML: a `{kind}` of objects"), hint);
     } else if !matches!(api_version.as_str(), "builtin" | "/builtin") {
         // The group is empty in both (`resid.ParseGroupVersion`).
         let home = || Runs::Plugin(format!("{api_version}/{}/{kind}", kind.to_lowercase()));
         let runs = function(reader, value).unwrap_or_else(home);
-        reader.note(value.place(), NoteKind::Code { kind, runs });
+        reader.note(value.start, NoteKind::Code { kind, runs });
     } else if let Some(tree) = BUILTIN_TREES.get(kind.as_str()) {
         reader.visit_plugin(tree, value);
     } else {
         let hint = did_you_mean(&kind, BUILTIN_TREES.keys().copied());
-        reader.problem(value.place(), format!("there is no built-in plugin `{kind}`"), &hint);
+        reader.problem(value.start, format!("there is no built-in plugin `{kind}`"), &hint);
     }
 }
 

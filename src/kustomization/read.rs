@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use granit_parser::ScalarStyle;
 
 use super::fields::{Role, TREE, Tree};
-use super::yaml::{self, Data, Place, Stream, Value};
+use super::yaml::{self, Data, Stream, Value};
 use super::{
     Accepts, GeneratorKey, Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Refused, Spot, plugin,
 };
 use crate::message::failure::nearest;
+use crate::message::position::{Position, Span};
 use crate::message::redact;
 use crate::os::failpoint::is_blind_to;
 use crate::os::limits::PATH;
@@ -45,7 +46,7 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let mut pairs = stream.documents.iter().filter_map(Value::mapping).flatten();
     if reader.problems.is_empty() && !pairs.any(is_filled) {
         let (message, hint) = ("kustomization.yaml is empty", "add a field; `resources: []` is enough");
-        reader.problem_of(ProblemKind::Empty, (1, 1), message, hint);
+        reader.problem_of(ProblemKind::Empty, Position::new(1, 1), message, hint);
     }
     if let Some(rest) = stream.rest {
         reader.note(rest, NoteKind::ExtraDocument);
@@ -93,7 +94,7 @@ fn parse<'t>(
     bytes: &'t [u8],
     read: impl FnOnce(&'t str) -> Result<Stream<'t>, Problem>,
 ) -> Result<Stream<'t>, Problem> {
-    let wrong = |line, message, hint| Problem::new(ProblemKind::Other, (line, 1), message, hint);
+    let wrong = |line, message, hint| Problem::new(ProblemKind::Other, Position::new(line, 1), message, hint);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let lines = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n');
         wrong(lines.count(), "not UTF-8", "save the file as UTF-8")
@@ -118,8 +119,8 @@ fn parse<'t>(
 
 impl Problem {
     /// A problem of the whole file. `hint` may be empty.
-    pub(super) fn new(kind: ProblemKind, (line, column): Place, message: impl Into<String>, hint: &str) -> Self {
-        Problem { line, column, field: String::new(), message: message.into(), hint: hint.to_owned(), kind }
+    pub(super) fn new(kind: ProblemKind, position: Position, message: impl Into<String>, hint: &str) -> Self {
+        Problem { position, field: String::new(), message: message.into(), hint: hint.to_owned(), kind }
     }
 
     pub(super) fn context(self, context: &str) -> Self {
@@ -153,12 +154,12 @@ impl Reader<'_> {
         let mut read = self.read;
         read.references.retain(|reference| !is_blind_to(&reference.field));
         read.notes.retain(|note| !is_blind_to(&note.field));
-        read.references.sort_by_key(|r| (r.line, r.column));
-        read.notes.sort_by_key(|n| (n.line, n.column));
+        read.references.sort_by_key(|reference| reference.span.start);
+        read.notes.sort_by_key(|note| note.position);
         if self.problems.is_empty() {
             return Ok(read);
         }
-        self.problems.sort_by_key(|p| (p.line, p.column));
+        self.problems.sort_by_key(|problem| problem.position);
         self.problems.dedup();
         Err(Refused { problems: self.problems, read })
     }
@@ -214,7 +215,7 @@ impl Reader<'_> {
     fn visit_fields(&mut self, tree: &Tree, pairs: &[(String, Value)]) {
         let mut seen = HashMap::new();
         for (key, value) in pairs {
-            let before = seen.insert(folded(key).collect::<String>(), value.key.0);
+            let before = seen.insert(folded(key).collect::<String>(), value.key.line);
             let known = tree.field(key);
             let name = known.map_or(key.as_str(), |(name, _)| name);
             self.within(name, |reader| match (before, known) {
@@ -248,7 +249,7 @@ impl Reader<'_> {
             let of = known.map(|(_, of)| of);
             self.within(known.map_or(key, |(name, _)| name), |reader| {
                 for old in &value.replaced {
-                    let line = value.key.0;
+                    let line = value.key.line;
                     if !matches!(tree, Some(Tree { role: Some(Role::Chart(_)), .. }))
                         && of.is_none_or(|of| !leads(of, old))
                     {
@@ -270,7 +271,7 @@ impl Reader<'_> {
             None if matches!(role, Role::Unsupported(_)) => "",
             None => return self.wrong_type(value, "a string", None),
         };
-        let place = value.place();
+        let place = value.start;
         match role {
             Role::Unsupported(hint) => self.problem(place, "this field is not supported", hint),
             Role::Variable if !text.contains('=') => {
@@ -303,7 +304,7 @@ impl Reader<'_> {
         if text.starts_with('-') {
             let message = format!("{program} would take `{}` for an option", redact::url(text));
             let hint = "rewrite it, and check where it came from";
-            self.problem_of(ProblemKind::Option, value.place(), message, hint);
+            self.problem_of(ProblemKind::Option, value.start, message, hint);
         }
     }
 
@@ -316,7 +317,7 @@ impl Reader<'_> {
             let shown = redact::url(text);
             let message = format!("expected a path, or `key=path` with one `=`, found `{shown}`");
             let hint = "write `key=path`, or only the path; download a file that has `=` in its name";
-            return self.problem(value.place(), message, hint);
+            return self.problem(value.start, message, hint);
         }
         let name = name.to_owned();
         self.reference(Accepts::File, value, path, Some(GeneratorKey { name, is_written }));
@@ -328,7 +329,7 @@ impl Reader<'_> {
         let why = match stream.as_ref().map(plugin::objects) {
             Ok(Ok(_)) if value.text().is_some_and(is_url) => {
                 let hint = "do not begin the configuration with a URL, or put it into a file";
-                self.problem(value.place(), "kustomize takes this inline configuration for a URL", hint);
+                self.problem(value.start, "kustomize takes this inline configuration for a URL", hint);
                 return None;
             }
             Ok(Ok(_)) => return stream.ok(),
@@ -336,12 +337,12 @@ impl Reader<'_> {
             Err(error) => error.message.clone(),
         };
         let message = format!("neither a path nor an inline configuration: {why}");
-        self.problem(value.place(), message, "");
+        self.problem(value.start, message, "");
         None
     }
 
     pub(super) fn reference(&mut self, accepts: Accepts, value: &Value, text: &str, key: Option<GeneratorKey>) {
-        let place = value.place();
+        let place = value.start;
         if text.len() > PATH.most {
             return self.problem_of(ProblemKind::TooLarge, place, PATH.more(), PATH.hint);
         }
@@ -354,11 +355,8 @@ impl Reader<'_> {
             accepts,
             text: text.to_owned(),
             key,
-            line: place.0,
-            column: place.1,
-            end_line: value.end.0,
-            end_column: value.end.1,
-            spot: Spot { range, place, in_flow, number },
+            span: Span { start: place, end: value.end },
+            spot: Spot { range, start: place, in_flow, number },
         });
     }
 
@@ -379,7 +377,7 @@ impl Reader<'_> {
                     reader.argument(word, text, "helm");
                     let is_values = is(names[3]) || is("additionalValuesFiles");
                     if let Some((what, hint)) = odd_argument(word, text, is_plugin, is_values, is("nameTemplate")) {
-                        reader.problem(word.place(), what, hint);
+                        reader.problem(word.start, what, hint);
                     }
                     if let Some((place, what, hint)) = plugin::odd_here(word) {
                         reader.problem(place, format!("{what} in a chart"), hint);
@@ -394,7 +392,7 @@ impl Reader<'_> {
         let devel = value.folded_field("devel").is_some_and(Value::is_on);
         if !name.is_empty() || !repo.is_empty() {
             let at = value.folded_field(names[2]).filter(|_| !repo.is_empty());
-            let place = at.unwrap_or(value).place();
+            let place = at.unwrap_or(value).start;
             let home = self.chart_home.clone();
             self.note(place, NoteKind::Chart { repo, name, version, values_file, home, devel });
         }
@@ -414,7 +412,7 @@ impl Reader<'_> {
             if !found.is_empty() && found != wanted {
                 let message = format!("expected `{field}: {wanted}`, found `{found}`");
                 let hint = format!("write `{field}: {wanted}`, or remove the line");
-                let place = value.place();
+                let place = value.start;
                 self.within(field, |reader| reader.problem_of(ProblemKind::WrongKind, place, message, &hint));
             }
         }
@@ -427,19 +425,19 @@ impl Reader<'_> {
             is = if value.text().is_some() { "a boolean" } else { is };
             hint = format!("quote it: `\"{word}\"`");
         }
-        self.problem(value.place(), format!("expected {wanted}, found {is}"), &hint);
+        self.problem(value.start, format!("expected {wanted}, found {is}"), &hint);
     }
 
-    pub(super) fn note(&mut self, (line, column): Place, kind: NoteKind) {
+    pub(super) fn note(&mut self, position: Position, kind: NoteKind) {
         let field = self.field.clone();
-        self.read.notes.push(Note { line, column, field, kind });
+        self.read.notes.push(Note { position, field, kind });
     }
 
-    pub(super) fn problem(&mut self, place: Place, message: impl Into<String>, hint: &str) {
+    pub(super) fn problem(&mut self, place: Position, message: impl Into<String>, hint: &str) {
         self.problem_of(ProblemKind::Other, place, message, hint);
     }
 
-    fn problem_of(&mut self, kind: ProblemKind, place: Place, message: impl Into<String>, hint: &str) {
+    fn problem_of(&mut self, kind: ProblemKind, place: Position, message: impl Into<String>, hint: &str) {
         let problem = Problem::new(kind, place, message, hint);
         self.problems.push(Problem { field: self.field.clone(), ..problem });
     }

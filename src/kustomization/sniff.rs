@@ -8,9 +8,9 @@ use super::yaml::{self, Value};
 /// kustomize asks for no more; it does not ask for `apiVersion`, and takes an empty body for success.
 pub(crate) fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
-    let stream =
-        yaml::read(text, usize::MAX).map_err(|error| format!("not YAML (line {}: {})", error.line, error.message))?;
-    let objects = plugin::objects(&stream).map_err(|((line, _), why)| format!("{why} (line {line})"))?;
+    let stream = yaml::read(text, usize::MAX)
+        .map_err(|error| format!("not YAML (line {}: {})", error.position.line, error.message))?;
+    let objects = plugin::objects(&stream).map_err(|(at, why)| format!("{why} (line {})", at.line))?;
     if objects.is_empty() {
         return Err("without any object".to_owned());
     }

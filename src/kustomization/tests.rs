@@ -115,8 +115,11 @@ fn places_count_lines_and_characters() {
     let text = "\u{feff}é: &x\r\n";
     assert!(read(text.as_bytes()).is_err());
     let text = "\u{feff}crds: [éa, \"b\r\n  c\"]\r\nresources:\r\n- # c\r\n  &a 'ü'\r\n- *a\r\n- |-\r\n  d\r\n\r\n";
-    let places: Vec<_> =
-        good(text).references.iter().map(|r| (r.text.clone(), r.line, r.column, r.end_line, r.end_column)).collect();
+    let places: Vec<_> = good(text)
+        .references
+        .iter()
+        .map(|r| (r.text.clone(), r.span.start.line, r.span.start.column, r.span.end.line, r.span.end.column))
+        .collect();
     let wanted = [("éa", 1, 8, 1, 10), ("b c", 1, 12, 2, 5), ("ü", 5, 6, 5, 9), ("ü", 6, 3, 6, 5), ("d", 8, 3, 8, 3)];
     let wanted = wanted.map(|(text, a, b, c, d)| (text.to_owned(), a, b, c, d));
     assert_eq!(places, wanted);
@@ -203,7 +206,7 @@ fn a_key_twice_that_hides_a_reference_is_refused() {
         ("x: &a b\ny: &a c\nresources: []\n", 2, "the anchor `a` appears twice"),
     ] {
         let problems = read(text.as_bytes()).unwrap_err().problems;
-        let found: Vec<_> = problems.iter().filter(|one| one.line == line).collect();
+        let found: Vec<_> = problems.iter().filter(|one| one.position.line == line).collect();
         assert!(found.iter().any(|one| one.message.contains(message)), "{text}{problems:?}");
     }
 }
@@ -224,7 +227,7 @@ fn of_a_key_twice_the_last_one_counts() {
         ("images: [{name: a}]\nimages: [{name: b}]\nkind: Component\nkind: Kustomization\n", &[], &[(1, 2), (3, 4)]),
     ] {
         let lines_of = |note: &Note| match note.kind {
-            NoteKind::Replaced { line } => (note.line, line),
+            NoteKind::Replaced { line } => (note.position.line, line),
             _ => panic!("{note:?}"),
         };
         assert_eq!(good(text).notes.iter().map(lines_of).collect::<Vec<_>>(), lines, "{text}");
@@ -261,7 +264,7 @@ fn the_first_document_counts() {
         assert_eq!(file.references.len(), 1);
         assert_eq!(file.notes.len(), 1, "{rest}");
         assert_eq!(file.notes[0].kind, NoteKind::ExtraDocument);
-        assert!(file.notes[0].line >= 2);
+        assert!(file.notes[0].position.line >= 2);
     }
     assert!(good("---\nresources: [a]\n...\n").notes.is_empty());
 }
@@ -312,7 +315,7 @@ helmChartInflationGenerator:
 - {chartName: c, chartRepoUrl: oci://h}
 ";
     let notes = good(text).notes;
-    let fields: Vec<_> = notes.iter().map(|n| (n.line, n.field.as_str())).collect();
+    let fields: Vec<_> = notes.iter().map(|n| (n.position.line, n.field.as_str())).collect();
     let old = "helmChartInflationGenerator[0]";
     assert_eq!(fields, [(3, "helmCharts[0]"), (4, "helmCharts[1]"), (7, old),]);
     let NoteKind::Chart { repo, name, version, values_file, home, .. } = &notes[0].kind else {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor};
 
 use super::{Problem, ProblemKind};
+use crate::message::position::Position;
 use crate::os::limits::NODES;
 
 /// As many bytes of a scalar count as a node.
@@ -16,20 +17,15 @@ const LONG: usize = 100;
 /// Collections in one another.
 const DEEPEST: usize = 100;
 
-/// 1-based line and column, in characters.
-pub(super) type Place = (usize, usize);
-
 /// A value of a YAML document, aliases resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
-    /// 1-based line.
-    pub line: usize,
-    /// 1-based column, in characters.
-    pub column: usize,
+    /// The first character.
+    pub start: Position,
     /// What it is.
     pub data: Data,
     /// After the last character of a scalar.
-    pub(super) end: Place,
+    pub(super) end: Position,
     /// The bytes of a scalar with its quotes, or of an alias with its `*`; of a block scalar, those of its content.
     /// Empty where it stands in a scalar that cannot be edited.
     pub(super) range: Range<usize>,
@@ -40,7 +36,7 @@ pub(crate) struct Value {
     pub(super) alias_of: Option<usize>,
     pub(super) tag: Option<String>,
     /// Where its key begins.
-    pub(super) key: Place,
+    pub(super) key: Position,
     /// What stands under the same key before it, which kustomize does not read.
     pub(super) replaced: Vec<Value>,
 }
@@ -68,12 +64,12 @@ pub(crate) enum Data {
     Mapping(Vec<(String, Value)>),
 }
 
-pub(super) fn wrong<T>(place: Place, message: impl Into<String>) -> Result<T, Problem> {
+pub(super) fn wrong<T>(place: Position, message: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::new(ProblemKind::Other, place, message, ""))
 }
 
-fn place_of(marker: &Marker) -> Place {
-    (marker.line(), marker.col() + 1)
+fn place_of(marker: &Marker) -> Position {
+    Position::new(marker.line(), marker.col() + 1)
 }
 
 /// The documents of a text.
@@ -82,7 +78,7 @@ pub(super) struct Stream<'t> {
     pub text: &'t str,
     pub documents: Vec<Value>,
     /// Where something begins that was not read, because as many documents as requested were.
-    pub rest: Option<Place>,
+    pub rest: Option<Position>,
     /// How many lines stand before the text in its file.
     pub before: usize,
     /// The first key that is there twice in its mapping.
@@ -114,20 +110,19 @@ pub(super) fn read_repeated(text: &str, limit: usize) -> Result<Stream<'_>, Prob
 /// parser knows them, that of the scalar.
 pub(super) fn read_within<'v>(file: &str, scalar: &'v Value) -> Result<Stream<'v>, Problem> {
     let mut stream = read(scalar.text().unwrap_or_default(), usize::MAX)?;
-    stream.before = scalar.line - 1;
+    stream.before = scalar.start.line - 1;
     let lines = lines(file, scalar);
     let moved = &mut |value: &mut Value| {
         let Some(lines) = &lines else {
-            (value.end, value.range, value.key) = (scalar.end, 0..0, scalar.place());
-            return (value.line, value.column) = scalar.place();
+            (value.end, value.range, value.key) = (scalar.end, 0..0, scalar.start);
+            return value.start = scalar.start;
         };
-        let place = |(line, column): Place| (scalar.line + line - 1, scalar.column + column - 1);
+        let place = |at: Position| Position::new(scalar.start.line + at.line - 1, scalar.start.column + at.column - 1);
         let byte = |at: usize| {
             let line = lines.partition_point(|(start, _)| *start <= at).checked_sub(1);
             line.map_or(0, |line| lines[line].1 + at - lines[line].0)
         };
-        (value.line, value.column) = place(value.place());
-        (value.end, value.key) = (place(value.end), place(value.key));
+        (value.start, value.end, value.key) = (place(value.start), place(value.end), place(value.key));
         value.range = byte(value.range.start)..byte(value.range.end);
         value.alias_of = value.alias_of.map(byte);
     };
@@ -141,7 +136,7 @@ fn lines(file: &str, scalar: &Value) -> Option<Vec<(usize, usize)>> {
     if scalar.style != ScalarStyle::Literal || scalar.alias_of.is_some() || scalar.range.is_empty() {
         return None;
     }
-    let indent = scalar.column - 1;
+    let indent = scalar.start.column - 1;
     let (mut at, mut start, mut lines) = (scalar.range.start.checked_sub(indent)?, 0, Vec::new());
     for line in scalar.text()?.split_inclusive('\n') {
         let source = file.get(at..)?.split_inclusive('\n').next()?;
@@ -158,30 +153,25 @@ fn lines(file: &str, scalar: &Value) -> Option<Vec<(usize, usize)>> {
 
 impl Value {
     /// Returns a value that stands nowhere in particular.
-    pub(crate) fn new((line, column): Place, data: Data) -> Self {
+    pub(crate) fn new(start: Position, data: Data) -> Self {
         Value {
-            line,
-            column,
+            start,
             data,
-            end: (line, column),
+            end: start,
             range: 0..0,
             style: ScalarStyle::Plain,
             in_flow: false,
             is_anchored: false,
             alias_of: None,
             tag: None,
-            key: (line, column),
+            key: start,
             replaced: Vec::new(),
         }
     }
 
     /// Returns another one at its place.
     pub(crate) fn with(&self, data: Data) -> Self {
-        Value::new(self.place(), data)
-    }
-
-    pub(super) fn place(&self) -> Place {
-        (self.line, self.column)
+        Value::new(self.start, data)
     }
 }
 
@@ -234,7 +224,7 @@ impl<'t> Reader<'t> {
                 self.next()
             }
             Some(next) => next.map_err(|error| syntax(&error)),
-            None => wrong((1, 1), "unexpected end of file"),
+            None => wrong(Position::new(1, 1), "unexpected end of file"),
         }
     }
 
@@ -304,16 +294,16 @@ fn pairs(values: Vec<Value>, repeated: &mut Option<Problem>) -> Result<Vec<(Stri
     while let Some((at, value)) = values.next().zip(values.next()) {
         let is_word = at.alias_of.is_none() && !matches!(at.style, ScalarStyle::Literal | ScalarStyle::Folded);
         let Some(key) = at.scalar().filter(|_| is_word && at.tag.is_none()) else {
-            return wrong(at.place(), "expected a plain or quoted string as a key");
+            return wrong(at.start, "expected a plain or quoted string as a key");
         };
-        let mut value = Value { key: at.place(), ..value };
+        let mut value = Value { key: at.start, ..value };
         let is_text = at.text().is_some();
         let (index, was_text) = *seen.entry(key.clone()).or_insert((pairs.len(), is_text));
         let Some((_, before)) = pairs.get_mut(index) else {
             pairs.push((key, value));
             continue;
         };
-        let problem = Problem::new(ProblemKind::Other, at.place(), format!("the key `{key}` appears twice"), "");
+        let problem = Problem::new(ProblemKind::Other, at.start, format!("the key `{key}` appears twice"), "");
         // Both count of a merge key, and any of keys of different types, as of `1` and `"1"`.
         if key == "<<" || !is_text || !was_text {
             return Err(problem);
@@ -326,7 +316,7 @@ fn pairs(values: Vec<Value>, repeated: &mut Option<Problem>) -> Result<Vec<(Stri
     Ok(pairs)
 }
 
-fn count(size: &mut usize, more: usize, place: Place) -> Result<(), Problem> {
+fn count(size: &mut usize, more: usize, place: Position) -> Result<(), Problem> {
     *size += more;
     if *size > NODES.most {
         return Err(Problem::new(ProblemKind::TooLarge, place, NODES.more(), NODES.hint));
@@ -344,7 +334,7 @@ fn scalar(text: &str, mut word: String, is_tagged: bool, value: &mut Value) -> D
             if value.range.end >= text.len() && !text.ends_with(['\n', '\r']) && word.ends_with('\n') {
                 word.pop();
             }
-            value.end = value.place();
+            value.end = value.start;
         }
         _ => {}
     }
@@ -398,7 +388,7 @@ fn agree(stream: &Stream<'_>) -> Result<(), Problem> {
         let other = match others.next().map_or(Ok(Other::Null), Other::deserialize) {
             Ok(other) => other,
             Err(error) => {
-                let at = error.location().map_or(document.place(), |at| (at.line(), at.column()));
+                let at = error.location().map_or(document.start, |at| Position::new(at.line(), at.column()));
                 let message = error.to_string();
                 return wrong(at, message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message));
             }
@@ -482,7 +472,7 @@ impl<'de> Visitor<'de> for OtherReader {
 
 /// Compares a value with what the other parser read; the error is where they differ. The types of words are our own
 /// business, but the words must be the same.
-fn same(value: &Value, other: &Other) -> Result<(), Place> {
+fn same(value: &Value, other: &Other) -> Result<(), Position> {
     let is_same = match (&value.data, other) {
         (Data::Null, other) => matches!(other, Other::Null),
         (Data::Flag(flag), Other::Flag(other)) => flag == other,
@@ -498,7 +488,7 @@ fn same(value: &Value, other: &Other) -> Result<(), Place> {
             }
             pairs.sort_by_key(|(_, value)| value.key);
             if pairs.len() != others.len() {
-                return Err(value.place());
+                return Err(value.start);
             }
             return pairs.into_iter().zip(others).try_for_each(|((key, value), (name, other))| {
                 if is_same_word(key, name) { same(value, other) } else { Err(value.key) }
@@ -506,7 +496,7 @@ fn same(value: &Value, other: &Other) -> Result<(), Place> {
         }
         _ => false,
     };
-    is_same.then_some(()).ok_or(value.place())
+    is_same.then_some(()).ok_or(value.start)
 }
 
 fn is_same_word(word: &str, other: &Other) -> bool {

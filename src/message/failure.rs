@@ -11,6 +11,7 @@ use strsim::levenshtein;
 pub(crate) use crate::message::redact::shown;
 use serde::Serialize;
 
+use crate::message::position::Position;
 use crate::message::redact::{self, visible};
 
 /// The place in a file that a message is about.
@@ -22,10 +23,8 @@ pub struct Location {
     /// The file as the user would name it: a path, in the repository or in that upstream; empty where the upstream
     /// is the file.
     pub file: String,
-    /// 1-based line, 0 when the whole file is meant.
-    pub line: usize,
-    /// 1-based column in characters, 0 when the whole line is meant.
-    pub column: usize,
+    #[serde(flatten)]
+    pub position: Position,
     /// The field that holds the reference, as `resources[2]`; empty when no field is meant.
     pub field: String,
 }
@@ -37,10 +36,11 @@ impl fmt::Display for Location {
             f.write_str(": ")?;
         }
         f.write_str(&self.file)?;
-        if self.line > 0 {
-            write!(f, ":{}", self.line)?;
-            if self.column > 0 {
-                write!(f, ":{}", self.column)?;
+        let Position { line, column } = self.position;
+        if line > 0 {
+            write!(f, ":{line}")?;
+            if column > 0 {
+                write!(f, ":{column}")?;
             }
         }
         Ok(())
@@ -308,7 +308,7 @@ mod tests {
         let place = |url: &str, file: &str| Location {
             url: url.to_owned(),
             file: file.to_owned(),
-            line: 2,
+            position: Position::new(2, 0),
             ..Location::default()
         };
         for (location, shown) in [

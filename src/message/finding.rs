@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::Location;
 pub use super::rule::Rule;
+use crate::message::position::{Position, Span};
 
 /// How much a finding matters, and what is made of the findings of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -31,19 +32,6 @@ impl Severity {
             Severity::Off => "off",
         }
     }
-}
-
-/// A range of a file. 1-based; columns in characters; the end is after the last character.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
-pub struct Span {
-    /// The first line.
-    pub line: usize,
-    /// The first column.
-    pub column: usize,
-    /// The last line.
-    pub end_line: usize,
-    /// The column after the last character.
-    pub end_column: usize,
 }
 
 /// What a reference names.
@@ -113,7 +101,7 @@ pub struct Allowed {
 impl Allowed {
     /// Returns where it stands, as `apps/web/kustomization.yaml:4`.
     pub fn by(&self) -> String {
-        format!("{}:{}", self.path, self.span.line)
+        format!("{}:{}", self.path, self.span.start.line)
     }
 }
 
@@ -200,15 +188,15 @@ impl Finding {
 
     /// Makes one about a place.
     pub fn at(rule: Rule, location: Location, message: String, help: Vec<String>) -> Finding {
-        let Location { url, file, line, column, field } = location;
-        let span = (line > 0).then_some(Span { line, column: column.max(1), ..Span::default() });
+        let Location { url, file, position: Position { line, column }, field } = location;
+        let span = (line > 0).then(|| Span::from(Position::new(line, column.max(1))));
         Finding { url, span, field, ..Finding::new(rule, &file, message, help) }
     }
 
     /// Returns where it is.
     pub fn place(&self) -> Location {
-        let (line, column) = self.span.map_or((0, 0), |span| (span.line, span.column));
-        Location { url: self.url.clone(), file: self.path.clone(), line, column, field: String::new() }
+        let position = self.span.map_or_else(Position::default, |span| span.start);
+        Location { url: self.url.clone(), file: self.path.clone(), position, field: String::new() }
     }
 
     /// Returns whether it makes the check fail.

@@ -29,7 +29,7 @@ pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec
     let places = Lock::places(&bytes);
     let changes = Lock::changes(&before, &lock).into_iter();
     let entries = changes.filter_map(|Change { kind, upstream, new, paths, .. }| {
-        let (digest, line) = (new?, places.get(&upstream)?.0);
+        let (digest, line) = (new?, places.get(&upstream)?.line);
         let named = match kind {
             ChangeKind::Extended => paths.iter().map(|path| upstream.at(path::of_shown(path))).collect(),
             _ => vec![upstream],

@@ -18,6 +18,7 @@ use super::{
 use crate::config::Config;
 use crate::kustomization::{Data, Value, is_same_key, read_object};
 use crate::message::failure::Result;
+use crate::message::position::Position;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
@@ -107,7 +108,7 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
             }
         };
         let object =
-            Object::of(&file, value.line, "Application", if name.is_empty() { "any" } else { name }.to_owned());
+            Object::of(&file, value.start.line, "Application", if name.is_empty() { "any" } else { name }.to_owned());
         let found = Document { object, value, home: directory.to_owned(), is_template: false };
         let build = build(None, &found, &found.value);
         let added = build.added();
@@ -123,7 +124,13 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         };
         if !added.is_empty() && !targets.targets.iter().any(is_read) {
             let place = Place::External("no application in this repository reads it".to_owned());
-            targets.targets.push(found.target(tree, Engine::ArgoCd, (found.value.line, 1), place, build)?);
+            targets.targets.push(found.target(
+                tree,
+                Engine::ArgoCd,
+                Position::new(found.value.start.line, 1),
+                place,
+                build,
+            )?);
         }
     }
     Ok(())
@@ -201,7 +208,7 @@ impl Argo<'_> {
         }
         let Some(written) = written else {
             if is_partial {
-                unread.push(found.wrong(source.line, "a source has neither `path` nor `chart`"));
+                unread.push(found.wrong(source.start.line, "a source has neither `path` nor `chart`"));
             }
             return Ok(None);
         };
@@ -219,7 +226,7 @@ impl Argo<'_> {
         let is_named = unfilled([&*found.object.name]).is_none();
         let (mut merged, mut build) = (source.clone(), built(source));
         for file in &beside {
-            let merge = |from: &Value, change| merge(from, change, (source.line, source.column), &PLACE);
+            let merge = |from: &Value, change| merge(from, change, source.start, &PLACE);
             match change_in(self.tree, file)? {
                 None => {}
                 Some(Ok(change)) if is_named => merged = merge(&merged, &change),
@@ -381,7 +388,7 @@ fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<V
     match read_object(text, before) {
         Ok(Some(change)) if is_respelled(&change) => {
             let message = "Argo CD ignores the case of its keys: write them as documented";
-            Err(Unread::invalid(file, change.line, message, false))
+            Err(Unread::invalid(file, change.start.line, message, false))
         }
         Ok(change) => Ok(change),
         Err((line, message)) => Err(Unread::invalid(file, line, message, false)),
@@ -427,7 +434,7 @@ fn is_respelled(value: &Value) -> bool {
 
 /// Returns a value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`. It
 /// takes nothing away: Argo CD reads what comes out into what was there.
-fn merge(value: &Value, patch: &Value, place: (usize, usize), kept: &[&str]) -> Value {
+fn merge(value: &Value, patch: &Value, place: Position, kept: &[&str]) -> Value {
     let Data::Mapping(changes) = &patch.data else {
         let mut patch = patch.clone();
         patch.place_at(place);

@@ -15,6 +15,7 @@ use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
 use crate::kustomization::{Kind, Value};
 use crate::message::failure::Result;
+use crate::message::position::Position;
 use crate::record::sha256_hex;
 use crate::tree::{Tree, path};
 
@@ -169,7 +170,7 @@ impl Targets {
                 let (engine, tree) = (Engine::Kustomize, &*graph.sources[0].tree);
                 let here = Place::Here(place::here(tree, engine, "", root, Revision::this(), None)?);
                 let build = Build { load_restrictor: Some(config.load_restrictor), ..Build::default() };
-                all.push(Target::new(engine, Object::default(), (1, 1), here, build, &Json::Null));
+                all.push(Target::new(engine, Object::default(), Position::new(1, 1), here, build, &Json::Null));
             }
         }
         Ok(all)
@@ -261,7 +262,7 @@ impl Builder {
             (object.file, object.line) = place;
             object.built_by = Some(self.name.clone());
             found.home.clone_from(&self.made.directory);
-            found.value.place_at((object.line, 1));
+            found.value.place_at(Position::new(object.line, 1));
         }
         made
     }

@@ -58,7 +58,7 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, found: &Targets) -> Re
                 engine,
                 version,
                 file: file.clone(),
-                line: object.line,
+                line: object.start.line,
             }));
         }
     }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use crate::kustomization::{Data, Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
+use crate::message::position::Position;
 use crate::os::limits::{FILE, OBJECTS};
 use crate::record::sha256_hex;
 use crate::tree::{Entry, Search, Tree, path};
@@ -93,7 +94,7 @@ impl Document {
         &self,
         tree: &dyn Tree,
         engine: Engine,
-        spot: (usize, usize),
+        spot: Position,
         place: Place,
         mut build: Build,
     ) -> Result<Target> {
@@ -106,8 +107,8 @@ impl Document {
     }
 
     /// Returns the place of a value in it; its own where there is none.
-    pub(super) fn spot(&self, value: Option<&Value>) -> (usize, usize) {
-        value.map_or((self.object.line, 1), |value| (value.line, value.column))
+    pub(super) fn spot(&self, value: Option<&Value>) -> Position {
+        value.map_or(Position::new(self.object.line, 1), |value| value.start)
     }
 
     /// Returns whether it holds options of Argo CD.
@@ -117,12 +118,7 @@ impl Document {
 
     /// Returns a text in it, with its place.
     pub(super) fn text_at(&self, value: &Value) -> Option<Text> {
-        Some(Text {
-            text: value.text()?.to_owned(),
-            file: self.object.file.clone(),
-            line: value.line,
-            column: value.column,
-        })
+        Some(Text { text: value.text()?.to_owned(), file: self.object.file.clone(), position: value.start })
     }
 
     /// Returns the texts of a list in it.
@@ -137,7 +133,7 @@ fn mistyped(value: &Value, keys: &str, from: usize) -> Option<(usize, String)> {
     let (before, rest) = keys.split_at(from);
     let wrong = |expected: &str| {
         let place = before.trim_end_matches('.');
-        Some((value.line, format!("`{place}`: expected {expected}, found {}", value.kind())))
+        Some((value.start.line, format!("`{place}`: expected {expected}, found {}", value.kind())))
     };
     if value.data == Data::Null {
         return None;
@@ -290,7 +286,7 @@ impl Scan {
             && value.get("kind").is_some()
         {
             if items.len() > OBJECTS.most {
-                return self.pass(file, value.line, OBJECTS.more(), Why::Limit);
+                return self.pass(file, value.start.line, OBJECTS.more(), Why::Limit);
             }
             for item in items {
                 self.object(file, item.clone(), is_template);
@@ -321,5 +317,8 @@ fn identify(file: &str, value: &Value) -> Option<(Object, &'static str)> {
     let is_options = (&*kind, &*name) == ("ConfigMap", OPTIONS);
     let texts = known.map(|(_, texts)| *texts).or(is_options.then_some(""))?;
     let namespace = text(&["metadata", "namespace"]).unwrap_or_default();
-    Some((Object { file: file.to_owned(), line: value.line, kind, namespace, name, set: None, built_by: None }, texts))
+    Some((
+        Object { file: file.to_owned(), line: value.start.line, kind, namespace, name, set: None, built_by: None },
+        texts,
+    ))
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Difference, Kind};
 use crate::config::Config;
 use crate::message::failure::{Failure, Location, Result};
-use crate::message::finding::Span;
+use crate::message::position::{Position, Span};
 use crate::record::answer::{Answer, Verdict};
 use crate::record::{LOCK_NAME, Lock, Pinned, RemoteKeys};
 use crate::reference::Upstream;
@@ -40,7 +40,7 @@ impl Listed {
         answer.verdict.differs().then(|| Difference {
             kind: Kind::Upstream,
             path: lock.clone(),
-            place: Some(Span { line: *line, column: 1, end_line: *line, end_column: 1 }),
+            place: Some(Span { start: Position::new(*line, 1), end: Position::new(*line, 1) }),
             message: format!("{source} is {} upstream: {}", answer.verdict, answer.why),
         })
     }
@@ -48,9 +48,13 @@ impl Listed {
     /// Returns why its state is unknown, if it is.
     pub(super) fn failure(&self) -> Option<Failure> {
         let failure = self.answer.failure.clone();
-        failure
-            .filter(|_| self.answer.verdict == Verdict::Unreachable)
-            .map(|failure| failure.at(Location { file: self.lock.clone(), line: self.line, ..Location::default() }))
+        failure.filter(|_| self.answer.verdict == Verdict::Unreachable).map(|failure| {
+            failure.at(Location {
+                file: self.lock.clone(),
+                position: Position::new(self.line, 0),
+                ..Location::default()
+            })
+        })
     }
 }
 
@@ -60,7 +64,7 @@ pub(super) fn listed(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Ve
     let places = Lock::places(&tree.read(&name)?);
     let entry = |entry @ (source, pinned): (&Upstream, &Pinned)| Listed {
         lock: name.clone(),
-        line: places.get(source).map_or(0, |(line, _)| *line),
+        line: places.get(source).map_or(0, |at| at.line),
         source: source.clone(),
         pinned: pinned.clone(),
         keys: entry.into(),

@@ -4,7 +4,7 @@ use super::listed::Listed;
 use serde::Serialize;
 
 use crate::message::failure::Failure;
-use crate::message::finding::Span;
+use crate::message::position::Span;
 use crate::record::history::records::Recorded;
 use crate::record::{LeftKeys, Lock};
 use crate::reference::Upstream;

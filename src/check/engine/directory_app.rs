@@ -7,6 +7,7 @@ use crate::check::Context;
 use crate::check::deployed::One;
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
+use crate::message::position::Position;
 use crate::record::Lock;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::targets::plain::manifests;
@@ -79,7 +80,7 @@ fn generated(context: &Context<'_>, generator: &GitGenerator, made: &Made) -> Op
     let excluded: BTreeSet<String> = taken.iter().map(|place| generator.exclusion(place)).collect();
     let excluded: Vec<String> = excluded.into_iter().collect();
     let help = vec![format!("exclude it in `git.{kind}`: {}", excluded.join(", "))];
-    let found = context.at_place(Rule::Engine, &object.file, (object.line, 1), message, help);
+    let found = context.at_place(Rule::Engine, &object.file, Position::new(object.line, 1), message, help);
     Some(Finding { about: format!("{kind} {}", object.name), ..found })
 }
 

@@ -3,6 +3,7 @@
 use crate::check::Context;
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
+use crate::message::position::Position;
 use crate::message::redact::visible;
 use crate::tree::{Entry, path};
 
@@ -21,7 +22,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             "replace the link with a copy of its target, or with a relative link that stays in the repository"
                 .to_owned(),
         ];
-        Finding { span: None, ..context.at_place(Rule::Engine, &link, (1, 1), message, help) }
+        Finding { span: None, ..context.at_place(Rule::Engine, &link, Position::new(1, 1), message, help) }
     });
     findings.collect()
 }

@@ -132,7 +132,7 @@ mod tests {
             let found = scene().find(Rule::Engine);
             assert_eq!(found[0].fails(), stale.is_some(), "{text}");
             let told = scene().find(Rule::StaleAllow);
-            let line = told.first().map(|one| one.span.unwrap().line);
+            let line = told.first().map(|one| one.span.unwrap().start.line);
             assert_eq!(line, stale, "{text}");
         }
     }

@@ -3,6 +3,7 @@
 use crate::check::Context;
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
+use crate::message::position::Position;
 use crate::targets::{GENERATE_PATHS, Object, generate_paths, unwatched};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -27,7 +28,7 @@ fn look(context: &Context<'_>) -> Result<Vec<Finding>> {
         let Object { file, line, .. } = &one.target.object;
         let value = values.as_ref().and_then(|values| values.get(&one.target.object));
         let help = value.map(|value| format!("write {GENERATE_PATHS}: {value}")).into_iter().collect();
-        let found = context.at_place(Rule::Engine, file, (*line, 1), message, help);
+        let found = context.at_place(Rule::Engine, file, Position::new(*line, 1), message, help);
         findings.push(Context::warning(Finding { about: one.target.name(), ..found }));
     }
     Ok(findings)

@@ -58,7 +58,7 @@ fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str) -> 
             if what == "patch" { "patches" } else { "components" }
         )
     };
-    let place = (added.line, added.column);
+    let place = added.position;
     let subject = graph::subject(&Upstream::named(&redact::url(&added.text)));
     Finding {
         reference: shown,

@@ -16,7 +16,7 @@ fn read_all(text: &str) -> Vec<(usize, usize, String)> {
                 }
                 Err(why) => why.clone(),
             };
-            (comment.span.line, comment.about, said)
+            (comment.span.start.line, comment.about, said)
         })
         .collect()
 }
@@ -30,7 +30,7 @@ fn left(scene: Scene) -> Vec<(Rule, usize)> {
     let findings = scene.check().findings.into_iter();
     findings
         .filter(|finding| finding.allowed.is_none())
-        .map(|finding| (finding.rule, finding.span.map_or(0, |span| span.line)))
+        .map(|finding| (finding.rule, finding.span.map_or(0, |span| span.start.line)))
         .collect()
 }
 
@@ -130,7 +130,7 @@ fn malformed_comments_are_explained() {
         let said = stale.message.strip_prefix(begin).unwrap_or_default();
         assert!(said.contains(why), "{text}: {}", stale.message);
         assert_eq!(stale.help, [FORM]);
-        let place = stale.span.map(|span| (span.line, span.column));
+        let place = stale.span.map(|span| (span.start.line, span.start.column));
         assert_eq!(place, Some((2, 13)));
     }
     let missing = read_all("a: b # kustomize-localize allow[engine] x\n");
@@ -181,7 +181,7 @@ resources:
     let stale = findings.iter().filter(|one| one.rule == Rule::StaleAllow);
     let stale: Vec<_> = stale
         .map(|one| {
-            let line = one.span.unwrap().line;
+            let line = one.span.unwrap().start.line;
             (&*one.path, line, &*one.message, &*one.help[0])
         })
         .collect();
@@ -316,7 +316,7 @@ fn urls_are_allowed_by_host_path_and_ref() {
         for allowed in findings.iter().filter_map(|finding| finding.allowed.as_ref()) {
             assert_eq!((allowed.by(), &*allowed.reason), (".kustomize-localize:2".to_owned(), "ours"));
         }
-        let found: Vec<usize> = findings.iter().map(|finding| finding.span.unwrap().line).collect();
+        let found: Vec<usize> = findings.iter().map(|finding| finding.span.unwrap().start.line).collect();
         assert_eq!(found, lines, "{entry}");
     }
 }

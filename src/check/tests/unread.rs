@@ -143,7 +143,7 @@ impl Position {
         assert!(problem.fails(), "{name}: {problem:?}");
         let is_read = here.any(|one| matches!(one.rule, Rule::RemoteReference | Rule::RemoteChart));
         assert_eq!(is_read, self.is_read, "{name}: {:?}", checked.findings);
-        problem.span.map_or(1, |span| span.line)
+        problem.span.map_or(1, |span| span.start.line)
     }
 
     fn line(&self) -> usize {
@@ -218,7 +218,7 @@ fn what_lies_out_of_its_root_is_read_all_the_same() {
             .file("app/kustomization.yaml", &format!("{allow}{field}\n"))
             .file("app/plugins/kustomization.yaml", plugins);
         let [remote] = &scene.find(Rule::RemoteReference)[..] else { panic!("{field}") };
-        assert_eq!((&*remote.path, remote.span.unwrap().line), ("t.yaml", 4));
+        assert_eq!((&*remote.path, remote.span.unwrap().start.line), ("t.yaml", 4));
         assert!(remote.fails());
     }
 }

@@ -9,6 +9,7 @@ use crate::check::Checked;
 use crate::commands::messages::{self, html};
 use crate::commands::output::Shown;
 use crate::message::finding::Severity;
+use crate::message::position::Position;
 use crate::message::redact::{inert, visible};
 
 /// GitHub shows so many annotations of a kind for a step, and drops the rest without a word.
@@ -55,7 +56,7 @@ fn annotation(issue: Issue<'_>) -> String {
     if !issue.path.is_empty() {
         place += &format!("file={},", property(issue.path));
     }
-    if let Some((line, column)) = issue.place {
+    if let Some(Position { line, column }) = issue.position {
         place += &format!("line={line},col={column},");
     }
     let title = issue.rule.unwrap_or("could not be checked");

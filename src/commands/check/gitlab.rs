@@ -32,7 +32,7 @@ pub fn gitlab(checked: &Checked) -> String {
             },
             "location": {
                 "path": if issue.path.is_empty() { ".".to_owned() } else { visible(issue.path) },
-                "lines": { "begin": issue.place.map_or(1, |(line, _)| line) },
+                "lines": { "begin": issue.position.map_or(1, |position| position.line) },
             },
         })
     });

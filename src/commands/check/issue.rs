@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::check::Checked;
 use crate::message::finding::Severity;
+use crate::message::position::Position;
 use crate::record::sha256_hex;
 
 /// Something to be shown at a line.
@@ -14,7 +15,7 @@ pub(super) struct Issue<'a> {
     /// Its file; empty where none is meant.
     pub path: &'a str,
     /// The line and the column where it begins, if it is at one.
-    pub place: Option<(usize, usize)>,
+    pub position: Option<Position>,
     pub message: &'a str,
     /// What to do.
     pub help: Vec<Cow<'a, str>>,
@@ -26,11 +27,12 @@ pub(super) struct Issue<'a> {
 pub(super) fn issues(checked: &Checked) -> impl Iterator<Item = Issue<'_>> {
     let failures = checked.failures.iter().map(|failure| {
         let location = failure.location.as_deref();
+        let position = location.map(|location| location.position).filter(|position| position.line > 0);
         Issue {
             rule: None,
             severity: Severity::Error,
             path: location.map_or("", |location| &location.file),
-            place: location.filter(|location| location.line > 0).map(|one| (one.line, one.column.max(1))),
+            position: position.map(|position| Position { column: position.column.max(1), ..position }),
             message: &failure.message,
             help: failure.hints.iter().map(|hint| format!("hint: {hint}").into()).collect(),
             fingerprint: sha256_hex(failure.to_string().as_bytes()),
@@ -41,7 +43,7 @@ pub(super) fn issues(checked: &Checked) -> impl Iterator<Item = Issue<'_>> {
         rule: Some(finding.rule.id()),
         severity: finding.severity,
         path: &finding.path,
-        place: finding.span.map(|span| (span.line, span.column)),
+        position: finding.span.map(|span| span.start),
         message: &finding.message,
         help: finding.help.iter().flat_map(|help| help.lines()).map(Cow::from).collect(),
         fingerprint: super::fingerprint(finding),

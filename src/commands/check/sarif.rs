@@ -9,6 +9,7 @@ use crate::commands::json::render;
 use crate::commands::manual;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::{Finding, Rule, Severity};
+use crate::message::position::Position;
 use crate::message::redact::visible;
 
 /// Paths are relative to the top of the repository, which viewers know by this name.
@@ -64,10 +65,10 @@ fn result(finding: &Finding) -> Value {
     let text: Vec<String> = std::iter::once(plain(&finding.message)).chain(deployed).chain(help).collect();
     let region = finding.span.map(|span| {
         json!({
-            "startLine": span.line,
-            "startColumn": span.column,
-            "endLine": span.end_line,
-            "endColumn": span.end_column,
+            "startLine": span.start.line,
+            "startColumn": span.start.column,
+            "endLine": span.end.line,
+            "endColumn": span.end.column,
         })
     });
     let mut result = json!({
@@ -121,7 +122,7 @@ fn notification(failure: &Failure) -> Value {
     let hints = failure.hints.iter().map(|hint| format!("\nhint: {}", plain(hint)));
     let text = plain(&failure.message) + &hints.collect::<String>();
     let mut notification = json!({ "level": Severity::Error.name(), "message": { "text": text } });
-    if let Some(Location { file, line, column, .. }) = failure.location.as_deref() {
+    if let Some(Location { file, position: Position { line, column }, .. }) = failure.location.as_deref() {
         let region = (*line > 0).then(|| json!({ "startLine": line, "startColumn": (*column).max(1) }));
         notification["locations"] = json!([location(file, region)]);
     }

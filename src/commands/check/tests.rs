@@ -10,7 +10,8 @@ use crate::check::Known;
 use crate::check::testing::Scene;
 use crate::commands::tests::{assert_valid, problem};
 use crate::message::failure::Location;
-use crate::message::finding::{Rule, Severity, Span, Subject};
+use crate::message::finding::{Rule, Severity, Subject};
+use crate::message::position::{Position, Span};
 use crate::message::redact::is_hidden;
 
 /// A text that tries everything: ends of lines, controls of a terminal and of GitHub, Markdown, HTML.
@@ -41,14 +42,13 @@ fn many(count: usize) -> Vec<Finding> {
 }
 
 fn span(line: usize, column: usize, end_line: usize, end_column: usize) -> Option<Span> {
-    Some(Span { line, column, end_line, end_column })
+    Some(Span { start: Position { line, column }, end: Position { line: end_line, column: end_column } })
 }
 
 fn failure(message: &str) -> Failure {
     Failure::new(message).hint(message).at(Location {
         file: message.to_owned(),
-        line: 2,
-        column: 1,
+        position: Position::new(2, 1),
         field: message.to_owned(),
         ..Location::default()
     })

@@ -82,7 +82,7 @@ fn the_first_entry_that_accepts_is_named() {
     let tag = git("https://github.com/acme/x", "", "tag");
     assert_eq!(config.allowed_by(Rule::RemoteReference, &tag, ""), Some(2));
     assert_eq!(config.reason(Rule::RemoteReference, &tag).unwrap(), "c");
-    assert_eq!(config.allow[2].span.line, 4);
+    assert_eq!(config.allow[2].span.start.line, 4);
     // What is dangerous is only accepted by name.
     let url = git("https://github.com/acme/x", "", "commit");
     for rule in Rule::ALL {

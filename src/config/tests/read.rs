@@ -32,8 +32,8 @@ fn every_key_is_read() {
         assert_eq!(own.reason, "our own");
         let default = Rule::ALL.iter().filter(|rule| rule.is_allowed_by_default());
         assert_eq!(own.rules, default.copied().collect());
-        assert_eq!((own.span.line, own.span.column), (first + 12, 3));
-        assert_eq!(own.span.end_column, "- url: github.com/acme".len() + 1);
+        assert_eq!((own.span.start.line, own.span.start.column), (first + 12, 3));
+        assert_eq!(own.span.end.column, "- url: github.com/acme".len() + 1);
         assert!(secret.key == "path");
         assert_eq!(secret.reason, "made by each cluster");
         assert!(image.key == "image");

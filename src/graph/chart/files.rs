@@ -66,7 +66,7 @@ impl Walker {
     ) -> bool {
         let before = self.troubles.len();
         let (note, name) = (self.graph.charts[chart].note, self.graph.charts[chart].name.clone());
-        for Asked { carrier, inside, what, line, column } in schema::asked(files) {
+        for Asked { carrier, inside, what, position } in schema::asked(files) {
             let file = own.get(&carrier).map(|(path, mode)| self.file(0, path, *mode));
             let schema = path::join(&carrier, &inside);
             let (url, message, hint) = match what {
@@ -86,7 +86,7 @@ impl Walker {
             };
             let mut stop = Trouble::new(TroubleKind::Schema { url }, message).hint(hint);
             if let Some(file) = file {
-                stop.failure = stop.failure.at(self.graph.spot(file, line, column, ""));
+                stop.failure = stop.failure.at(self.graph.spot(file, position, ""));
             }
             self.trouble(*stop, file.map_or(At::Note(note), At::File));
         }

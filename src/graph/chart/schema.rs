@@ -12,6 +12,7 @@ use serde_json::Value;
 use url::{ParseError, Url};
 
 use super::archive::{Files, unpack};
+use crate::message::position::Position;
 use crate::os::limits::{CHART_BYTES, FILE};
 use crate::tree::path;
 
@@ -24,9 +25,8 @@ pub(super) struct Asked {
     pub inside: String,
     /// The URL, or why it cannot be read.
     pub what: Result<String, String>,
-    /// Where it is named; 0 if that is not found.
-    pub line: usize,
-    pub column: usize,
+    /// Where it is named; line 0 if that is not found.
+    pub position: Position,
 }
 
 /// What helm looks into, by its path in a chart.
@@ -71,15 +71,14 @@ pub(super) fn asked(files: Files) -> Vec<Asked> {
                 Vec::new()
             }),
         };
-        let new =
-            |(what, (line, column))| Asked { carrier: carrier.clone(), inside: inside.clone(), what, line, column };
+        let new = |(what, position)| Asked { carrier: carrier.clone(), inside: inside.clone(), what, position };
         match read {
             // A place in an archive is none of a file.
             Ok(all) => found.extend(all.into_iter().map(|(url, place)| {
-                let place = if inside.is_empty() { place } else { (0, 0) };
+                let place = if inside.is_empty() { place } else { Position::default() };
                 new((Ok(url), place))
             })),
-            Err(why) => found.push(new((Err(why), (0, 0)))),
+            Err(why) => found.push(new((Err(why), Position::default()))),
         }
     }
     found
@@ -146,8 +145,8 @@ fn resolve(text: &str, base: Option<&Url>) -> Option<Url> {
     }
 }
 
-/// A URL, with the line and column at which it is named; these are 0 if it is not found.
-type Named = (String, (usize, usize));
+/// A URL, with the position at which it is named; of line 0 if it is not found.
+type Named = (String, Position);
 
 /// Returns what a schema refers to outside of itself, each once.
 fn outside(bytes: &[u8]) -> Result<Vec<Named>, String> {
@@ -165,7 +164,7 @@ fn outside(bytes: &[u8]) -> Result<Vec<Named>, String> {
     let is_moved = moves(&schema) && draft.id(&schema, &base).is_none();
     reader.visit(&schema, Some(&base).filter(|_| !is_moved));
     let text = String::from_utf8_lossy(bytes);
-    Ok(reader.asked.into_iter().map(|(written, url)| (url, place(&text, written))).collect())
+    Ok(reader.asked.into_iter().map(|(written, url)| (url, position(&text, written))).collect())
 }
 
 /// Returns the URLs that schemas directly below the definitions of another give to themselves.
@@ -230,11 +229,11 @@ impl Reader {
     }
 }
 
-/// Returns the line and column where a string first stands in a text.
-fn place(text: &str, string: String) -> (usize, usize) {
-    let Some(at) = text.find(&Value::String(string).to_string()) else { return (0, 0) };
+/// Returns the position where a string first stands in a text.
+fn position(text: &str, string: String) -> Position {
+    let Some(at) = text.find(&Value::String(string).to_string()) else { return Position::default() };
     let line = text[..at].rsplit('\n').next().unwrap_or_default();
-    (text[..at].matches('\n').count() + 1, line.chars().count() + 1)
+    Position::new(text[..at].matches('\n').count() + 1, line.chars().count() + 1)
 }
 
 #[cfg(test)]
@@ -327,7 +326,8 @@ mod tests {
     #[test]
     fn a_place_is_that_of_the_text() {
         let text = "{\n  \"b\": {\"$ref\": \"https://h/b\"},\n \"a\": {\"$ref\": \"https:\\/\\/h/a\"}}";
-        let expected = [("https://h/a".to_owned(), (0, 0)), ("https://h/b".to_owned(), (2, 17))];
+        let expected =
+            [("https://h/a".to_owned(), Position::default()), ("https://h/b".to_owned(), Position::new(2, 17))];
         assert_eq!(outside(text.as_bytes()).unwrap(), expected);
     }
 

@@ -1,5 +1,6 @@
 use super::{Edit, edit};
 use crate::kustomization::{Problem, Reference, read, read_plugin};
+use crate::message::position::Position;
 
 mod hostile;
 
@@ -53,7 +54,7 @@ fn block_scalars_are_not_edited() {
     ] {
         let error = change(text, &[(field, "c")]).unwrap_err();
         assert!(error.message.contains("are not edited"), "{text}{error:?}");
-        assert_eq!((error.line, error.column), place, "{text}");
+        assert_eq!(error.position, Position::new(place.0, place.1), "{text}");
     }
 }
 

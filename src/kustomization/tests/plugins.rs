@@ -1,5 +1,6 @@
 use super::{Accepts, GeneratorKey, NoteKind, good, read, references};
 use crate::kustomization::{Edit, Kustomization, Runs, edit, read_object, read_plugin};
+use crate::message::position::Position;
 
 fn plugin(text: &str) -> Kustomization {
     read_plugin(text.as_bytes()).unwrap_or_else(|problems| panic!("{text}\n{problems:#?}"))
@@ -25,7 +26,7 @@ fn an_empty_group_is_none() {
 fn problem(text: &str) -> (usize, String) {
     let found = read_plugin(text.as_bytes()).expect_err(text).problems;
     let messages: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
-    (found[0].line, messages.join("; "))
+    (found[0].position.line, messages.join("; "))
 }
 
 #[test]
@@ -165,7 +166,7 @@ validators: ['', '{}']
     let found: Vec<_> = good(text)
         .references
         .into_iter()
-        .map(|r| (r.field, r.accepts, r.line, r.column, r.end_line, r.end_column))
+        .map(|r| (r.field, r.accepts, r.span.start.line, r.span.start.column, r.span.end.line, r.span.end.column))
         .collect();
     let wanted = [
         ("generators[0]", Accepts::Plugin, 3, 3, 3, 12),
@@ -235,7 +236,7 @@ fn broken_inline_configurations_are_noted() {
 fn problems_inside_are_placed_outside() {
     let text = "generators:\n- |\n  apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {name: x}\n  files: [a, [b]]\n";
     let found = read(text.as_bytes()).unwrap_err().problems;
-    assert_eq!((found[0].line, found[0].column), (6, 14));
+    assert_eq!(found[0].position, Position::new(6, 14));
     assert_eq!(found[0].field, "generators[0]#ConfigMapGenerator.files[1]");
 }
 
@@ -275,7 +276,7 @@ fn other_plugins_are_noted() {
     let text = "generators:\n- |\n  apiVersion: team.example.com/v1\n  kind: Foo\n  metadata: {name: x}\n  path: a/b\n  files: [c]\n";
     let file = good(text);
     assert_eq!(file.references, []);
-    assert_eq!((file.notes[0].line, file.notes[0].column), (3, 3));
+    assert_eq!(file.notes[0].position, Position::new(3, 3));
     assert_eq!(file.notes[0].field, "generators[0]#Foo");
     assert_eq!(
         file.notes[0].kind,
@@ -302,8 +303,8 @@ generators:
     let program = &read.references[0];
     assert_eq!(program.accepts, Accepts::Program);
     assert_eq!(program.field, "generators[0]#A.exec.path");
-    assert_eq!((program.line, program.column), (10, 17));
-    assert_eq!((program.end_line, program.end_column), (10, 24));
+    assert_eq!(program.span.start, Position::new(10, 17));
+    assert_eq!(program.span.end, Position::new(10, 24));
     let edited = edit(text.as_bytes(), &[Edit { spot: &program.spot, value: "localized-files/h/fn.sh".to_owned() }]);
     assert_eq!(String::from_utf8(edited.unwrap()).unwrap(), text.replace("./fn.sh", "localized-files/h/fn.sh"));
     for none in ["exec: {path: fn}", "exec: {path: ''}", "{["] {

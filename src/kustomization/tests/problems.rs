@@ -1,5 +1,6 @@
 use super::read;
 use crate::kustomization::{Problem, ProblemKind};
+use crate::message::position::Position;
 
 fn problems(text: &str) -> Vec<Problem> {
     read(text.as_bytes()).expect_err(text).problems
@@ -9,7 +10,7 @@ fn problems(text: &str) -> Vec<Problem> {
 fn problem(text: &str) -> String {
     let problems = problems(text);
     assert_eq!(problems.len(), 1, "{problems:#?}");
-    let Problem { line, column, field, message, .. } = &problems[0];
+    let Problem { position: Position { line, column }, field, message, .. } = &problems[0];
     format!("{line}:{column} {field}: {message}")
 }
 
@@ -147,11 +148,11 @@ fn invalid_yaml_is_refused_with_its_place() {
     ] {
         let found = problems(text);
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].line, found[0].column), (line, column), "{text}: {found:?}");
+        assert_eq!(found[0].position, Position::new(line, column), "{text}: {found:?}");
         assert!(found[0].message.len() > "not valid YAML: ".len(), "{found:?}");
     }
     let found = read(b"a\nb\xc3\xa9\xff").unwrap_err().problems;
-    assert_eq!((found[0].line, found[0].column), (2, 1));
+    assert_eq!(found[0].position, Position::new(2, 1));
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn file_sources_must_split_in_two() {
 #[test]
 fn all_problems_are_reported_in_order() {
     let found = problems("foo: 1\nresources: x\nbar: 2\nkind: Z\n");
-    let lines: Vec<_> = found.iter().map(|p| p.line).collect();
+    let lines: Vec<_> = found.iter().map(|p| p.position.line).collect();
     assert_eq!(lines, [1, 2, 3, 4]);
 }
 

@@ -6,6 +6,7 @@ use proptest::test_runner::TestRunner;
 use serde_yaml::Value;
 
 use super::*;
+use crate::message::position::Position;
 
 mod refused;
 
@@ -204,7 +205,10 @@ fn entries_are_found_in_any_order() {
     );
     let labels: Vec<String> = read(&text).remotes.keys().map(ToString::to_string).collect();
     assert_eq!(labels, ["https://h/a", "https://h/z"]);
-    assert_eq!(Lock::places(text.as_bytes()).into_values().collect::<Vec<_>>(), [(6, 3), (3, 3)]);
+    assert_eq!(
+        Lock::places(text.as_bytes()).into_values().collect::<Vec<_>>(),
+        [Position::new(6, 3), Position::new(3, 3)]
+    );
     assert!(Lock::places(b"version: 7").is_empty());
 }
 

@@ -15,6 +15,7 @@ use super::{Lock, Pinned, Remotes, StoredFile};
 use crate::kustomization::Value as Yaml;
 use crate::kustomization::format::{self, CONFLICT, at_line};
 use crate::message::failure::{Failure, Location, Result};
+use crate::message::position::Position;
 use crate::message::redact::is_invisible;
 use crate::os::limits::LOCK;
 use crate::record::Digest;
@@ -48,7 +49,7 @@ impl Lock {
 
     /// Returns the line and column, 1-based, at which each of [`Lock::remotes`] begins in the text that the lock was
     /// [read](Lock::parse) from.
-    pub fn places(bytes: &[u8]) -> BTreeMap<Upstream, (usize, usize)> {
+    pub fn places(bytes: &[u8]) -> BTreeMap<Upstream, Position> {
         let Ok((keys, root)) = as_written(bytes, "") else {
             return BTreeMap::new();
         };
@@ -82,7 +83,7 @@ fn as_written(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
     let text = format::text(bytes, file, LOCK)?;
     let (keys, root): (LockKeys, Yaml) = format::parse(text, file)?;
     validate(&keys).map_err(|Problem { list, index, message }| {
-        let line = format::places(&root, list).get(index).map_or(0, |(line, _)| *line);
+        let line = format::places(&root, list).get(index).map_or(0, |at| at.line);
         Failure::new(message).at(Location { field: list.to_owned(), ..at_line(file, line) })
     })?;
     Ok((keys, root))

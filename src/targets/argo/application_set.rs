@@ -40,12 +40,11 @@ pub(super) fn expand(
     for (generator, (kind, body)) in kinds {
         let given = reader.generate(generator, kind, body)?;
         let own = body.get("template");
-        let template =
-            own.map_or_else(|| template.clone(), |own| merge(template, &stated(own), (own.line, own.column), &[]));
+        let template = own.map_or_else(|| template.clone(), |own| merge(template, &stated(own), own.start, &[]));
         // Argo CD adds it.
         let finalizer = finalizer.as_ref().filter(|_| !keeps && template.at(&["metadata", "finalizers"]).is_none());
         let template = match finalizer {
-            Some(more) => merge(&template, more, (template.line, template.column), &[]),
+            Some(more) => merge(&template, more, template.start, &[]),
             None => template,
         };
         let size = template.json().to_string().len();
@@ -93,11 +92,9 @@ fn stated(own: &Value) -> Value {
 
 /// Returns an application as a filled in `templatePatch` changes it.
 fn patched(found: &Document, patch: &Value, filled: &str) -> std::result::Result<Value, Unread> {
-    let change = change(&found.object.file, filled, patch.line - 1)?;
+    let change = change(&found.object.file, filled, patch.start.line - 1)?;
     Ok(match change {
-        Some(change) if change.mapping().is_some() => {
-            merge(&found.value, &known(&change), (patch.line, patch.column), &[])
-        }
+        Some(change) if change.mapping().is_some() => merge(&found.value, &known(&change), patch.start, &[]),
         _ => found.value.clone(),
     })
 }

@@ -8,6 +8,7 @@ use super::Argo;
 use super::template::{self, Parameters, Style, TO_JSON, fill};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
+use crate::message::position::Position;
 use crate::tree::{Entry, path};
 
 /// How many applications are made of one set.
@@ -242,7 +243,7 @@ impl Reader<'_> {
             let read = text.map_err(|_| (0, "not UTF-8".to_owned())).and_then(|text| read_object(text, 0));
             let value = match read {
                 // An empty file makes an application, too.
-                Ok(value) => value.unwrap_or_else(|| Value::new((1, 1), Data::Null)),
+                Ok(value) => value.unwrap_or_else(|| Value::new(Position::new(1, 1), Data::Null)),
                 Err((line, message)) => {
                     self.targets.unread.push(Unread::invalid(&file, line, message, false));
                     return Ok(Given::unknown(format!("its generator cannot read `{file}`")));

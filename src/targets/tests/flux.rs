@@ -1,6 +1,7 @@
 //! Flux.
 
 use super::*;
+use crate::message::position::Position;
 use crate::os::limits::PATTERNS;
 
 pub(super) const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1
@@ -45,7 +46,7 @@ fn a_kustomization_is_bound_to_this_repository() {
     );
     let targets = find_in(&files);
     let [target] = targets.targets.as_slice() else { panic!() };
-    assert_eq!(target.spot, (17, 9));
+    assert_eq!(target.spot, Position::new(17, 9));
     assert_eq!(target.build.load_restrictor, Some(LoadRestrictor::None));
     assert_eq!(target.by(), "Flux Kustomization apps (clusters/prod/all.yaml:11)");
 }

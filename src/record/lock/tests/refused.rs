@@ -146,7 +146,7 @@ fn unknown_syntax_is_refused() {
         let shown = failure.to_string();
         let location = failure.location.unwrap();
         assert_eq!(location.file, "dir/kustomize-localize.lock", "{text}");
-        if !shown.contains(message) || location.line != *line {
+        if !shown.contains(message) || location.position.line != *line {
             let _ = writeln!(wrong, "{text}\n{shown}, not {line}: {message}\n");
         }
         assert!(!shown.contains("secret"), "{shown}");
