@@ -160,9 +160,9 @@ impl DiskTree {
         !git.files.contains_key(path) && !git.submodules.contains(path) && !git.has_below(path)
     }
 
-    /// Notes that nothing is there.
+    /// Notes that nothing is there, unless that may only be hidden.
     fn nothing(&self, path: &str) -> Option<Entry> {
-        if let Some(git) = &self.git {
+        if let Some(git) = self.git.as_ref().filter(|_| !self.hides_ignored) {
             git.absent.borrow_mut().insert(path.to_owned());
         }
         None

@@ -88,6 +88,18 @@ fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
 }
 
 #[test]
+fn what_git_ignores_was_not_edited_meanwhile() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.write(".gitignore", "localized-files/\n");
+    world.work.write("overlays/dev/kustomization.yaml", "resources: [../../base]\n");
+    world.work.git(&["add", "."]);
+    world.work.git(&["commit", "-q", "-m", "without one, ignored"]);
+    in_place(&world.work, &["--overwrite"]).success();
+    assert!(!world.work.path().join(APP).exists());
+}
+
+#[test]
 fn a_linked_worktree_is_a_working_tree() {
     let world = world();
     world.work.commit("files");
