@@ -345,9 +345,9 @@ impl Tree for DiskTree {
                 read_alone(place).map_or(true, |bytes| is_marked(&bytes))
             }
         });
-        let is_marked = move |path: &str| match self.is_left_out(path) {
-            true => self.read(path).map_or(true, |bytes| marks.iter().any(|mark| memmem::find(&bytes, mark).is_some())),
-            false => true,
+        let is_marked = move |path: &str| {
+            let holds = |bytes: Vec<u8>| marks.iter().any(|mark| memmem::find(&bytes, mark).is_some());
+            !self.is_left_out(path) || self.read(path).map_or(true, holds)
         };
         Ok(Box::new(move || {
             let found = paths.into_iter().zip(hold()).filter(|(path, holds)| *holds && is_marked(path));
