@@ -45,7 +45,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::git::Snapshot;
-use crate::graph::{self, Explored, Graph, TroubleKind};
+use crate::graph::{self, Explored, Graph, Survey, TroubleKind};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::message::position::{Position, Span};
@@ -89,6 +89,11 @@ pub struct Build<'a>(pub(crate) &'a dyn Fn(Unsettled) -> Result<Targets>);
 
 /// Checks a tree.
 pub fn check(input: Input<'_>) -> Result<Checked> {
+    surveyed(&Survey::of(input.tree.clone()), input)
+}
+
+/// Does what [`check`] does, where something was found in the tree already.
+pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
     let lock_places = input.tree.locks()?;
@@ -103,7 +108,8 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         ..graph::Policy::default()
     };
     failures.extend(top.and_then(|lock| lock.refuse_without(&kustomizations).err()));
-    let Walked { targets, written, mut explored } = deployed::walk(&input, &kustomizations, policy, &mut failures)?;
+    let Walked { targets, written, mut explored } =
+        deployed::walk(&input, survey, &kustomizations, policy, &mut failures)?;
     let flux = targets::flux_objects(&explored);
     let graph = &explored.graph;
     explored.troubles.retain(|trouble| graph.file_at(trouble.at).is_none_or(|file| !flux.contains(&file)));

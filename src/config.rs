@@ -80,7 +80,6 @@ pub(crate) use comment::{Comment, Comments};
 pub(crate) use deployed::{Declared, Engine, Repository};
 pub(crate) use glob::Glob;
 pub(crate) use source::Source;
-pub(crate) use starts::with_deployed;
 
 /// The name of the configuration, at the top of the tree.
 pub(crate) const FILE_NAME: &str = ".kustomize-localize";

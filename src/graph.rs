@@ -97,11 +97,7 @@ pub(crate) fn explore(
     remotes: Option<&mut dyn Remotes>,
     policy: &Policy<'_>,
 ) -> Explored {
-    let survey = Survey::in_scope(source);
-    match remotes {
-        Some(remotes) => survey.resolved(directories, remotes, policy),
-        None => survey.judged(directories, policy),
-    }
+    Survey::in_scope(source).explore(directories, remotes, policy)
 }
 
 /// Returns a trouble for each root whose build would load too many, and that names none of which this is so.

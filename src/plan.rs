@@ -27,7 +27,6 @@ pub(crate) use remotes::remotes;
 pub(crate) use spelling::is_remote;
 pub(crate) use troubles::reached;
 
-use crate::config::with_deployed;
 use crate::graph::{FileId, Graph, RootId};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
@@ -99,22 +98,25 @@ impl Affected {
 /// Returns where a walk of the whole tree starts: as the configuration says, and at every root that is deployed although it
 /// leaves that out.
 fn starts(workspace: &Workspace) -> Result<Vec<String>> {
-    // Whatever fails then is the configuration's.
-    let kustomizations = workspace.kustomizations()?;
-    workspace.lock.as_ref().map_or(Ok(()), |lock| lock.refuse_without(kustomizations))?;
-    with_deployed(workspace.starts(), deployed(workspace)?.clone())
+    let all = workspace.kustomizations()?;
+    workspace.lock.as_ref().map_or(Ok(()), |lock| lock.refuse_without(all))?;
+    let deployed = deployed(workspace)?.iter().cloned();
+    workspace.config.starting_points(&*workspace.tree, &[], all, deployed)
 }
 
 fn deployed(workspace: &Workspace) -> Result<&BTreeSet<String>> {
     if let Some(deployed) = workspace.deployed.get() {
         return Ok(deployed);
     }
-    let (tree, config) = (&*workspace.tree, &workspace.config);
+    let config = &workspace.config;
     let leaves_out = !(config.include.is_empty() && config.exclude.is_empty());
     let Some(repo) = workspace.repo().filter(|_| leaves_out && workspace.listing().is_some()) else {
         return Ok(workspace.deployed.get_or_init(BTreeSet::new));
     };
-    let found = targets::find(tree, config, &|| Identity::of_any_clone(repo, config))?;
+    let own = config.starting_points(&*workspace.tree, &[], workspace.kustomizations()?, []);
+    let all = workspace.roots()?.into_iter();
+    let begun = own.unwrap_or_else(|_| all.map(str::to_owned).collect());
+    let found = targets::find_from(workspace.survey(), &begun, config, &|| Identity::of_any_clone(repo, config))?;
     Ok(workspace.deployed.get_or_init(|| found.as_written().roots()))
 }
 

@@ -57,7 +57,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
 pub(crate) use crate::config::Engine;
-use crate::graph::{Explored, FileId, Graph, Root, RootId, TroubleKind};
+use crate::graph::{Explored, FileId, Graph, Root, RootId, Survey, TroubleKind};
 use crate::kustomization::{Accepts, ProblemKind, is_flux_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
@@ -622,11 +622,26 @@ pub(crate) fn listed(graph: &Graph, config: &Config) -> BTreeSet<String> {
 }
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
+#[cfg(test)]
 pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Unsettled> {
     find_in(tree, config, candidates(tree)?()?, BTreeSet::new(), identity)
 }
 
-/// Does what [`find`] does, where the [`candidates`] are known. Of those that the configuration leaves out it reads what
+/// Finds what is deployed from a tree, of which the roots in some directories say what is listed.
+pub(crate) fn find_from(
+    survey: &Survey,
+    directories: &[String],
+    config: &Config,
+    identity: &dyn Fn() -> Result<Identity>,
+) -> Result<Unsettled> {
+    let tree = survey.tree();
+    // The walk goes on while the search does.
+    let candidates = candidates(&*tree)?;
+    let listed = listed(&survey.graph(directories), config);
+    find_in(&*tree, config, candidates()?, listed, identity)
+}
+
+/// Finds what is deployed from a tree where the [`candidates`] are known. Of those that the configuration leaves out it reads what
 /// is deployed all the same: what stands in `listed`, or in a directory that a target applies.
 pub(crate) fn find_in(
     tree: &dyn Tree,

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use crate::config::{Config, FILE_NAME};
 use crate::git::{CommitId, LocalRepo, Snapshot};
-use crate::graph::Source;
+use crate::graph::{Source, Survey};
 use crate::kustomization;
 use crate::message::failure::{Failure, Failures, Result, short, shown};
 use crate::record::history;
@@ -40,6 +40,7 @@ pub(crate) struct Workspace {
     /// what both come to.
     pub merged: Option<Vec<Failure>>,
     kustomizations: OnceCell<Vec<String>>,
+    survey: OnceCell<Rc<Survey>>,
     /// The roots that are deployed, once that is asked for.
     pub deployed: OnceCell<BTreeSet<String>>,
     /// Every directory that a file of the lock lies in, at any depth, from the top of the repository.
@@ -220,6 +221,12 @@ impl Workspace {
         Workspace::of(Files::Tree(tree), String::new(), Some(String::new()), None)
     }
 
+    /// Does so where something was found in the tree already.
+    pub(crate) fn surveyed(survey: &Rc<Survey>) -> Result<Workspace, Failures> {
+        let workspace = Workspace::of_tree(survey.tree())?;
+        Ok(Workspace { survey: survey.clone().into(), ..workspace })
+    }
+
     fn of(files: Files, prefix: String, top: Option<String>, merged: Option<Merged>) -> Result<Workspace, Failures> {
         let tree = files.tree();
         let config = Config::of(&*tree, top.as_deref().unwrap_or(&prefix))?;
@@ -236,8 +243,8 @@ impl Workspace {
                 directory = path::parent(directory);
             }
         }
-        let (kustomizations, deployed) = (OnceCell::new(), OnceCell::new());
-        Ok(Workspace { files, tree, prefix, top, config, lock, merged, kustomizations, deployed, owned })
+        let (kustomizations, survey, deployed) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Ok(Workspace { files, tree, prefix, top, config, lock, merged, kustomizations, survey, deployed, owned })
     }
 
     /// Refuses to change what was localized as a copy, and a lock that could not be written.
@@ -312,9 +319,9 @@ impl Workspace {
         Ok(found)
     }
 
-    /// Returns where a walk of the whole tree starts, as the configuration says.
-    pub(crate) fn starts(&self) -> Result<Vec<String>> {
-        self.config.starting_points(&*self.tree, &[], self.kustomizations()?)
+    /// Returns what the files say, as far as it was asked for.
+    pub(crate) fn survey(&self) -> &Rc<Survey> {
+        self.survey.get_or_init(|| Rc::new(Survey::of(self.tree.clone())))
     }
 
     /// Returns the tree as a walk takes it: the whole repository bounds what is reached.

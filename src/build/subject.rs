@@ -10,7 +10,7 @@ use super::{Roots, inputs};
 use crate::config::{Config, FILE_NAME};
 use crate::git::LocalRepo;
 use crate::graph::inputs::explore;
-use crate::graph::{Graph, Remotes, Source};
+use crate::graph::{Graph, Remotes, Source, Survey};
 use crate::message::failure::{Failure, FailureKind, Failures, Result, shown};
 use crate::os::limits::LOADS;
 use crate::os::parallel::{processors, side_by_side};
@@ -252,7 +252,7 @@ impl Written {
 
     /// Writes subjects of a tree that need nothing else; with `whole` among all files of the tree.
     pub(crate) fn closed(
-        tree: &SharedTree,
+        survey: &Survey,
         subjects: Vec<Result<Option<Subject>, Failures>>,
         kustomize: Option<&Path>,
         (config, more): (&Config, &[String]),
@@ -260,11 +260,12 @@ impl Written {
         whole: bool,
     ) -> Result<Written> {
         let reach = |program: &Program, tree: &SharedTree, directories: &[String]| {
-            let graph = explore(tree.clone(), directories).graph;
+            let is_known = Rc::ptr_eq(tree, &survey.tree());
+            let graph = if is_known { survey.read(directories) } else { explore(tree.clone(), directories) }.graph;
             unrunnable(&graph, more, program).map_or(Ok(graph), |(_, reason)| Err(Failure::new(reason).into()))
         };
         let written = Written { whole, ..Written::by_program(kustomize, config, more, here)? };
-        written.with(tree, false, subjects, reach)
+        written.with(&survey.tree(), false, subjects, reach)
     }
 
     /// Returns why a cluster may get something else than one of the subjects is built to; none where that is not so.
@@ -336,7 +337,7 @@ fn refusal(graph: &Graph) -> impl Fn(&str) -> Option<Failure> {
 
 /// Builds what engines make of a tree, side by side, without anything else.
 pub(crate) fn build_all(
-    tree: &SharedTree,
+    survey: &Survey,
     all: &[&Generated],
     config: &Config,
     here: &LocalRepo,
@@ -344,8 +345,9 @@ pub(crate) fn build_all(
     if all.is_empty() {
         return Vec::new();
     }
+    let tree = survey.tree();
     let subjects = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
-    match Written::closed(tree, subjects, None, (config, &[]), Some(here), false) {
+    match Written::closed(survey, subjects, None, (config, &[]), Some(here), false) {
         Ok(written) => side_by_side(all, processors(), |number, _| written.build(number)),
         Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
     }

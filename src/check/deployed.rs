@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Input;
-use crate::config::with_deployed;
 use crate::graph::{self, Explored, Graph, RootId, Survey};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
@@ -24,26 +23,16 @@ pub(super) struct Walked {
 /// Walks the tree, and finds what is deployed from it.
 pub(super) fn walk(
     input: &Input<'_>,
+    survey: &Survey,
     kustomizations: &[String],
     policy: graph::Policy<'_>,
     failures: &mut Vec<Failure>,
 ) -> Result<Walked> {
-    let search = input.identity.map(|identity| {
-        let search = targets::candidates(&*input.tree);
-        (identity, search)
-    });
-    let own = input.config.starting_points(&*input.tree, input.paths, kustomizations);
-    let all = kustomizations.iter().map(|place| path::parent(place));
-    let all: BTreeSet<&str> = all.collect();
+    let starts = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
+    let all: BTreeSet<&str> = kustomizations.iter().map(|place| path::parent(place)).collect();
     let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
-    let survey = Survey::of(input.tree.clone());
-    // The walk goes on while the search does. Rarely, what is found starts it elsewhere, too.
-    let walked = own.as_ref().ok().map(|own| survey.walk(own)).is_some();
-    let found = search.map(|(identity, search)| {
-        let found = search?()?;
-        let listed = targets::listed(&survey.walk(if walked { &[] } else { &all }), input.config);
-        targets::find_in(&*input.tree, input.config, found, listed, identity)
-    });
+    let begun = starts(BTreeSet::new()).unwrap_or_else(|_| all.clone());
+    let found = input.identity.map(|identity| targets::find_from(survey, &begun, input.config, identity));
     let found = found.unwrap_or_else(|| Ok(Unsettled::default()));
     let found = found.and_then(|found| match &input.build {
         Some(build) => {
@@ -58,8 +47,11 @@ pub(super) fn walk(
     });
     let (built, written) = built.unzip();
     let targets = built.as_ref().unwrap_or_else(|| found.as_written());
-    let starts = starting_points(input, targets, own)?;
-    let unrestricted = Deployed::new(targets, &survey.walk(&starts), &[]).unrestricted();
+    let starts = starts(targets.roots())?;
+    let graph = survey.walk(&starts);
+    let deployed = survey.leaves_roots().then(|| Deployed::new(targets, &graph, &[]));
+    let unrestricted = deployed.map(|deployed| deployed.unrestricted()).unwrap_or_default();
+    drop(graph);
     let explored = survey.judged(&starts, &graph::Policy { unrestricted, ..policy });
     let settled = match built {
         Some(built) => built,
@@ -68,18 +60,6 @@ pub(super) fn walk(
         None => found.settle(&survey.read(&all).graph),
     };
     Ok(Walked { targets: settled, written, explored })
-}
-
-/// Returns where the walk starts: at `own`, as the configuration and the paths say, and at every root that is deployed.
-fn starting_points(input: &Input<'_>, targets: &Targets, own: Result<Vec<String>>) -> Result<Vec<String>> {
-    let mut deployed = targets.roots();
-    if !input.paths.is_empty() {
-        deployed.retain(|root| input.paths.iter().any(|path| path::is_in(root, path)));
-    }
-    if !input.paths.is_empty() && own.is_err() {
-        return own;
-    }
-    with_deployed(own, deployed)
 }
 
 /// A target, where it is, and the roots that it reaches.

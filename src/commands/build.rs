@@ -7,6 +7,7 @@ use super::messages::{NAMED, first, lines};
 use super::output::{Done, OutputArgs, Page, print, say};
 use super::{from_lock, targets};
 use crate::build::subject::{Subject, Written};
+use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
 use crate::targets::{Place, Target, Targets};
@@ -61,7 +62,11 @@ impl BuildArgs {
         // What is deployed takes builds to find: not for what can only be a directory.
         let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
         let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
-        let found = if root.is_some() && !is_name { Targets::default() } else { targets::find(&repo, tree)?.1 };
+        let found = if root.is_some() && !is_name {
+            Targets::default()
+        } else {
+            targets::find(&repo, &Survey::of(tree.clone()))?.1
+        };
         let named: Vec<&Target> = found.targets.iter().filter(|target| is_meant(target, text)).collect();
         let is_there = |target: &&Target| matches!(&target.place, Place::Here(here) if here.path == place);
         let there: Vec<&Target> = found.targets.iter().filter(is_there).collect();

@@ -18,7 +18,8 @@ use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
 use crate::check::{self, Checked, Claim, Input, merged_back, renamed};
 use crate::config::{Config, FILE_NAME};
-use crate::git::{LocalRepo, Snapshot};
+use crate::git::{CommitId, LocalRepo, Snapshot};
+use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, FailureKind, Failures, Result, shown};
 use crate::message::finding::Finding;
@@ -173,7 +174,20 @@ pub(super) fn check(
     how: Option<&How<'_>>,
 ) -> Result<Checked, Failures> {
     let files = Files::open(here, what)?;
-    let tree = files.checked_out();
+    let survey = Rc::new(Survey::of(files.checked_out()));
+    checked(here, &files, &survey, paths, base, how)
+}
+
+/// Does what [`check`] does with files that are open, of which something may be known.
+pub(super) fn checked(
+    here: &Rc<LocalRepo>,
+    files: &Files,
+    survey: &Rc<Survey>,
+    paths: &[String],
+    base: &Base,
+    how: Option<&How<'_>>,
+) -> Result<Checked, Failures> {
+    let tree = survey.tree();
     // A change that breaks it would stop every change after it.
     let own = Config::of(&*tree, "")?;
     let policy = match base {
@@ -189,29 +203,30 @@ pub(super) fn check(
     let paths = paths.iter().map(|text| from_top(here, &*tree, text)).collect::<Result<Vec<String>>>()?;
     let config = policy.as_ref().unwrap_or(&own);
     let own = policy.as_ref().map(|_| &own);
-    let since = match (base, &files) {
+    let since = match (base, files) {
         (Base::Of(rev), Files::Commit { id, .. }) => Some(merge_base(here, rev, Some(&id.commit))?),
         (Base::Of(rev), _) => Some(merge_base(here, rev, None)?),
         (Base::Own | Base::Nothing, _) => None,
     };
-    let built = (&files, &tree);
-    let building = how.map(|how| Building::open(here, built, (&paths, config), since.as_ref(), how)).transpose()?;
-    let checked = check_tree(&files, &tree, &paths, config, own, building.as_ref());
-    let mut checked = checked.map_err(|failure| match unseen(&files, &paths) {
+    let before = since.as_ref().map(|since| Before::open(here, since)).transpose()?;
+    let building = how.map(|how| Building::open(here, (files, survey), (&paths, config), before.as_ref(), how));
+    let building = building.transpose()?;
+    let checked = check_tree(files, survey, &paths, config, own, building.as_ref());
+    let mut checked = checked.map_err(|failure| match unseen(files, &paths) {
         0 => failure,
         count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
     })?;
     if checked.kustomizations == 0 {
-        checked.unseen = unseen(&files, &paths);
+        checked.unseen = unseen(files, &paths);
     }
     checked.untracked = tree.untracked()?;
     let is_read = |place: &String| path::and_above(place).any(|above| checked.read.contains(above));
     let is_used = |place: &String| place == FILE_NAME || path::name(place) == LOCK_NAME || is_read(place);
     checked.untracked.retain(is_used);
-    match (base, &since) {
-        (Base::Of(rev), Some(since)) => {
-            let before = judge(here, (&files, &tree), &mut checked, rev, &since.commit, config)?;
-            verify_claims(&tree, &mut checked, rev, &before, config, building.as_ref());
+    match (base, &before) {
+        (Base::Of(rev), Some(before)) => {
+            let locked = judge(here, (files, &tree), &mut checked, rev, before, config)?;
+            verify_claims(&tree, &mut checked, rev, &locked, config, building.as_ref());
         }
         (Base::Nothing, _) => checked.judge(&[], "", config, &Lock::default(), &*tree),
         _ => {}
@@ -227,21 +242,34 @@ pub(super) fn check(
     Ok(checked)
 }
 
+/// What a change began with.
+pub(super) struct Before {
+    pub commit: CommitId,
+    pub files: Files,
+    pub survey: Survey,
+}
+
+impl Before {
+    fn open(here: &Rc<LocalRepo>, commit: &CommitId) -> Result<Before> {
+        let files = Files::open(here, &Snapshot::of(Some(&commit.commit)))?;
+        Ok(Before { commit: commit.clone(), survey: Survey::of(files.checked_out()), files })
+    }
+}
+
 /// Checks what is going to be localized where it stands, by paths from the top; everything without any.
 pub(super) fn before(workspace: &Workspace, paths: &[String], how: Option<&How<'_>>) -> Result<Vec<Finding>, Failures> {
     let files = &workspace.files;
     let Some(here) = files.repo().filter(|_| files.snapshot().is_some()) else { return Ok(Vec::new()) };
     // Links that the check follows are none that the result depends on: a tree of its own.
-    let tree = files.checked_out();
+    let survey = Rc::new(Survey::of(files.checked_out()));
     let mut config = workspace.config.clone();
     if !paths.is_empty() {
         // What is named is meant.
         config.include.clear();
         config.exclude.clear();
     }
-    let built = (files, &tree);
-    let building = how.map(|how| Building::open(here, built, (paths, &config), None, how)).transpose()?;
-    let mut checked = check_tree(files, &tree, paths, &config, None, building.as_ref())?;
+    let building = how.map(|how| Building::open(here, (files, &survey), (paths, &config), None, how)).transpose()?;
+    let mut checked = check_tree(files, &survey, paths, &config, None, building.as_ref())?;
     if let Some(building) = building {
         building.add_to(&mut checked);
     }
@@ -255,7 +283,7 @@ pub(super) fn before(workspace: &Workspace, paths: &[String], how: Option<&How<'
 /// Checks the working tree as it is once changes are written, by another configuration.
 pub(super) fn once_written(workspace: &Workspace, changes: &Changes, config: &Config) -> Result<Checked, Failures> {
     let tree: SharedTree = Rc::new(changed(OverlayTree::new(workspace.tree.clone()), changes));
-    let checked = check_tree(&workspace.files, &tree, &[], config, None, None)?;
+    let checked = check_tree(&workspace.files, &Survey::of(tree), &[], config, None, None)?;
     if checked.failures.is_empty() { Ok(checked) } else { Err(Failures(checked.failures)) }
 }
 
@@ -266,11 +294,10 @@ fn judge(
     (files, tree): (&Files, &SharedTree),
     checked: &mut Checked,
     base: &str,
-    since: &str,
+    before: &Before,
     config: &Config,
 ) -> Result<Rc<Lock>, Failures> {
-    let before = Files::open(here, &Snapshot::of(Some(since)))?;
-    let old_tree = before.checked_out();
+    let (since, old_tree) = (&before.commit.commit, before.survey.tree());
     checked.new_config = here.changed_lines(since, &checked.source, FILE_NAME)?;
     for place in tree.locks()? {
         // One that cannot be read is a failure of the check already.
@@ -280,7 +307,7 @@ fn judge(
     let mut old = Vec::new();
     if !checked.findings.is_empty() {
         // Whatever allows it there, it is not new.
-        let found = check_tree(&before, &old_tree, &[], config, Some(config), None)?;
+        let found = check_tree(&before.files, &before.survey, &[], config, Some(config), None)?;
         if let Some(failure) = found.failures.into_iter().next() {
             let what = format_args!("cannot tell what is new since {since}");
             return Err(failure.context(what).into());
@@ -325,16 +352,17 @@ fn verify_claims(
 /// base.
 fn check_tree(
     files: &Files,
-    tree: &SharedTree,
+    survey: &Survey,
     paths: &[String],
     config: &Config,
     own: Option<&Config>,
     building: Option<&Building<'_>>,
 ) -> Result<Checked> {
+    let tree = &survey.tree();
     let build = building.map(|building| |targets| building.targets(targets));
     let identity = files.repo().map(|repo| || Identity::of_any_clone(repo, config));
     let absences = files.absences(tree);
-    let mut checked = check::check(Input {
+    let input = Input {
         source: files.snapshot().unwrap_or_default(),
         tree: tree.clone(),
         paths,
@@ -343,7 +371,8 @@ fn check_tree(
         absences: absences.as_ref(),
         identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> Result<Identity>),
         build: build.as_ref().map(|build| check::Build(build)),
-    })?;
+    };
+    let mut checked = check::surveyed(survey, input)?;
     if own.is_none() {
         merged_back(files, tree, &mut checked, None, config)?;
     }

@@ -13,6 +13,7 @@ use super::targets::{described, named, surveyed};
 use crate::check::{Checked, RemoteReferences};
 use crate::destination::{BranchOptions, Destination, State, commit, uncommitted};
 use crate::git::{LocalRepo, Snapshot, branch_of};
+use crate::graph::Survey;
 use crate::message::failure::{Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
@@ -92,10 +93,10 @@ struct Branch {
 
 /// Looks at the working tree, or at HEAD where there is none, at what is deployed, and at the branch.
 fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
-    let mut status = Status::without_targets(here)?;
+    let (mut status, survey) = Status::without_targets(here)?;
     // Where something cannot be read, what deploys it cannot be told either.
-    if status.kustomizations > 0 && status.failures == 0 {
-        let found = surveyed(here, &Files::open(here, &status.source)?.checked_out())?;
+    if let Some(survey) = survey.filter(|_| status.kustomizations > 0 && status.failures == 0) {
+        let found = surveyed(here, &survey)?;
         status.targets = found.each().map(TargetStatus::of).collect();
         status.engines = found.engines;
     }
@@ -104,16 +105,19 @@ fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
 
 /// Returns the next command.
 pub(super) fn next(here: &Rc<LocalRepo>) -> Result<String, Failures> {
-    Ok(Status::without_targets(here)?.next)
+    Ok(Status::without_targets(here)?.0.next)
 }
 
 impl Status {
-    fn without_targets(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
+    /// Returns it with what was found in the files on the way.
+    fn without_targets(here: &Rc<LocalRepo>) -> Result<(Status, Option<Rc<Survey>>), Failures> {
         let head = here.commit("HEAD")?;
         let source = if here.top.is_some() { Snapshot::WorkingTree } else { Snapshot::of(Some("HEAD")) };
-        let mut checked = match (&here.top, &head) {
-            (None, None) => Checked::failed(source, Vec::new()),
-            _ => check::check(here, &source, &[], &Base::Own, None)?,
+        let files = (here.top.is_some() || head.is_some()).then(|| Files::open(here, &source)).transpose()?;
+        let survey = files.as_ref().map(|files| Rc::new(Survey::of(files.checked_out())));
+        let mut checked = match files.as_ref().zip(survey.as_ref()) {
+            None => Checked::failed(source, Vec::new()),
+            Some((files, survey)) => check::checked(here, files, survey, &[], &Base::Own, None)?,
         };
         let branch = if head.is_some() { Branch::of(here) } else { Branch::missing() };
         let read = std::mem::take(&mut checked.read);
@@ -121,7 +125,7 @@ impl Status {
         if let Some(next) = status.before_branch(here, read)? {
             status.next = next;
         }
-        Ok(status)
+        Ok((status, survey))
     }
 
     fn of(checked: Checked, branch: Branch) -> Status {

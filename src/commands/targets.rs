@@ -15,8 +15,8 @@ use super::output::{Done, Outcome, Page, Shown};
 use crate::build::subject::build_all;
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
-use crate::graph::Explored;
 use crate::graph::inputs::explore_all;
+use crate::graph::{Explored, Survey};
 use crate::message::failure::{Failures, Result};
 use crate::message::redact::{inert, visible};
 use crate::targets::affected::changes::Changes;
@@ -44,22 +44,22 @@ pub(super) struct TargetsArgs {
 impl TargetsArgs {
     pub(super) fn run(&self) -> Done {
         let here = repository_offline()?;
-        let tree = Files::open(&here, &Snapshot::of(self.rev.as_deref()))?.checked_out();
+        let survey = Survey::of(Files::open(&here, &Snapshot::of(self.rev.as_deref()))?.checked_out());
         if self.manifest_generate_paths {
-            let (explored, found) = find(&here, &tree)?;
+            let (explored, found) = find(&here, &survey)?;
             let lines = targets::generate_paths(&explored.graph, &found)?.into_iter().map(|(object, value)| {
                 let name = format!("{}: {} {}", object.place(), object.kind, object.full_name());
                 format!("{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n", visible(&name), visible(&value))
             });
             return Page::of(inert(&lines.collect::<String>()));
         }
-        Ok(Box::new(surveyed(&here, &tree)?))
+        Ok(Box::new(surveyed(&here, &survey)?))
     }
 }
 
 /// What is deployed, and what that reaches.
 #[derive(Default)]
-pub(super) struct Survey {
+pub(super) struct Deployed {
     found: Targets,
     /// What the build of each target reaches that the tree does not hold; none where that is not known, or it is not built
     /// here.
@@ -77,7 +77,7 @@ struct Surveyed<'a> {
     reaches: Option<&'a [Reached]>,
 }
 
-impl Serialize for Survey {
+impl Serialize for Deployed {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut survey = serializer.serialize_struct("Survey", 4)?;
         let targets = self.each().map(|(target, reaches)| Surveyed { target, reaches });
@@ -89,7 +89,7 @@ impl Serialize for Survey {
     }
 }
 
-impl Survey {
+impl Deployed {
     /// Returns each target with what its build reaches.
     pub(super) fn each(&self) -> impl Iterator<Item = (&Target, Option<&[Reached]>)> {
         self.found.targets.iter().zip(self.reaches.iter().map(Option::as_deref))
@@ -97,8 +97,8 @@ impl Survey {
 }
 
 /// Finds what is deployed, and what each build reaches.
-pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Survey, Failures> {
-    let (explored, found) = find(here, tree)?;
+pub(super) fn surveyed(here: &Rc<LocalRepo>, survey: &Survey) -> Result<Deployed, Failures> {
+    let (tree, (explored, found)) = (&survey.tree(), find(here, survey)?);
     let mut reaches = found.reaches(&explored, |_| true)?;
     // What is deployed from a localized branch is what that holds, where it is here.
     let config = Config::of(&**tree, "")?;
@@ -116,10 +116,10 @@ pub(super) fn surveyed(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<Survey
     }
     let mut fleet_files = tree.files_named(&|name| ["fleet.yaml", "fleet.yml"].contains(&name))?;
     fleet_files.retain(|file| !config.leaves_out(path::parent(file)));
-    Ok(Survey { found, reaches, engines, fleet_files: fleet_files.len() })
+    Ok(Deployed { found, reaches, engines, fleet_files: fleet_files.len() })
 }
 
-impl Outcome for Survey {
+impl Outcome for Deployed {
     /// Returns what names each, and below it where it is. The last line counts them.
     fn text(&self, _shown: Shown) -> String {
         let mut out = String::new();
@@ -205,7 +205,7 @@ pub(super) fn described(place: &Place) -> String {
 }
 
 /// Returns what is deployed from a localized branch; none where nothing is localized, and nothing has to be.
-fn localized(survey: &Survey) -> Option<String> {
+fn localized(survey: &Deployed) -> Option<String> {
     let is_wanted = |(target, reaches): (&Target, Option<&[Reached]>)| {
         target.here().is_some_and(|here| here.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
     };
@@ -238,14 +238,15 @@ fn summary(targets: &Targets) -> String {
 
 /// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
 /// what may change them.
-pub(super) fn find(here: &Rc<LocalRepo>, tree: &SharedTree) -> Result<(Explored, Targets), Failures> {
-    Ok(deployed(here, tree, &Config::of(&**tree, "")?)?)
+pub(super) fn find(here: &Rc<LocalRepo>, survey: &Survey) -> Result<(Explored, Targets), Failures> {
+    Ok(deployed(here, survey, &Config::of(&*survey.tree(), "")?)?)
 }
 
 /// Finds what is deployed as its objects are written, and walks all of the tree.
-pub(super) fn written(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Unsettled)> {
+pub(super) fn written(here: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, Unsettled)> {
+    let tree = &survey.tree();
     let candidates = targets::candidates(&**tree)?;
-    let explored = explore_all(tree.clone())?;
+    let explored = survey.read_all()?;
     let listed = targets::listed(&explored.graph, config);
     let found = targets::find_in(&**tree, config, candidates()?, listed, &|| Identity::of(here, config))?;
     Ok((explored, found))
@@ -253,30 +254,25 @@ pub(super) fn written(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) 
 
 /// Does what [`find`] does for both sides of a change, with one configuration.
 pub(super) fn both(here: &Rc<LocalRepo>, changes: &Changes, config: &Config) -> Result<[(Explored, Targets); 2]> {
-    Ok([deployed(here, &changes.old, config)?, deployed(here, &changes.new, config)?])
+    let side = |tree: &SharedTree| deployed(here, &Survey::of(tree.clone()), config);
+    Ok([side(&changes.old)?, side(&changes.new)?])
 }
 
-fn deployed(here: &Rc<LocalRepo>, tree: &SharedTree, config: &Config) -> Result<(Explored, Targets)> {
-    let (explored, found) = written(here, tree, config)?;
+fn deployed(here: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, Targets)> {
+    let (explored, found) = written(here, survey, config)?;
     let identity = || Identity::of(here, config);
     let mut left = MOST_BUILDS;
-    let run = |builders: &[&Builder]| outputs(here, tree, config, builders, &mut left);
+    let run = |builders: &[&Builder]| outputs(here, survey, config, builders, &mut left);
     let found = found.built(&explored, config, &identity, &|_| false, &[], run)?;
     Ok((explored, found))
 }
 
 /// Builds what needs nothing but the tree, as long as some are `left`.
-fn outputs(
-    here: &LocalRepo,
-    tree: &SharedTree,
-    config: &Config,
-    builders: &[&Builder],
-    left: &mut usize,
-) -> Vec<Output> {
+fn outputs(here: &LocalRepo, survey: &Survey, config: &Config, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
     let all: Vec<&Generated> =
         builders.iter().filter(|one| one.reaches.is_empty()).map(|one| &one.made).take(*left).collect();
     *left -= all.len();
-    let mut outputs = build_all(tree, &all, config, here).into_iter();
+    let mut outputs = build_all(survey, &all, config, here).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
         Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
         None => match outputs.next() {

@@ -94,7 +94,7 @@ impl ReferenceTree {
     /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all. It begins at those that
     /// no other one names.
     pub(super) fn survey(tree: Rc<dyn Tree>, config: &Config, paths: &[String]) -> Result<ReferenceTree> {
-        let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
+        let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?, [])?;
         let explored = explore(tree, &directories);
         let graph = &explored.graph;
         let flux = flux_objects(&explored);

@@ -1,4 +1,4 @@
-//! Where a walk starts: one answer for `check`, `lock` and localizing in place.
+//! Where a run begins: one answer for all commands.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,28 @@ use crate::tree::{Tree, path};
 
 impl Config {
     /// Returns the directories where a walk of `tree` starts, sorted: those of `kustomizations` that lie in what
-    /// `include` matches and not in what `exclude` matches, and where `paths` are given, in or below one of these. A
-    /// root that another one names may be among them: it is walked once all the same.
-    pub fn starting_points(&self, tree: &dyn Tree, paths: &[String], kustomizations: &[String]) -> Result<Vec<String>> {
+    /// `include` matches and not in what `exclude` matches, and those that are `deployed` although the configuration
+    /// leaves them out; where `paths` are given, in or below one of these. A root that another one names may be among
+    /// them: it is walked once all the same.
+    pub fn starting_points(
+        &self,
+        tree: &dyn Tree,
+        paths: &[String],
+        kustomizations: &[String],
+        deployed: impl IntoIterator<Item = String>,
+    ) -> Result<Vec<String>> {
+        let own = self.own_starting_points(tree, paths, kustomizations);
+        let is_in = |root: &String| paths.is_empty() || paths.iter().any(|path| path::is_in(root, path));
+        let mut deployed: BTreeSet<String> = deployed.into_iter().filter(is_in).collect();
+        if deployed.is_empty() || !paths.is_empty() && own.is_err() {
+            return own;
+        }
+        // What the configuration leaves out as a whole may be deployed all the same.
+        deployed.extend(own.unwrap_or_default());
+        Ok(deployed.into_iter().collect())
+    }
+
+    fn own_starting_points(&self, tree: &dyn Tree, paths: &[String], kustomizations: &[String]) -> Result<Vec<String>> {
         let is_at = |place: &str, path: &String| path == place || path::is_in(path::parent(place), path);
         let holds_one = |places: &[&String], path: &String| places.iter().any(|place| is_at(place, path));
         let all: Vec<&String> = kustomizations.iter().collect();
@@ -36,16 +55,6 @@ impl Config {
     }
 }
 
-/// Adds the roots that are deployed to where a walk starts of its own. What the configuration leaves out as a whole may be
-/// deployed all the same.
-pub(crate) fn with_deployed(own: Result<Vec<String>>, mut deployed: BTreeSet<String>) -> Result<Vec<String>> {
-    if deployed.is_empty() {
-        return own;
-    }
-    deployed.extend(own.unwrap_or_default());
-    Ok(deployed.into_iter().collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,7 +71,7 @@ mod tests {
             tree.file(place, b"", false);
         }
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-        config.starting_points(&tree, &paths, &kustomizations)
+        config.starting_points(&tree, &paths, &kustomizations, [])
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::cell::{Ref, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::trouble::At;
-use super::{Edge, Explored, FileId, Graph, Noted, Origin, Policy, Remotes, RootId, Source, Target, Trouble, Walker};
+use super::{
+    Edge, Explored, FileId, Graph, Noted, Origin, Policy, Remotes, RootId, Source, Target, Trouble, TroubleKind, Walker,
+};
 use crate::os::failpoint;
 use crate::tree::SharedTree;
 
@@ -40,6 +42,18 @@ impl Survey {
         Ref::map(self.walker.borrow(), |walker| &walker.graph)
     }
 
+    /// Returns what the roots in `directories` lead to.
+    pub(crate) fn graph(&self, directories: &[String]) -> Graph {
+        drop(self.walk(directories));
+        self.walker.borrow().part(directories).0.graph
+    }
+
+    /// Returns whether a root that was walked names a file outside of itself.
+    pub(crate) fn leaves_roots(&self) -> bool {
+        let walker = self.walker.borrow();
+        walker.troubles.iter().any(|trouble| trouble.kind == TroubleKind::Restricted)
+    }
+
     /// Returns what the roots in `directories` lead to, with what a policy says about it.
     pub(crate) fn judged(&self, directories: &[String], policy: &Policy<'_>) -> Explored {
         drop(self.walk(directories));
@@ -47,8 +61,15 @@ impl Survey {
         part.judged(starts, None, policy)
     }
 
-    /// Returns what the roots in `directories` lead to, also where something remote is named that does not stay so.
-    pub(super) fn resolved(&self, directories: &[String], remotes: &mut dyn Remotes, policy: &Policy<'_>) -> Explored {
+    /// Returns what the roots in `directories` lead to, with `remotes` also where something remote is named that does not
+    /// stay so.
+    pub(crate) fn explore(
+        &self,
+        directories: &[String],
+        remotes: Option<&mut dyn Remotes>,
+        policy: &Policy<'_>,
+    ) -> Explored {
+        let Some(remotes) = remotes else { return self.judged(directories, policy) };
         let mut walker = self.walker.borrow_mut();
         walker.start(directories);
         walker.follow_all(Some(&mut *remotes));

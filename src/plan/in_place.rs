@@ -16,7 +16,7 @@ use super::lock::Joined;
 use super::result::{entry, localize};
 use super::troubles::Troubles;
 use super::{Affected, Changes, Options, Plan, hydrator, lock, proof, remotes};
-use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId};
+use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId, Survey};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
 use crate::record::stored::home;
@@ -80,7 +80,10 @@ fn planned(
     };
     let is_named = !targets.is_empty();
     let starts = if is_named { targets } else { with(starts_on_disk(workspace)?, &turned.roots) };
-    let explored = walk(workspace, turned.tree.clone(), &starts, Some(remotes));
+    // Where nothing is turned back, it is what was looked at before.
+    let is_as_it_was = !is_update && turned.files.is_empty();
+    let survey = if is_as_it_was { workspace.survey() } else { &Rc::new(Survey::of(turned.tree.clone())) };
+    let explored = walk(workspace, survey, &starts, Some(remotes));
     let troubles = Troubles::of(&explored);
     // What is named must be there; `check` finds what else is wrong in the files of the user.
     let nowhere = explored.troubles.iter().filter(|trouble| is_named && trouble.at == At::Nothing);
@@ -147,12 +150,12 @@ fn with<'a>(starts: Vec<String>, more: impl IntoIterator<Item = &'a String>) -> 
     starts.into_iter().chain(more.into_iter().cloned()).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-fn walk(workspace: &Workspace, tree: SharedTree, starts: &[String], remotes: Option<&mut dyn Remotes>) -> Explored {
+fn walk(workspace: &Workspace, survey: &Survey, starts: &[String], remotes: Option<&mut dyn Remotes>) -> Explored {
     // What is not locked is no error where the configuration says so, and a commit resolves nothing.
     let level = workspace.config.level(Rule::RemoteReference, Severity::Error);
     let keeps = matches!(workspace.files, Files::Commit { .. } | Files::Tree(_)) && level != Some(Severity::Error);
     let more = graph::Policy { lock: workspace.lock.as_deref(), keeps, ..graph::Policy::default() };
-    lock::explore(workspace, tree, starts, remotes, more)
+    lock::explore(workspace, survey, starts, remotes, more)
 }
 
 /// Walks the tree as it will be, from every starting point, without a network.
@@ -164,7 +167,7 @@ fn walk_after(workspace: &Workspace, tree: &SharedTree, starts: &[String], local
         all => all?,
     };
     let starts = with(all, starts);
-    Ok(walk(workspace, after, &starts, None))
+    Ok(walk(workspace, &Survey::of(after), &starts, None))
 }
 
 /// Places and edits what was walked, and writes the URLs that stay now where there was a path.

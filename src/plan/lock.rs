@@ -11,11 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::remotes::{self, Own};
 use super::troubles::Troubles;
 use crate::config::Config;
-use crate::graph::{self, Explored, Source};
+use crate::graph::{self, Explored, Survey};
 use crate::message::failure::{Failure, Result};
 use crate::record::{Lock, Pinned, Remotes};
 use crate::reference::Upstream;
-use crate::tree::SharedTree;
 use crate::workspace::Workspace;
 
 /// A lock that fits the tree.
@@ -56,13 +55,13 @@ pub(super) fn excepted(config: &Config, upstream: &Upstream) -> Option<String> {
 }
 
 fn walk(workspace: &Workspace, remotes: Option<&mut dyn graph::Remotes>) -> Result<Explored> {
-    Ok(explore(workspace, workspace.tree.clone(), &super::starts(workspace)?, remotes, graph::Policy::default()))
+    Ok(explore(workspace, workspace.survey(), &super::starts(workspace)?, remotes, graph::Policy::default()))
 }
 
 /// Walks a tree as the configuration says, and as `policy` says beside it.
 pub(super) fn explore(
     workspace: &Workspace,
-    tree: SharedTree,
+    survey: &Survey,
     starts: &[String],
     remotes: Option<&mut dyn graph::Remotes>,
     policy: graph::Policy<'_>,
@@ -74,7 +73,7 @@ pub(super) fn explore(
         leave: Some(config),
         ..policy
     };
-    graph::explore(Source { tree, ..workspace.source() }, starts, remotes, &policy)
+    survey.explore(starts, remotes, &policy)
 }
 
 /// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. What could not

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Changes;
 use super::files::edited;
-use crate::graph::{self, RemoteRef, Wants};
+use crate::graph::{Policy, RemoteRef, Wants};
 use crate::kustomization::Edit;
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
@@ -171,8 +171,7 @@ pub(crate) fn retargeted(
     to: &mut Retarget<'_>,
 ) -> Result<Changes> {
     let starts = super::starts(workspace)?;
-    let explored = graph::explore(workspace.source(), &starts, None, &graph::Policy::default());
-    let graph = &explored.graph;
+    let graph = &workspace.survey().judged(&starts, &Policy::default()).graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     let mut is_named = false;
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {

@@ -116,7 +116,8 @@ pub(crate) fn affected(
     was: &(Explored, Targets),
     is: &(Explored, Targets),
 ) -> Result<Affected> {
-    let directories = config.starting_points(&*changes.new, &[], &changes.new.kustomizations()?)?;
+    let kustomizations = changes.new.kustomizations()?;
+    let directories = config.starting_points(&*changes.new, &[], &kustomizations, is.1.roots())?;
     let directories: BTreeSet<String> = directories.into_iter().collect();
     let before = changes.old.kustomizations()?.into_iter().map(|place| path::parent(&place).to_owned());
     let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();

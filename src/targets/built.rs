@@ -177,7 +177,7 @@ impl Targets {
     }
 }
 
-/// Finds what is deployed, as [`find`](super::find) did `before`, with objects as builds made them. Where one of the builds
+/// Finds what is deployed, as [`find_from`](super::find_from) did `before`, with objects as builds made them. Where one of the builds
 /// that deploy an object failed, the object is looked at as its file has it, too.
 fn find_built<'a>(
     tree: &dyn Tree,

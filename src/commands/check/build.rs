@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::Before;
 use crate::build::subject::{Subject, Written};
 use crate::build::{RESTRICTED, missing_flag, unread_file};
 use crate::check::{Builds, Checked, Claim, not_built, unread_reference};
@@ -14,8 +15,8 @@ use crate::commands::localize::{KustomizeArgs, deployed_from};
 use crate::commands::targets::written;
 use crate::config::Config;
 use crate::fetch::Fetcher;
-use crate::git::{CommitId, LocalRepo};
-use crate::graph::inputs::explore_all;
+use crate::git::LocalRepo;
+use crate::graph::{Graph, Survey};
 use crate::kustomization::Kind;
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::message::finding::Finding;
@@ -24,7 +25,7 @@ use crate::plan::{Options, Plan, changed, in_place, reached_left};
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::{ANY_FILE, Generated};
-use crate::targets::{Found, Identity, Target, Targets, Unsettled};
+use crate::targets::{Engine, Found, Identity, Target, Targets, Unsettled};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace};
@@ -65,21 +66,21 @@ impl<'a> Building<'a> {
     /// Prepares to build what a tree holds; with `base` what a change since then affects.
     pub(super) fn open(
         here: &Rc<LocalRepo>,
-        (files, tree): (&Files, &SharedTree),
+        (files, survey): (&Files, &Rc<Survey>),
         (paths, policy): (&'a [String], &'a Config),
-        base: Option<&CommitId>,
+        base: Option<&Before>,
         how: &'a How<'a>,
     ) -> Result<Building<'a>, Failures> {
-        let workspace = Workspace::of_tree(tree.clone())?;
+        let workspace = Workspace::surveyed(survey)?;
         let config = &workspace.config;
         let affected = base.map(|base| -> Result<Affected> {
-            let changes = changes(here, files, tree, base)?;
-            let settled = |tree| -> Result<_> {
-                let (explored, found) = written(here, tree, config)?;
+            let changes = changes(here, files, &survey.tree(), &base.commit)?;
+            let settled = |survey| -> Result<_> {
+                let (explored, found) = written(here, survey, config)?;
                 let targets = found.settle(&explored.graph);
                 Ok((explored, targets))
             };
-            let [was, is] = [&changes.old, &changes.new].map(settled);
+            let [was, is] = [&base.survey, &**survey].map(settled);
             affected(&changes, config, &was?, &is?)
         });
         let (affected, fetcher) = (affected.transpose()?, from_lock(Some(here), &workspace, how.offline, how.quiet)?);
@@ -90,27 +91,29 @@ impl<'a> Building<'a> {
     /// Builds, and returns what is deployed as it came out.
     pub(super) fn targets(&self, found: Unsettled) -> Result<Targets> {
         let config = &self.workspace.config;
-        let explored = explore_all(self.workspace.tree.clone())?;
+        let explored = self.workspace.survey().read_all()?;
+        let (tree, deployed) = (&self.workspace.tree, found.as_written().roots());
+        let starts = self.policy.starting_points(&**tree, self.paths, &tree.kustomizations()?, deployed)?;
+        let begun = self.workspace.survey().graph(&starts);
+        let is_wanted = |target: &Target| self.wants(target, &begun);
         let identity = || Identity::of_any_clone(&self.here, config);
         let found =
-            found.built(&explored, config, &identity, &|target| self.wants(target), self.paths, |builders| {
-                self.build(builders)
-            })?;
-        if let Err(failures) = self.render(&found) {
+            found.built(&explored, config, &identity, &is_wanted, self.paths, |builders| self.build(builders))?;
+        if let Err(failures) = self.render(&found, &begun) {
             self.came.borrow_mut().failures.extend(failures.0);
         }
         Ok(found)
     }
 
     /// Renders the charts that are deployed. What is deployed and nothing here builds is unknown.
-    fn render(&self, found: &Targets) -> Result<(), Failures> {
+    fn render(&self, found: &Targets, begun: &Graph) -> Result<(), Failures> {
         // What is missing, and what cannot be told before, the rules say. kustomize has built the others.
         let is_other = |target: &Target| match target.here().map(|here| &here.found) {
             None | Some(Found::Nothing(_) | Found::Kustomization(_)) => false,
             Some(Found::Directory(_)) => !target.engine.packs(),
             Some(Found::Chart(_) | Found::Plugin(_) | Found::Submodule(_)) => true,
         };
-        let is_open = |target: &&Target| is_other(target) && self.wants(target) && target.unknown().is_none();
+        let is_open = |target: &&Target| is_other(target) && self.wants(target, begun) && target.unknown().is_none();
         let wanted = found.targets.iter().filter(is_open);
         let subjects = wanted.map(|target| (target, Subject::deployed(&self.workspace, target)));
         // A directory of plain files is what is deployed.
@@ -120,7 +123,7 @@ impl<'a> Building<'a> {
         if targets.is_empty() {
             return Ok(());
         }
-        for (target, (output, _)) in targets.iter().zip(self.run(&self.workspace.tree, subjects, false)?) {
+        for (target, (output, _)) in targets.iter().zip(self.run(self.workspace.survey(), subjects, false)?) {
             let (file, by) = (&target.object.file, target.by());
             match output {
                 Ok(_) => self.came.borrow_mut().builds.built += 1,
@@ -152,8 +155,12 @@ impl<'a> Building<'a> {
         checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
-    fn wants(&self, target: &Target) -> bool {
+    /// Returns whether a target is to be built: what no object deploys, where what the run begins at leads there.
+    fn wants(&self, target: &Target, begun: &Graph) -> bool {
         let Some(here) = target.here() else { return false };
+        if target.engine == Engine::Kustomize && !target.roots(here).any(|root| begun.root_in(0, root).is_some()) {
+            return false;
+        }
         let is_in = |place: &str| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path));
         if !is_in(&here.path) && !is_in(&target.object.file) {
             return false;
@@ -212,7 +219,7 @@ impl<'a> Building<'a> {
     /// Builds what comes of a plan.
     fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Built>, Failures> {
         let tree: SharedTree = Rc::new(changed(OverlayTree::new(self.workspace.tree.clone()), &plan.changes));
-        let known = plan.before.own_roots();
+        let (survey, known) = (Survey::of(tree.clone()), plan.before.own_roots());
         let left = |builder: &Builder| {
             let mut roots = builder.roots().filter_map(|root| known.get(root));
             roots.find_map(|root| reached_left(&plan.before, *root))
@@ -223,7 +230,7 @@ impl<'a> Building<'a> {
             Some(reason) => Err(Failure::new(reason).because(FailureKind::Left).into()),
             None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made))),
         };
-        let built = self.run(&tree, builders.iter().map(subject).collect(), false)?;
+        let built = self.run(&survey, builders.iter().map(subject).collect(), false)?;
         let (outputs, others): (Vec<Built>, Vec<bool>) = built.into_iter().unzip();
         for (builder, _) in builders.iter().zip(others).filter(|(_, is_other)| *is_other) {
             self.unknown(&builder.by, "it builds to something else each time");
@@ -245,7 +252,7 @@ impl<'a> Building<'a> {
                 }
             }
         }
-        for (builder, failures) in self.build_whole(&tree, failed)? {
+        for (builder, failures) in self.build_whole(&survey, failed)? {
             // Nobody builds a component by itself.
             if !is_component(&builder.made.directory) {
                 self.not_built(&file(builder), &builder.by, failures);
@@ -259,18 +266,19 @@ impl<'a> Building<'a> {
     /// Returns those of which nothing came.
     fn build_whole<'b>(
         &self,
-        tree: &SharedTree,
+        survey: &Survey,
         mut failed: Vec<(&'b Builder, &'b Failures)>,
     ) -> Result<Vec<(&'b Builder, &'b Failures)>, Failures> {
         if failed.is_empty() {
             return Ok(failed);
         }
+        let tree = &survey.tree();
         let any_file = |mut made: Generated| {
             made.arguments.push(ANY_FILE.to_owned());
             Subject::made(tree.clone(), &made)
         };
         let subjects = failed.iter().map(|(builder, _)| Ok(builder.made_in(&**tree)?.map(any_file)));
-        let mut outputs = self.run(tree, subjects.collect(), true)?.into_iter();
+        let mut outputs = self.run(survey, subjects.collect(), true)?.into_iter();
         failed.retain(|(builder, failures)| {
             let reason = reason(failures);
             match outputs.next() {
@@ -290,14 +298,14 @@ impl<'a> Building<'a> {
     /// tree.
     fn run(
         &self,
-        tree: &SharedTree,
+        survey: &Survey,
         subjects: Vec<Result<Option<Subject>, Failures>>,
         whole: bool,
     ) -> Result<Vec<(Built, bool)>, Failures> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let KustomizeArgs { kustomize, build_arg } = self.how.with;
         let with = (&self.workspace.config, &**build_arg);
-        let written = Written::closed(tree, subjects, kustomize.as_deref(), with, Some(&*self.here), whole)?;
+        let written = Written::closed(survey, subjects, kustomize.as_deref(), with, Some(&*self.here), whole)?;
         self.came.borrow_mut().builds.by = written.by();
         Ok(side_by_side(&numbers, processors(), |_, number| {
             let output = written.build(*number);

@@ -9,12 +9,12 @@ use crate::tree::overlay::OverlayTree;
 
 const SCHEMA: &str = include_str!("schema.json");
 
-fn survey(found: Unsettled) -> Survey {
+fn survey(found: Unsettled) -> Deployed {
     let found = found.as_written().clone();
-    Survey { reaches: vec![None; found.targets.len()], found, ..Survey::default() }
+    Deployed { reaches: vec![None; found.targets.len()], found, ..Deployed::default() }
 }
 
-fn found() -> Survey {
+fn found() -> Deployed {
     let config = "targets: [{path: edge, engine: kustomize}]\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
     let app = |path: &str, repository: &str| {
@@ -123,13 +123,13 @@ fn each_target_is_named_and_counted() {
 8 targets: 6 here, 1 external, 1 templated; 2 unknown; 1 not read
 "
     );
-    assert_eq!(Survey::default().text(Shown::default()), "0 targets\n");
+    assert_eq!(Deployed::default().text(Shown::default()), "0 targets\n");
 }
 
 #[test]
 fn the_json_is_what_its_schema_says() {
     let failures = crate::message::failure::Failure::new("x").into();
-    for json in [report(&found()), report(&Survey::default()), json::failures(&failures)] {
+    for json in [report(&found()), report(&Deployed::default()), json::failures(&failures)] {
         assert_valid(SCHEMA, &json);
         assert!(!json.contains("secret"));
     }

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use crate::graph;
 use crate::kustomization::{Edit, FILE_NAMES, Reference};
 use crate::message::failure::Result;
 use crate::plan::files::edited;
@@ -44,7 +43,7 @@ pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBa
         return Ok(turned);
     }
     let roots: Vec<String> = workspace.roots()?.into_iter().map(str::to_owned).collect();
-    let graph = graph::explore(workspace.source(), &roots, None, &graph::Policy::default()).graph;
+    let graph = workspace.survey().walk(&roots);
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     for root in &graph.roots {
         for edge in &root.edges {

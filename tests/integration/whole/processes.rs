@@ -70,7 +70,7 @@ fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
         assert_eq!(
             counts,
             [
-                ("lock", 5, 2),
+                ("lock", 5, 1),
                 ("check", 2, 1),
                 ("check --staged", 2, 1),
                 ("check --rev HEAD", 2, 1),
@@ -85,4 +85,85 @@ fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
             "{references}"
         );
     }
+}
+
+/// What Flux and Argo CD deploy; an overlay patches one of them.
+const OBJECTS: &str = "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet, namespace: x}
+spec: {interval: 1h, url: 'https://github.com/acme/fleet', ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: web, namespace: x}
+spec: {interval: 1h, path: ./web, prune: true, sourceRef: {kind: GitRepository, name: fleet}}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: x}
+spec: {source: {path: web, repoURL: 'https://github.com/acme/fleet'}, destination: {namespace: x}, project: default}
+";
+
+const PATCH: &str = "resources: [../base]
+patches:
+- target: {kind: Application}
+  patch: |-
+    - {op: replace, path: /spec/source/path, value: app}
+";
+
+/// What is deployed, patched or left out does not lead to another walk of a tree.
+#[test]
+fn a_tree_is_walked_once_whatever_is_deployed_and_left_out() {
+    let world = World::new();
+    world.sandbox.builds();
+    let map = config_map("map");
+    world.upstream_of("acme/lib", &[("r/kustomization.yaml", "resources: [map.yaml]\n"), ("r/map.yaml", &map)]);
+    let config = "exclude: [tmpl]\nrules: {not-built: error}\nrepository: [{url: 'https://github.com/acme/fleet'}]\n";
+    world.commit(&[
+        (".kustomize-localize", config),
+        ("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//r?ref=v1']\n"),
+        ("web/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("web/map.yaml", &map),
+        ("tmpl/kustomization.yaml", "resources: [../gone, 'https://github.com/acme/gone?ref=v1']\n"),
+        ("clusters/base/kustomization.yaml", "resources: [objects.yaml]\n"),
+        ("clusters/base/objects.yaml", OBJECTS),
+        ("clusters/prod/kustomization.yaml", PATCH),
+    ]);
+    let walks = |args: &[&str]| (args.join(" "), started(&world.sandbox, &world.work, args).1);
+    let mut counts = vec![walks(&["lock"])];
+    world.work.commit("lock");
+    world.commit(&[("web/map.yaml", &config_map("other"))]);
+    for args in [
+        ["check"].as_slice(),
+        &["check", "--base", "HEAD~1"],
+        &["check", "--build"],
+        &["check", "--base", "HEAD~1", "--build"],
+        &["tree"],
+        &["targets"],
+        &["status"],
+        &["affected", "HEAD~1"],
+        &["diff", "HEAD~1"],
+        &["branch"],
+    ] {
+        counts.push(walks(args));
+    }
+    let counts: Vec<_> = counts.iter().map(|(args, walks)| (args.as_str(), *walks)).collect();
+    assert_eq!(
+        counts,
+        [
+            ("lock", 1),
+            ("check", 1),
+            ("check --base HEAD~1", 2),
+            // What is localized, and what is built of that, are other trees; each round of builds has its own.
+            ("check --build", 3),
+            ("check --base HEAD~1 --build", 6),
+            ("tree", 1),
+            ("targets", 1),
+            ("status", 1),
+            ("affected HEAD~1", 2),
+            // Each side is resolved before it is built.
+            ("diff HEAD~1", 4),
+            ("branch", 5),
+        ]
+    );
 }
