@@ -319,6 +319,12 @@ impl Workspace {
         Ok(found)
     }
 
+    /// Replaces the files, and forgets what those before them said.
+    pub(crate) fn set_tree(&mut self, tree: SharedTree) {
+        self.tree = tree;
+        self.survey = OnceCell::new();
+    }
+
     /// Returns what the files say, as far as it was asked for.
     pub(crate) fn survey(&self) -> &Rc<Survey> {
         self.survey.get_or_init(|| Rc::new(Survey::of(self.tree.clone())))

@@ -161,7 +161,7 @@ impl<'a> Update<'a> {
     /// Writes another ref into the references to what `urls` name, below some paths or everywhere, in the tree of the
     /// workspace.
     fn retarget(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
-        self.workspace.tree = self.turned.tree.clone();
+        self.workspace.set_tree(self.turned.tree.clone());
         let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
         let mut changes = if is_pattern(to) {
             self.newest(to, &names, paths)?
@@ -170,7 +170,7 @@ impl<'a> Update<'a> {
         };
         let turned = &mut self.turned;
         turned.tree = Rc::new(changed(OverlayTree::new(turned.tree.clone()), &changes));
-        self.workspace.tree = turned.tree.clone();
+        self.workspace.set_tree(turned.tree.clone());
         // What localized files are named by is written with them.
         let edited: Vec<String> = changes.keys().cloned().collect();
         changes.retain(|path, _| !turned.files.contains(path));
