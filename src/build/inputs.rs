@@ -25,6 +25,8 @@ pub(super) struct Answers {
     /// The manifest of the [stand-in](super::stand_in).
     pub(super) manifest: PathBuf,
     pub(super) files: Files,
+    /// Whether a path leads out of the tree: what is there may be read, and may change.
+    reads_outside: bool,
     /// What identifies each repository, and where its files are.
     fetched: Vec<(String, PathBuf)>,
     /// The digests of directories, once they are asked for.
@@ -56,7 +58,7 @@ impl Answers {
         let manifest = Manifest { upstreams, images: images.collect() }.write(top)?;
         let answers = |files| {
             let (digests, secrets) = Default::default();
-            Ok(Answers { manifest, files, fetched, digests, secrets })
+            Ok(Answers { manifest, files, reads_outside: graph.reads_outside(), fetched, digests, secrets })
         };
         let remote = graph.files.iter().filter_map(|file| match &file.origin {
             Origin::Remote(remote) => Some(&**remote),
@@ -75,8 +77,12 @@ impl Answers {
         answers(Files::Served { served: Arc::new(served), is_closed })
     }
 
-    /// Returns the digest of all that a build may read which sees the files below `top`; none if it may ask elsewhere.
+    /// Returns the digest of all that a build may read which sees the files below `top`; `None` if it may read or ask
+    /// elsewhere.
     pub(super) fn digest(&self, top: &Path) -> Result<Option<String>> {
+        if self.reads_outside {
+            return Ok(None);
+        }
         let Files::Served { served, is_closed: true } = &self.files else { return Ok(None) };
         let mut lines: Vec<String> = Vec::new();
         for (identity, directory) in &self.fetched {

@@ -152,12 +152,12 @@ impl Memory {
     /// Returns a build with a hash in the place of each value of a Secret; none of what cannot be read.
     pub(super) fn hide(&self, build: &Build) -> Option<Build> {
         let mut build = build.clone();
-        if memchr::memmem::find(&build.stdout, b"Secret").is_none() {
+        if !may_hold_secret(&build.stdout) {
             return Some(build);
         }
         let mut documents = Vec::new();
         for document in compare::documents(str::from_utf8(&build.stdout).ok()?) {
-            let hidden = if document.contains("Secret") { self.hidden(&document).ok()? } else { None };
+            let hidden = if may_hold_secret(document.as_bytes()) { self.hidden(&document).ok()? } else { None };
             build.hides |= hidden.is_some();
             documents.push(hidden.unwrap_or(document));
         }
@@ -181,6 +181,11 @@ impl Memory {
         let whole = self.keyed(compare::without_build_metadata(document).as_bytes());
         Ok(Some(format!("{}# {whole}\n", serde_yaml::to_string(&value)?)))
     }
+}
+
+/// Returns whether YAML may have the kind of a Secret, also if that is written with escapes.
+fn may_hold_secret(text: &[u8]) -> bool {
+    ["Secret", "\\u", "\\U", "\\x"].iter().any(|part| memchr::memmem::find(text, part.as_bytes()).is_some())
 }
 
 /// What stands for the directory of the inputs in what is remembered.
@@ -365,6 +370,8 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         let other = Memory::open(elsewhere.path(), MOST).unwrap();
         assert_ne!(one.stdout, other.hide(&build(&text("hunter2"))).unwrap().stdout);
+        let escaped = memory.hide(&build(&text("hunter2").replace("kind: Secret", "kind: \"\\u0053ecret\""))).unwrap();
+        assert!(escaped.hides && !String::from_utf8(escaped.stdout).unwrap().contains("hunter2"));
         assert!(memory.hide(&build("kind: Secret\n a: [\n")).is_none());
         assert!(!memory.hide(&build("kind: Secretive\n")).unwrap().hides);
     }

@@ -155,7 +155,7 @@ impl Building<'_> {
         let output = output.map_err(|error| Failure::new(error.to_string()))?;
         let success = output.status.success();
         let mut said = redact::text(&output.stderr).replace(&format!("{}/", private.display()), "");
-        if !success {
+        if !said.is_empty() {
             said = self.answers.secrets.get_or_init(|| Secrets::below(self.input)).hide(&said);
         }
         let mut refused: BTreeSet<String> = proxy.iter().flat_map(Proxy::refused).collect();

@@ -141,7 +141,7 @@ impl Secrets {
                 self.read_all(&entry.path());
             } else if kind.is_file()
                 && let Ok(bytes) = fs::read(entry.path())
-                && memchr::memmem::find(&bytes, b"ecret").is_some()
+                && [&b"ecret"[..], b"atch"].iter().any(|part| memchr::memmem::find(&bytes, part).is_some())
             {
                 self.read(&String::from_utf8_lossy(&bytes), directory);
             }
@@ -197,21 +197,28 @@ impl Secrets {
         }
     }
 
-    /// Adds what a patch writes into Secrets, if it says by itself that it does.
+    /// Adds what a patch writes, unless its target has another kind: without a kind, or with a pattern, that may be a Secret.
     fn add_patch(&mut self, patch: &Mapping, directory: &Path) {
-        if patch.get("target").and_then(|target| target.get("kind")).and_then(Value::as_str) != Some("Secret") {
+        let Some(target) = patch.get("target") else { return };
+        let kind = target.get("kind").and_then(Value::as_str).unwrap_or_default();
+        if kind != "Secret" && !kind.is_empty() && kind.chars().all(char::is_alphanumeric) {
             return;
         }
         let path: Option<PathBuf> = patch.get("path").and_then(Value::as_str).map(|path| directory.join(path));
         let file = path.and_then(|path| fs::read_to_string(path).ok());
-        for text in file.iter().map(String::as_str).chain(patch.get("patch").and_then(Value::as_str)) {
-            match serde_yaml::from_str::<Vec<Mapping>>(text) {
-                Ok(mut operations) => {
-                    let values = operations.iter_mut().filter_map(|one| one.get_mut("value"));
-                    values.for_each(|value| scalars(value, &mut |value| self.add_scalar(value)));
+        let inline = ["patch", "jsonOp"].into_iter().filter_map(|key| patch.get(key).and_then(Value::as_str));
+        for text in file.iter().map(String::as_str).chain(inline) {
+            let mut patch = match serde_yaml::from_str(text) {
+                Ok(Value::Sequence(operations)) => operations,
+                Ok(Value::Mapping(object)) => vec![Value::Mapping(object)],
+                _ => {
+                    self.add_lines(text);
+                    continue;
                 }
-                Err(_) => self.add_lines(text),
-            }
+            };
+            let values = patch.iter_mut().filter_map(Value::as_mapping_mut).flat_map(Mapping::iter_mut);
+            let values = values.filter(|(key, _)| ["value", "data", "stringData"].iter().any(|one| *key == one));
+            values.for_each(|(_, value)| scalars(value, &mut |value| self.add_scalar(value)));
         }
     }
 
@@ -300,6 +307,13 @@ mod tests {
             ),
             ("b/bad.yaml", "kind: Secret\ndata:\n  p: twelve-12\n x: [\n"),
             ("b/generator.yaml", "apiVersion: builtin\nkind: SecretGenerator\nliterals: [a=thirteen-13]\n"),
+            (
+                "c/kustomization.yaml",
+                "patches:\n- {target: {name: db}, patch: '[{op: ad, path: /stringData/p, value: fourteen-14}]'}\n\
+                 - {target: {kind: Secre.*}, patch: '{stringData: {p: fifteen-15}, metadata: {name: shown-3}}'}\n\
+                 - {target: {kind: Deployment}, patch: '[{op: ad, path: /spec, value: shown-4}]'}\n",
+            ),
+            ("c/json.yaml", "kind: PatchJson6902Transformer\ntarget: {name: db}\njsonOp: '[{value: sixteen-16}]'\n"),
         ];
         for (path, text) in files {
             fs::create_dir_all(top.path().join(path).parent().unwrap()).unwrap();
@@ -307,8 +321,9 @@ mod tests {
         }
         let secrets = Secrets::below(top.path());
         let said = "one-1 two-2 three-3 four-4 five-5 six-6 seven-7 eight-8 ninth-9 MIIE+/ten10 eleven-11 twelve-12 thirteen-13 \
-                    ZWxldmVuLTEx line 77: v77 password shown-name shown-1 shown-2";
-        let all = [HIDDEN; 14].join(" ");
-        assert_eq!(secrets.hide(said), format!("{all} line {HIDDEN}: v77 password shown-name shown-1 shown-2"));
+                    fourteen-14 fifteen-15 sixteen-16 ZWxldmVuLTEx line 77: v77 password shown-name shown-1 shown-2 shown-3 shown-4";
+        let all = [HIDDEN; 17].join(" ");
+        let shown = "v77 password shown-name shown-1 shown-2 shown-3 shown-4";
+        assert_eq!(secrets.hide(said), format!("{all} line {HIDDEN}: {shown}"));
     }
 }

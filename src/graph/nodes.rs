@@ -282,6 +282,14 @@ impl Graph {
         roots.flat_map(|(id, root)| root.edges.iter().enumerate().map(move |(index, edge)| (id, index, edge)))
     }
 
+    /// Returns whether a reference is an absolute path, or a path that leads out of its tree.
+    pub(crate) fn reads_outside(&self) -> bool {
+        self.edges().filter(|(.., edge)| edge.remote.is_none()).any(|(root, _, edge)| {
+            let text = &edge.reference.text;
+            path::is_absolute(text) || self.local_path(root, text).is_none()
+        })
+    }
+
     /// Returns where a note stands.
     pub(crate) fn lines_of(&self, note: usize) -> Lines {
         let Noted { file, note, .. } = &self.notes[note];

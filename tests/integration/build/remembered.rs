@@ -192,6 +192,15 @@ fn what_is_no_function_of_its_inputs_is_not_remembered() {
     for _ in 0..2 {
         assert!(fleet.builds(&["diff", "HEAD~1"]).0 > 0);
     }
+    let outside = fleet.sandbox.path("outside.yaml");
+    let object = OBJECTS.replace("name: web", "name: outside").replace("./one", "./out");
+    fleet.work.write("base/objects.yaml", object);
+    fleet.work.write("out/kustomization.yaml", format!("resources: ['{}']\n", outside.display()));
+    for name in ["before", "after"] {
+        fs::write(&outside, config_map(name)).unwrap();
+        let (builds, said) = fleet.builds(&["build", "outside"]);
+        assert!(builds > 0 && said.contains(name), "{said}");
+    }
 }
 
 #[test]
