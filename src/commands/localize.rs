@@ -406,13 +406,15 @@ impl<'a> Run<'a> {
         let earlier = branch.map_or(Ok(None), |on| on.earlier(&self.workspace, held))?;
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let checkout = is_commit.then(|| self.workspace.tree.clone());
+        // What goes to disk is proven where it stands: no commit says what was built when.
+        let memory = branch.and_then(|_| Memory::of(self.workspace.repo().map(|here| &**here)));
         let options = build::Options {
             program: how.with.kustomize.clone(),
             arguments: how.with.build_arg.clone(),
             config: self.workspace.config.clone(),
             offline: how.offline,
             quiet: self.request.quiet,
-            memory: Memory::of(self.workspace.repo().map(|here| &**here)),
+            memory,
             outputs: self.outputs(),
         };
         build::check_builds(&Job { plan, checkout, earlier }, &options).map(Some)

@@ -108,9 +108,11 @@ fn the_second_time_nothing_is_built() {
         let (first, said) = fleet.builds(args);
         assert!(first > 0, "{args:?}");
         assert_eq!(fleet.builds(args), (0, said.clone()), "{args:?}");
-        // What was remembered is what comes without.
+        // What was remembered is what comes without. Two builds of the same at once are two.
         fs::remove_dir_all(fleet.store()).unwrap();
-        assert_eq!(fleet.builds(args), (first, said), "{args:?}");
+        let (again, unremembered) = fleet.builds(args);
+        assert!(again > 0, "{args:?}");
+        assert_eq!(unremembered, said, "{args:?}");
     }
     for (path, bytes) in fleet.stored() {
         for value in [SECRET.to_owned(), base64(SECRET.as_bytes())] {
@@ -194,7 +196,7 @@ fn what_is_no_function_of_its_inputs_is_not_remembered() {
     }
     let outside = fleet.sandbox.path("outside.yaml");
     let object = OBJECTS.replace("name: web", "name: outside").replace("./one", "./out");
-    fleet.work.write("base/objects.yaml", object);
+    fleet.work.write("clusters/objects.yaml", object.split("---").next().unwrap());
     fleet.work.write("out/kustomization.yaml", format!("resources: ['{}']\n", outside.display()));
     for name in ["before", "after"] {
         fs::write(&outside, config_map(name)).unwrap();
