@@ -31,7 +31,7 @@ pub(super) struct Answers {
     fetched: Vec<(String, PathBuf)>,
     /// The digests of directories, once they are asked for.
     digests: Mutex<BTreeMap<PathBuf, String>>,
-    /// The values of Secrets in what is built, once something fails that may print them.
+    /// The values of Secrets in what is built, once a program says something that may quote them.
     pub(super) secrets: OnceLock<Secrets>,
 }
 
