@@ -72,7 +72,7 @@ use crate::kustomization::is_pinned;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::record::LoadRestrictor;
-use crate::reference;
+use crate::reference::{self, Pin, Upstream};
 use crate::tree::{Entry, Tree, path};
 
 pub(crate) use allow::{Allow, quoted};
@@ -171,16 +171,18 @@ impl RefPolicy {
     /// Returns the strictest policy that is fulfilled by what a rule found.
     fn of(rule: Rule, subject: &Subject) -> RefPolicy {
         match subject {
-            Subject::Git { pin, .. } => RefPolicy::of_pin(pin),
-            Subject::Http { url } => match reference::file_pin(url) {
-                Some((pin, _)) => RefPolicy::of_pin(pin.name()),
+            Subject::Remote(git @ Upstream::Git { .. }) => RefPolicy::of_pin(git.pin()),
+            Subject::Remote(Upstream::File { url }) => match reference::file_pin(url) {
+                Some((pin, _)) => RefPolicy::of_pin(pin),
                 // The finding knows why it floats.
                 None if rule == Rule::FloatingRef => RefPolicy::Any,
                 None => RefPolicy::Tag,
             },
-            Subject::Helm { version, .. } if is_one_version(version) => RefPolicy::Tag,
-            Subject::Helm { .. } => RefPolicy::Any,
-            Subject::Image { image } => {
+            Subject::Remote(Upstream::Chart { version: Some(version), .. }) if is_one_version(version) => {
+                RefPolicy::Tag
+            }
+            Subject::Remote(Upstream::Chart { .. }) => RefPolicy::Any,
+            Subject::Remote(Upstream::Image { image }) => {
                 let name = image.rsplit('/').next().unwrap_or(image);
                 match name.rsplit_once(':') {
                     _ if is_pinned(image) => RefPolicy::Commit,
@@ -192,10 +194,13 @@ impl RefPolicy {
         }
     }
 
-    /// Returns what a [`reference::Pin`] of this name is worth.
-    fn of_pin(pin: &str) -> RefPolicy {
-        let all = [RefPolicy::Branch, RefPolicy::Tag, RefPolicy::Commit];
-        all.into_iter().find(|policy| policy.name() == pin).unwrap_or(RefPolicy::Any)
+    fn of_pin(pin: Pin) -> RefPolicy {
+        match pin {
+            Pin::Commit => RefPolicy::Commit,
+            Pin::Tag => RefPolicy::Tag,
+            Pin::Branch => RefPolicy::Branch,
+            Pin::ShortCommit | Pin::None => RefPolicy::Any,
+        }
     }
 }
 

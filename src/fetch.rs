@@ -196,7 +196,7 @@ impl Fetcher {
     pub(crate) fn unlocked(&self) -> impl Iterator<Item = Upstream> {
         let is_there = |known: &Result<Known>| !matches!(known, Err(_) | Ok(Known::Chart(None)));
         let found = self.known.iter().filter(move |(_, known)| is_there(known)).map(|(key, _)| key.upstream());
-        let is_fixed = |one: &Upstream| matches!(one, Upstream::Git { .. }) && Pin::of(one.reference()) == Pin::Commit;
+        let is_fixed = |one: &Upstream| one.pin() == Pin::Commit;
         found.filter(move |one| !is_fixed(one) && self.locks.iter().all(|lock| lock.get(one).is_none()))
     }
 
@@ -460,17 +460,10 @@ impl Fetcher {
     }
 
     /// Returns a failure with what else can be done about it: an exception, unless it was there once.
-    fn advised(&self, mut failure: Failure, url: &SafeUrl, rule: Rule, subject: &Subject, was_there: bool) -> Failure {
-        let exception = Config::exception(rule, subject, "");
-        let is_outage = failure.kind.is_outage();
-        failure.upstream = match subject {
-            _ if is_outage => reach::place(url.exposed()).unwrap_or_default().into(),
-            Subject::Git { url, .. } => url.as_str().into(),
-            _ => url.shown().into(),
-        };
+    fn advised(&self, mut failure: Failure, rule: Rule, subject: &Subject, was_there: bool) -> Failure {
         // What was there once, or cannot be reached today, is not to stay remote.
-        if !was_there && !is_outage && !self.options.offline {
-            failure.exception = exception.map(Box::new);
+        if !was_there && !failure.kind.is_outage() && !self.options.offline {
+            failure.exception = Config::exception(rule, subject, "").map(Box::new);
         }
         failure
     }
@@ -515,7 +508,7 @@ impl Remotes for Fetcher {
             Some(Ok(Known::Chart(pulled))) => Ok(pulled.clone()),
             Some(Err(failure)) => {
                 let was_there = self.was_there(|lock| chart.locked(lock).map(drop));
-                Err(self.advised(failure.clone(), &chart.repo, Rule::RemoteChart, &chart.subject(), was_there))
+                Err(self.advised(failure.clone(), Rule::RemoteChart, &chart.upstream().subject(), was_there))
             }
             _ => Err(Failure::new("the chart was not pulled")),
         };
@@ -541,7 +534,7 @@ impl Remotes for Fetcher {
         let answers = self.references(wanted);
         let advised = |one: &RemoteRef, failure| {
             let was_there = self.was_there(|lock| one.locked(lock).map(drop));
-            self.advised(failure, &one.text, Rule::RemoteReference, &one.subject(), was_there)
+            self.advised(failure, Rule::RemoteReference, &one.subject(), was_there)
         };
         let answer = |(one, answer): (&Rc<RemoteRef>, Result<Found>)| match self.refused(one) {
             Some(failure) => Err(failure),

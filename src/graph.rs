@@ -31,7 +31,7 @@ pub(crate) use nodes::{
 };
 pub(crate) use reach::{reach, way, ways};
 pub(crate) use remote::no_directory;
-pub(crate) use remote_ref::{Found, RemoteRef, Remotes, Wants, rule, subject};
+pub(crate) use remote_ref::{Found, RemoteRef, Remotes, Wants};
 pub(crate) use survey::Survey;
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 

@@ -42,11 +42,11 @@
 //! | [`config`] | `.kustomize-localize`: the configuration of a repository | its keys: `config.rs`, `schema.json`, and how their values are read: `read.rs`; `allow`: `allow.rs`, what an entry covers `address.rs`; `sources`: `source.rs`; comments: `comment.rs` |
 //! | [`record`] | lock and trailers, written, read and checked by the same code | the lock: `lock/`; the trailers of a commit: `trailers.rs`; what a localized branch holds of them: `history/` |
 //! | [`kustomization`] | YAML with places, and edits of its scalars | the one table of fields: `fields.rs`; plugin configurations: `plugin.rs`; YAML of our own formats: `format.rs` |
-//! | [`reference`](mod@reference) | the grammar of a reference | of a git URL: `spec.rs`, its query: `query.rs`; what else a text may be: `classify.rs`; how firmly a ref names a commit: `pin.rs`; what nobody should be given: `unsafe_text.rs`; the identity of what is remote: `upstream.rs`; where it is put: `localized_path.rs` |
+//! | [`reference`](mod@reference) | the grammar of a reference | of a git URL: `spec.rs`, its query: `query.rs`; what else a text may be: `classify.rs`; what nobody should be given: `unsafe_text.rs`; which upstream a text names: `upstream.rs`; where it is put: `localized_path.rs` |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory | as a checkout converts them: `checkout.rs` |
 //! | [`git`] | the git executable | for this repository, with its connection settings and the commits that are made and signed: `local_repo.rs`, `local_repo/`; for a remote one: `remote_git/` (`git fetch`: `remote_git/fetching.rs`); signatures of upstreams: `signature.rs` |
 //! | [`os`] | processes, signals, threads | starting and isolating a program: `process.rs`; how much is read of a child or file: `limits.rs` |
-//! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown | `failure.rs`, `finding.rs`, `redact.rs`; what looks like a token: `redact/token.rs` |
+//! | [`message`] | what stopped the work, what is wrong with the files, what must not be shown | `failure.rs`, `finding.rs`, `redact.rs`; the identity of what is remote: `upstream.rs`, how firmly a ref names a commit: `pin.rs`; what looks like a token: `redact/token.rs` |
 //!
 //! # Rules that hold everywhere
 //!

@@ -13,9 +13,8 @@ use std::rc::Rc;
 use crate::check::{self, Input};
 use crate::config::{Config, RuleKey};
 use crate::git::{self, LocalRepo, Snapshot};
-use crate::graph;
 use crate::message::failure::{Failure, Failures, Result, shown};
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Severity};
 use crate::record::history;
 use crate::record::stored;
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
@@ -237,7 +236,7 @@ impl Verifier {
                 left: entry.into(),
             }));
             for finding in findings {
-                if !lock.left.keys().any(|upstream| graph::subject(upstream) == finding.subject) {
+                if !lock.left.keys().any(|upstream| upstream.subject() == finding.subject) {
                     let (kind, message) = if is_remote(&finding) {
                         let reference = &finding.reference;
                         let message = format!("`{reference}` is still remote ({})", finding.field);
@@ -261,7 +260,7 @@ const REMOTE: [Rule; 4] = [Rule::RemoteReference, Rule::LockedReference, Rule::R
 fn is_remote(finding: &Finding) -> bool {
     match finding.rule {
         Rule::RemoteReference | Rule::LockedReference | Rule::RemoteChart => true,
-        Rule::Function => matches!(finding.subject, Subject::Image { .. } | Subject::Http { .. } | Subject::Git { .. }),
+        Rule::Function => finding.subject.upstream().is_some(),
         _ => false,
     }
 }

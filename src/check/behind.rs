@@ -11,7 +11,7 @@ use super::Context;
 use super::remote_chart;
 use super::remotes::RemoteUse;
 use crate::config::Config;
-use crate::graph::{self, way, ways};
+use crate::graph::{way, ways};
 use crate::message::finding::{Finding, Rule};
 use crate::record::Lock;
 use crate::reference::Upstream;
@@ -61,14 +61,14 @@ pub(super) fn behind<'a>(
 pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
     let named = context.locks.iter().flat_map(|(_, lock)| lock.named());
     let behind = named.filter_map(|upstream| covered(config, upstream));
-    let locked = context.locks.iter().flat_map(|(_, lock)| lock.upstreams()).map(|one| graph::subject(&one));
+    let locked = context.locks.iter().flat_map(|(_, lock)| lock.upstreams()).map(|one| one.subject());
     let named = context.remotes.iter().filter_map(|one| Some(one.edge.remote.as_ref()?.subject()));
     let young = locked.chain(named).filter_map(|subject| config.allowed_by(Rule::YoungSource, &subject, ""));
     behind.chain(young).collect()
 }
 
 fn covered(config: &Config, upstream: &Upstream) -> Option<usize> {
-    config.allowed_by(graph::rule(upstream), &graph::subject(upstream), "")
+    config.allowed_by(upstream.rule(), &upstream.subject(), "")
 }
 
 /// Makes a finding of something that a reference leads to, over these.
@@ -82,8 +82,8 @@ fn finding(context: &Context<'_>, one: &RemoteUse<'_>, open: &Upstream, chain: &
     };
     let shown = one.shown();
     let message = format!("`{shown}` is locked, but {what} {open} behind it stays remote: {shown} > {chain}");
-    let at = context.at_reference(graph::rule(open), one.edge, message, vec![help]);
-    Finding { reference: open.to_string(), subject: graph::subject(open), ..at }
+    let at = context.at_reference(open.rule(), one.edge, message, vec![help]);
+    Finding { reference: open.to_string(), subject: open.subject(), ..at }
 }
 
 #[cfg(test)]

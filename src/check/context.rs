@@ -15,6 +15,7 @@ use crate::message::finding::{Finding, Rule, Severity, Subject};
 use crate::message::position::{Position, Span};
 use crate::message::redact;
 use crate::record::{Lock, stored};
+use crate::reference::Upstream;
 use crate::targets::{Target, Targets};
 use crate::tree::absence::Absence;
 use crate::tree::{Entry, Tree, path};
@@ -127,7 +128,7 @@ impl<'a> Context<'a> {
             TroubleKind::Missing { path, .. } | TroubleKind::Submodule { path } => path.clone(),
             TroubleKind::NoKustomization { directory, .. } => path::join(directory, FILE_NAMES[0]),
             TroubleKind::Schema { url } if !url.is_empty() => {
-                let (reference, subject) = (url.clone(), Subject::Http { url: url.clone() });
+                let (reference, subject) = (url.clone(), Subject::Remote(Upstream::File { url: url.clone() }));
                 return Some(Finding { reference, subject, ..found });
             }
             _ => return Some(found),

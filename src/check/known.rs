@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::{Checked, Known};
 use crate::kustomization::FILE_NAMES;
 use crate::message::finding::{Finding, Rule, Severity, Starts, Subject};
-use crate::reference::file_pin;
+use crate::reference::{Upstream, file_pin};
 use crate::tree::path;
 
 /// Returns the findings of the base as they would be found now, where `renames` has the new path by the old one.
@@ -80,10 +80,12 @@ fn identity(finding: &Finding) -> Key {
 fn key(finding: &Finding) -> Key {
     let (rule, path, text) = identity(finding);
     let about = match &finding.subject {
-        Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => text,
-        Subject::Git { url, path, .. } => format!("{url}\0{path}"),
-        Subject::Http { url } => file_pin(url).map_or_else(|| url.clone(), |(_, version)| without(url, &version)),
-        Subject::Helm { url, chart, .. } => format!("{url}\0{chart}"),
+        Subject::Remote(Upstream::Git { url, path, .. }) => format!("{url}\0{path}"),
+        Subject::Remote(Upstream::File { url }) => {
+            file_pin(url).map_or_else(|| url.clone(), |(_, version)| without(url, &version))
+        }
+        Subject::Remote(Upstream::Chart { url, chart, .. }) => format!("{url}\0{chart}"),
+        _ => text,
     };
     (rule, path, about)
 }

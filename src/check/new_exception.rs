@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use super::RemoteReferences;
 use crate::config::{Config, FILE_NAME};
-use crate::graph;
 use crate::message::finding::{Allowed, Finding, Rule, Severity, Subject};
 use crate::record::Lock;
 use crate::tree::LOCK_COMMAND;
@@ -18,7 +17,7 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
     let Some(severity) = config.level(Rule::NewException, Rule::NewException.default_severity()) else {
         return Vec::new();
     };
-    let held: Vec<Subject> = before.upstreams().map(|upstream| graph::subject(&upstream)).collect();
+    let held: Vec<Subject> = before.upstreams().map(|upstream| upstream.subject()).collect();
     let found = findings.iter().filter_map(|one| {
         let allowed = one.allowed.as_ref().filter(|_| RemoteReferences::is_one(one))?;
         held.contains(&one.subject).then(|| Finding {

@@ -58,7 +58,7 @@ fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
         let finding = context.at_note(rule, &graph.notes[chart.note], message, help);
         Some(Finding {
             reference: [&repo, name, &wanted.version].map(|part| part.trim()).join(" ").trim_end().to_owned(),
-            subject: wanted.subject(),
+            subject: wanted.upstream().subject(),
             ..finding
         })
     });
@@ -102,7 +102,7 @@ pub(super) fn lock_charts(config: &Config) -> String {
 mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
-    use crate::message::finding::Subject;
+    use crate::reference::Upstream;
 
     fn find(scene: Scene) -> Vec<Finding> {
         scene.find(Rule::RemoteChart)
@@ -136,10 +136,7 @@ mod tests {
         assert_eq!(finding.field, "helmCharts[0]");
         assert_eq!(finding.reference, "https://charts.example nginx 1.2.3");
         assert_eq!(under_caret(finding), "https://charts.example");
-        assert_eq!(
-            finding.subject,
-            Subject::Helm { url: "https://charts.example".into(), chart: "nginx".into(), version: "1.2.3".into() }
-        );
+        assert_eq!(finding.subject, Upstream::named("https://charts.example#nginx@1.2.3").subject());
     }
 
     #[test]

@@ -66,8 +66,9 @@ pub(super) fn bring_in(context: &Context<'_>, root: RootId) -> String {
 mod tests {
     use super::super::testing::{COMMIT, Scene, under_caret};
     use super::*;
-    use crate::message::finding::{Severity, Subject};
+    use crate::message::finding::Severity;
     use crate::reference::PLAIN_QUERY;
+    use crate::reference::Upstream;
 
     fn find(scene: Scene) -> Vec<Finding> {
         scene.find(Rule::RemoteReference)
@@ -93,15 +94,7 @@ mod tests {
         assert_eq!((finding.path.as_str(), finding.field.as_str()), ("kustomization.yaml", "resources[0]"));
         assert_eq!(finding.severity, Severity::Error);
         assert_eq!(under_caret(finding), "https://github.com/o/r//base?ref=v1");
-        assert_eq!(
-            finding.subject,
-            Subject::Git {
-                url: "https://github.com/o/r".into(),
-                path: "base".into(),
-                reference: Some("v1".into()),
-                pin: "tag",
-            }
-        );
+        assert_eq!(finding.subject, Upstream::named("https://github.com/o/r//base?ref=v1").subject());
     }
 
     #[test]

@@ -8,7 +8,6 @@ use super::Context;
 use super::behind::behind;
 use crate::config::Config;
 use crate::git::Signers;
-use crate::graph;
 use crate::message::failure::{Failure, FailureKind, Location, command, short};
 use crate::message::finding::{Finding, Rule};
 use crate::record::{LOCK_NAME, Lock, Pinned};
@@ -28,11 +27,10 @@ impl<'a> Claim<'a> {
     pub(crate) fn all(config: &'a Config, lock: &'a Lock, before: &Lock) -> Vec<Claim<'a>> {
         let said = |pinned: &Pinned| (pinned.digest.clone(), pinned.signed.clone());
         let claims = lock.remotes.iter().filter_map(|(source, pinned)| {
-            let subject = graph::subject(source);
-            let signers = config.source(&subject)?.signed_by.as_ref()?;
+            let signers = config.source(source)?.signed_by.as_ref()?;
             let is_new = before.remotes.get(source).map(said) != Some(said(pinned));
             // Where nobody who may has signed it, that is said.
-            (is_new && config.distrust(&subject, Some(pinned)).is_none()).then_some(Claim { source, pinned, signers })
+            (is_new && config.distrust(source, Some(pinned)).is_none()).then_some(Claim { source, pinned, signers })
         });
         claims.collect()
     }
@@ -57,7 +55,7 @@ impl<'a> Claim<'a> {
         let location =
             Location { file: LOCK_NAME.to_owned(), position, field: "remotes".to_owned(), ..Location::default() };
         let finding = Finding::at(Rule::UnsignedSource, location, failure.message, failure.hints);
-        Finding { reference: self.source.to_string(), subject: graph::subject(self.source), ..finding }
+        Finding { reference: self.source.to_string(), subject: self.source.subject(), ..finding }
     }
 }
 
@@ -65,7 +63,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|_| context.config.sources.is_some()) else {
         return Vec::new();
     };
-    let distrust = |one: &Upstream| context.config.distrust(&graph::subject(one), lock.get(one));
+    let distrust = |one: &Upstream| context.config.distrust(one, lock.get(one));
     let distrusted = lock.upstreams().filter_map(|one| Some((distrust(&one)?, one)));
     let distrusted: BTreeMap<Upstream, (Rule, String, String)> = distrusted.map(|(why, one)| (one, why)).collect();
     let own = context.edges().filter_map(|(_, edge)| Some(edge.remote.as_ref()?.locked(lock)?.source()));
@@ -76,7 +74,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let shown = one.shown();
         let message = format!("`{shown}` is locked, but {upstream} behind it {why}: {shown} > {chain}");
         let at = context.at_reference(*rule, one.edge, message, vec![help.clone()]);
-        found.push(Finding { reference: upstream.to_string(), subject: graph::subject(upstream), ..at });
+        found.push(Finding { reference: upstream.to_string(), subject: upstream.subject(), ..at });
         said.insert(upstream.source());
     }
     // Nothing names them any more: they were localized, or are stale.
@@ -85,7 +83,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let message = format!("the lock contains {source}, which {why}");
         let finding = Finding::new(rule, LOCK_NAME, message, vec![help]);
         if said.insert(source.clone()) {
-            found.push(Finding { reference: source.to_string(), subject: graph::subject(&source), ..finding });
+            found.push(Finding { reference: source.to_string(), subject: source.subject(), ..finding });
         }
     }
     found

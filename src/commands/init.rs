@@ -14,7 +14,6 @@ use super::{News, check, fetcher, fetching, lock};
 use crate::check::{Checked, RemoteReferences};
 use crate::config::{Config, FILE_NAME, is_placeholder};
 use crate::fetch::Fetcher;
-use crate::graph;
 use crate::kustomization::TEMPLATE;
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
@@ -196,8 +195,9 @@ impl Setup {
             let by = |finding: &Finding| {
                 finding.allowed.as_ref().is_some_and(|by| by.path == FILE_NAME && by.span == allow[index].span)
             };
-            let of = |what| self.workspace.config.allowed_by(graph::rule(what), &graph::subject(what), "");
-            self.checked.findings.iter().any(by) || self.relocked.lock.left.keys().any(|left| of(left) == Some(index))
+            let of = self.relocked.lock.left.keys();
+            let mut of = of.map(|left| self.workspace.config.allowed_by(left.rule(), &left.subject(), ""));
+            self.checked.findings.iter().any(by) || of.any(|entry| entry == Some(index))
         };
         let count = entries.len();
         let used: Vec<(String, String)> =

@@ -23,7 +23,6 @@ use crate::config::Config;
 use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, working};
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::git::LocalRepo;
-use crate::graph;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::message::finding::{self, Finding, Rule, Severity};
 use crate::os::interrupt;
@@ -200,7 +199,7 @@ impl NowRemote {
     pub(super) fn between(old: &Lock, new: &Lock, config: &Config) -> Vec<NowRemote> {
         let left = Lock::unlocked_between(old, new);
         let now_remote = left.map(|upstream| {
-            let entry = config.allowed_by(graph::rule(upstream), &graph::subject(upstream), "");
+            let entry = config.allowed_by(upstream.rule(), &upstream.subject(), "");
             let line = entry.map(|entry| format!("{}:{}", config.file, config.allow[entry].span.start.line));
             NowRemote { url: upstream.clone(), allowed_by: line.unwrap_or_else(|| "a comment".to_owned()) }
         });

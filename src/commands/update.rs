@@ -114,8 +114,8 @@ impl Selection {
     fn distrusted(&self, failures: &[Failure]) -> Vec<Stays> {
         let stays = |one: &Failure| {
             let distrusted = matches!(one.kind, FailureKind::Young | FailureKind::Unsigned);
-            let source = self.sources.iter().find(|source| *one.upstream == source.to_string());
-            Some((source.filter(|_| distrusted)?.clone(), one.clone()))
+            let source = self.sources.get(one.distrusted.as_deref()?)?;
+            distrusted.then(|| (source.clone(), one.clone()))
         };
         failures.iter().filter_map(stays).collect()
     }

@@ -26,7 +26,6 @@
 use globset::{GlobMatcher, escape};
 
 use super::glob;
-use crate::message::finding::Subject;
 use crate::message::redact;
 use crate::reference::{RepoSpec, Upstream};
 use crate::tree::path;
@@ -64,26 +63,29 @@ impl Exact {
 }
 
 /// Returns what a finding is about; none where that is no URL, or clients could differ.
-pub(super) fn exact(subject: &Subject) -> Option<Exact> {
+pub(super) fn exact(upstream: &Upstream) -> Option<Exact> {
     let at = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let (url, inside, at) = match subject {
-        Subject::Git { url, path, reference, .. } => {
+    let (url, inside, at) = match upstream {
+        Upstream::Git { url, path, reference, .. } => {
             (url.strip_suffix(".git").unwrap_or(url), Some(path), reference.clone())
         }
-        Subject::Http { url } => {
+        Upstream::File { url } => {
             let (url, query) = url.split_once('?').unwrap_or((url, ""));
             (url, None, at(query))
         }
         // Where a name ends must be clear.
-        Subject::Helm { chart, version, .. } if format!("{chart}{version}").contains(['@', '#', '/']) => return None,
-        Subject::Helm { url, chart, version } => (url.trim_end_matches('/'), Some(chart), at(version)),
-        Subject::Image { image } => {
+        Upstream::Chart { chart, version, .. }
+            if version.iter().chain([chart]).any(|text| text.contains(['@', '#', '/'])) =>
+        {
+            return None;
+        }
+        Upstream::Chart { url, chart, version } => (url.trim_end_matches('/'), Some(chart), version.clone()),
+        Upstream::Image { image } => {
             let url = of_image(image);
             let name = image.rsplit('/').next().unwrap_or(image);
             let tag = name.find([':', '@']).map_or("", |start| &name[start..]);
             return exact_of(&url, None, at(tag));
         }
-        Subject::Local | Subject::Path { .. } | Subject::Program { .. } => return None,
     };
     exact_of(url, inside, at)
 }
@@ -116,28 +118,28 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
     }
     let has_scheme = text.contains("://") || split(place).is_ok_and(|(scheme, ..)| scheme.is_some());
     let written = if has_scheme { text.to_owned() } else { format!("https://{text}") };
-    let subjects = match key {
-        "image" => vec![Subject::Image { image: text.strip_prefix("oci://").unwrap_or(text).to_owned() }],
+    let upstreams = match key {
+        "image" => vec![Upstream::Image { image: text.strip_prefix("oci://").unwrap_or(text).to_owned() }],
         "chart" => {
             let (url, chart) =
                 written.split_once('#').ok_or_else(|| format!("has no chart: write URL#NAME@VERSION; {WIDE}"))?;
             let (chart, version) = chart.split_once('@').unwrap_or((chart, ""));
-            let [url, chart, version] = [url, chart, version].map(str::to_owned);
-            if url.contains('?') || chart.is_empty() { Vec::new() } else { vec![Subject::Helm { url, chart, version }] }
+            let (url, chart) = (url.to_owned(), chart.to_owned());
+            let version = Some(version.to_owned()).filter(|version| !version.is_empty());
+            if url.contains('?') || chart.is_empty() {
+                Vec::new()
+            } else {
+                vec![Upstream::Chart { url, chart, version }]
+            }
         }
         _ if text.contains('#') => Vec::new(),
         _ => {
             let repository = RepoSpec::parse(&written).ok().filter(|spec| !spec.query_dropped);
-            let repository = repository.map(|spec| Subject::Git {
-                url: spec.clone_spec().shown(),
-                path: redact::url(&spec.directory()),
-                reference: spec.reference.as_deref().map(redact::url),
-                pin: "",
-            });
-            repository.into_iter().chain([Subject::Http { url: redact::url(&written) }]).collect()
+            let repository = repository.map(|spec| Upstream::git(&spec).redacted());
+            repository.into_iter().chain([Upstream::File { url: redact::url(&written) }]).collect()
         }
     };
-    let exact = subjects.iter().filter_map(exact);
+    let exact = upstreams.iter().filter_map(exact);
     let exact = exact.map(|exact| Exact { scheme: exact.scheme.filter(|_| has_scheme || key == "image"), ..exact });
     let exact: Vec<Exact> = exact.collect();
     if exact.is_empty() {
@@ -188,19 +190,18 @@ fn split(text: &str) -> Result<(Option<&'static str>, String, &str), String> {
 }
 
 /// Returns whether a glob matches what a finding is about, or what is above it.
-pub(super) fn covers(glob: &GlobMatcher, subject: &Subject) -> bool {
-    place(subject).is_some_and(|place| path::and_above(&place).any(|place| glob.is_match(place)))
+pub(super) fn covers(glob: &GlobMatcher, upstream: &Upstream) -> bool {
+    place(upstream).is_some_and(|place| path::and_above(&place).any(|place| glob.is_match(place)))
 }
 
 /// Returns the scheme, the host and the path of what a finding is about, as one path: what globs match, or what is above.
 /// None where that is no URL, or clients could differ.
-fn place(subject: &Subject) -> Option<String> {
-    let parts = match subject {
-        Subject::Git { url, path, .. } => parts(url, path),
-        Subject::Http { url } => parts(url.split(['?', '#']).next().unwrap_or_default(), ""),
-        Subject::Helm { url, chart, .. } => parts(url, chart),
-        Subject::Image { image } => parts(&of_image(image), ""),
-        Subject::Local | Subject::Path { .. } | Subject::Program { .. } => return None,
+fn place(upstream: &Upstream) -> Option<String> {
+    let parts = match upstream {
+        Upstream::Git { url, path, .. } => parts(url, path),
+        Upstream::File { url } => parts(url.split(['?', '#']).next().unwrap_or_default(), ""),
+        Upstream::Chart { url, chart, .. } => parts(url, chart),
+        Upstream::Image { image } => parts(&of_image(image), ""),
     };
     let (scheme, host, path) = parts.ok()?;
     let is_here = scheme == Some("file") && host.is_empty();
@@ -264,21 +265,4 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     path.truncate(path.iter().rposition(|name| name != "**").map_or(0, |last| last + 1));
     let names = [scheme.unwrap_or("{https,ssh,oci}").to_owned(), host];
     glob::compile(&[&names[..], &path].concat().join("/"))
-}
-
-/// Returns the text of an exact entry for what a finding is about, as the lock and messages name it.
-pub(super) fn naming(subject: &Subject) -> Option<String> {
-    match subject {
-        Subject::Git { url, path, reference, .. } => {
-            let (url, path, reference) = (url.clone(), path.clone(), reference.clone());
-            Some(Upstream::Git { url, reference, submodules: true, path }.to_string())
-        }
-        Subject::Http { url } => Some(url.clone()),
-        Subject::Helm { url, chart, version } => {
-            let version = Some(version.clone()).filter(|version| !version.is_empty());
-            Some(Upstream::Chart { url: url.clone(), chart: chart.clone(), version }.to_string())
-        }
-        Subject::Image { image } => Some(image.clone()),
-        Subject::Local | Subject::Path { .. } | Subject::Program { .. } => None,
-    }
 }

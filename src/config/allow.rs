@@ -11,6 +11,7 @@ use crate::message::failure::Exception;
 use crate::message::finding::{Rule, Subject};
 use crate::message::position::Span;
 use crate::message::redact;
+use crate::reference::Upstream;
 
 /// An entry of `allow`: what it covers stays as it is, wherever that is looked at.
 #[derive(Debug, Clone, Deserialize)]
@@ -80,16 +81,16 @@ pub(super) fn is_match(matcher: &Matcher, subject: &Subject, exact: Option<&Exac
         Subject::Path { path } => glob.is_match(path),
         Subject::Local => glob.is_match(file),
         Subject::Program { program } => glob.is_match(program),
-        _ => address::covers(glob, subject),
+        Subject::Remote(upstream) => address::covers(glob, upstream),
     }
 }
 
 /// Returns the key of an entry that covers this.
 fn key(subject: &Subject) -> &'static str {
     match subject {
-        Subject::Git { .. } | Subject::Http { .. } => "url",
-        Subject::Helm { .. } => "chart",
-        Subject::Image { .. } => "image",
+        Subject::Remote(Upstream::Git { .. } | Upstream::File { .. }) => "url",
+        Subject::Remote(Upstream::Chart { .. }) => "chart",
+        Subject::Remote(Upstream::Image { .. }) => "image",
         Subject::Path { .. } | Subject::Local => "path",
         Subject::Program { .. } => "program",
     }
@@ -100,7 +101,7 @@ impl Config {
     pub fn allowed_by(&self, rule: Rule, subject: &Subject, file: &str) -> Option<usize> {
         let (refs, key) = (RefPolicy::of(rule, subject), key(subject));
         // Looked at once: there may be as many entries as references.
-        let exact = address::exact(subject);
+        let exact = subject.upstream().and_then(address::exact);
         self.allow.iter().position(|allow| {
             allow.key == key
                 && allow.refs.is_none_or(|least| least <= refs)
@@ -138,10 +139,11 @@ impl Config {
             Subject::Path { path } => globset::escape(path),
             Subject::Local => globset::escape(file),
             Subject::Program { program } => globset::escape(program),
-            _ => address::naming(subject)?,
+            Subject::Remote(Upstream::Image { image }) => image.clone(),
+            Subject::Remote(upstream) => upstream.to_string(),
         };
         // What cannot be read back is no entry.
-        let exact = address::exact(subject);
+        let exact = subject.upstream().and_then(address::exact);
         compile(key(subject), &text, false).ok().filter(|one| is_match(one, subject, exact.as_ref(), file))?;
         let rule = if rule.is_allowed_by_default() { "" } else { rule.id() };
         Some(Exception { key: key(subject), rule, text })
@@ -173,27 +175,24 @@ mod tests {
 
     #[test]
     fn a_printed_entry_means_what_it_was_printed_for() {
-        let git = |url: &str, pin| Subject::Git {
-            url: url.to_owned(),
-            path: "a-b".to_owned(),
-            reference: Some("x".to_owned()),
-            pin,
+        let git = |url: &str, reference: &str| {
+            let (url, reference) = (url.to_owned(), Some(reference.to_owned()));
+            Subject::Remote(Upstream::Git { url, reference, submodules: true, path: "a-b".to_owned() })
         };
-        let http = |url: &str| Subject::Http { url: url.to_owned() };
-        let helm = |url: &str, version: &str| Subject::Helm {
-            url: url.to_owned(),
-            chart: "web".to_owned(),
-            version: version.to_owned(),
+        let http = |url: &str| Subject::Remote(Upstream::File { url: url.to_owned() });
+        let helm = |url: &str, version: &str| {
+            let (url, chart, version) = (url.to_owned(), "web".to_owned(), Some(version.to_owned()));
+            Subject::Remote(Upstream::Chart { url, chart, version })
         };
-        let image = |image: &str| Subject::Image { image: image.to_owned() };
+        let image = |image: &str| Subject::Remote(Upstream::Image { image: image.to_owned() });
         let path = |path: &str| Subject::Path { path: path.to_owned() };
         let program = |program: &str| Subject::Program { program: program.to_owned() };
         use Rule::{Function, MissingPath, OutOfScope, RemoteChart, RemoteReference};
         for (rule, subject) in [
-            (RemoteReference, git("https://github.com/o/r.git", "tag")),
-            (RemoteReference, git("git@host:o/r", "branch")),
-            (RemoteReference, git("http://[::1]:8080/o/r", "commit")),
-            (RemoteReference, git("file:///srv/r", "none")),
+            (RemoteReference, git("https://github.com/o/r.git", "v1")),
+            (RemoteReference, git("git@host:o/r", "main")),
+            (RemoteReference, git("http://[::1]:8080/o/r", &"0".repeat(40))),
+            (RemoteReference, git("file:///srv/r", "abc1234")),
             (RemoteReference, http("https://example.com/xy'/z.yaml?a=b")),
             (RemoteReference, http("https://h:8443/releases/latest/x")),
             (RemoteChart, helm("https://charts.example/", "1.2.3")),
@@ -218,10 +217,10 @@ mod tests {
             let config = Config::parse(format!("allow:\n{entry}\n").as_bytes(), "x").unwrap();
             assert_eq!(config.allowed_by(rule, &subject, file), Some(0), "{entry}");
             let elsewhere = match subject.clone() {
-                Subject::Git { url, reference, pin, .. } => Subject::Git { url, path: "b".to_owned(), reference, pin },
-                Subject::Http { url } => Subject::Http { url: format!("{url}x") },
-                Subject::Helm { url, chart, .. } => Subject::Helm { url, chart, version: "9.9.9".to_owned() },
-                Subject::Image { image } => Subject::Image { image: format!("{image}0") },
+                Subject::Remote(git @ Upstream::Git { .. }) => git.at("b").subject(),
+                Subject::Remote(Upstream::File { url }) => http(&format!("{url}x")),
+                Subject::Remote(Upstream::Chart { url, .. }) => helm(&url, "9.9.9"),
+                Subject::Remote(Upstream::Image { image: name }) => image(&format!("{name}0")),
                 _ => path("elsewhere"),
             };
             assert_eq!(config.allowed_by(rule, &elsewhere, "elsewhere"), None, "{entry}");
@@ -233,12 +232,7 @@ mod tests {
 
     #[test]
     fn rules_refs_and_kind_narrow_an_entry() {
-        let reference = Subject::Git {
-            url: "https://github.com/o/r".to_owned(),
-            path: "a".to_owned(),
-            reference: Some("x".to_owned()),
-            pin: "branch",
-        };
+        let reference = Upstream::named("https://github.com/o/r//a?ref=x").subject();
         for (entry, is_covered) in [
             ("url: github.com/o", false),
             ("url: 'github.com/o/r//a?ref=x'", true),

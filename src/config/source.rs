@@ -8,9 +8,10 @@ use serde::Deserialize;
 use super::{Config, FILE_NAME, address, read};
 use crate::git::Signers;
 use crate::message::failure::{Failure, Result, command, shown};
-use crate::message::finding::{Rule, Subject};
+use crate::message::finding::Rule;
 use crate::message::redact;
 use crate::record::Pinned;
+use crate::reference::Upstream;
 use crate::tree::{Entry, Tree, path};
 
 /// An entry of `sources`: upstreams that may be locked. The first that covers one decides.
@@ -46,13 +47,13 @@ impl TryFrom<Keys> for Source {
 
 impl Config {
     /// Returns whether an upstream may be locked: an entry of `sources` covers it, or there is no such key.
-    pub(crate) fn lists(&self, subject: &Subject) -> bool {
-        self.sources.is_none() || self.source(subject).is_some()
+    pub(crate) fn lists(&self, upstream: &Upstream) -> bool {
+        self.sources.is_none() || self.source(upstream).is_some()
     }
 
     /// Returns the entry of `sources` that decides about an upstream.
-    pub(crate) fn source(&self, subject: &Subject) -> Option<&Source> {
-        self.sources.iter().flatten().find(|one| address::covers(&one.glob, subject))
+    pub(crate) fn source(&self, upstream: &Upstream) -> Option<&Source> {
+        self.sources.iter().flatten().find(|one| address::covers(&one.glob, upstream))
     }
 
     /// Reads the files of `signed-by` from the repository whose top is at `directory`.
@@ -75,10 +76,10 @@ impl Config {
 
     /// Returns why a lock may not hold an upstream, after its name, with the rule that says so and what to do. `pinned` is its
     /// entry, where there is one.
-    pub(crate) fn distrust(&self, subject: &Subject, pinned: Option<&Pinned>) -> Option<(Rule, String, String)> {
+    pub(crate) fn distrust(&self, upstream: &Upstream, pinned: Option<&Pinned>) -> Option<(Rule, String, String)> {
         let _ = self.sources.as_ref()?;
-        let Some(source) = self.source(subject) else {
-            return Some((Rule::UnlistedSource, "is not in `sources`".to_owned(), Config::list_it(subject)));
+        let Some(source) = self.source(upstream) else {
+            return Some((Rule::UnlistedSource, "is not in `sources`".to_owned(), Config::list_it(upstream)));
         };
         let (signers, pinned) = source.signed_by.as_ref().zip(pinned)?;
         let why = match &pinned.signed {
@@ -86,27 +87,23 @@ impl Config {
             Some(signed) => format!("is signed by {signed}, whose key is not in `{}`", signers.file),
             None => format!("is not signed by a key of `{}`, according to the lock", signers.file),
         };
-        let hint = match subject {
-            Subject::Git { url, .. } => {
+        let hint = match upstream {
+            Upstream::Git { url, .. } => {
                 format!("to verify its current version: {}", command("git kustomize-localize update", [url]))
             }
-            _ => Config::list_before(subject),
+            _ => Config::list_before(upstream),
         };
         Some((Rule::UnsignedSource, why, hint))
     }
 
     /// Says how an upstream that no signature or date can come with gets around what is asked of it.
-    pub(crate) fn list_before(subject: &Subject) -> String {
-        format!("{}, before the entry that it cannot satisfy", Config::list_it(subject))
+    pub(crate) fn list_before(upstream: &Upstream) -> String {
+        format!("{}, before the entry that it cannot satisfy", Config::list_it(upstream))
     }
 
     /// Says how an upstream gets into `sources`.
-    pub(crate) fn list_it(subject: &Subject) -> String {
-        let url = match subject {
-            Subject::Git { url, .. } | Subject::Http { url } | Subject::Helm { url, .. } => url,
-            _ => "",
-        };
-        let place = url.split('?').next().unwrap_or_default();
+    pub(crate) fn list_it(upstream: &Upstream) -> String {
+        let place = upstream.url().split('?').next().unwrap_or_default();
         let place = place.strip_prefix("https://").unwrap_or(place).trim_end_matches(".git");
         format!("if it may be used, add it to `sources` in {FILE_NAME}: - {{url: {}}}", super::allow::quoted(place))
     }
@@ -118,9 +115,12 @@ mod tests {
 
     #[test]
     fn what_an_entry_covers_may_be_locked() {
-        let git = |url: &str| Subject::Git { url: url.to_owned(), path: "a".to_owned(), reference: None, pin: "none" };
-        let chart = |url: &str| Subject::Helm { url: url.to_owned(), chart: "web".to_owned(), version: String::new() };
-        for (sources, subject, expected) in [
+        let git = |url: &str| {
+            let (url, path) = (url.to_owned(), "a".to_owned());
+            Upstream::Git { url, reference: None, submodules: true, path }
+        };
+        let chart = |url: &str| Upstream::named(&format!("{url}#web"));
+        for (sources, upstream, expected) in [
             ("", git("https://github.com/evil/lib"), true),
             ("sources: []\n", git("https://github.com/acme/lib"), false),
             ("sources: [{url: github.com/acme}]\n", git("https://github.com/acme/lib.git"), true),
@@ -136,7 +136,7 @@ mod tests {
             ("sources: [{url: charts.example/stable/db}]\n", chart("https://charts.example/stable"), false),
         ] {
             let config = Config::parse(sources.as_bytes(), "x").unwrap();
-            assert_eq!(config.lists(&subject), expected, "{sources}{subject:?}");
+            assert_eq!(config.lists(&upstream), expected, "{sources}{upstream:?}");
         }
     }
 
@@ -145,11 +145,12 @@ mod tests {
         for url in
             ["https://github.com/o/r.git", "http://h:8080/o/r", "file:///srv/r", "https://h/it's/r", "ssh://git@h/o/r"]
         {
-            let subject = Subject::Git { url: url.to_owned(), path: String::new(), reference: None, pin: "none" };
-            let hint = Config::list_it(&subject);
+            let (url, path) = (url.to_owned(), String::new());
+            let upstream = Upstream::Git { url, reference: None, submodules: true, path };
+            let hint = Config::list_it(&upstream);
             let (_, entry) = hint.split_once(": - ").unwrap();
             let config = Config::parse(format!("sources: [{entry}]\n").as_bytes(), "x").unwrap();
-            assert!(config.lists(&subject), "{hint}");
+            assert!(config.lists(&upstream), "{hint}");
         }
     }
 

@@ -36,12 +36,13 @@ fn known(text: &str) -> BTreeSet<String> {
     list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-fn git(url: &str, path: &str, pin: &'static str) -> Subject {
-    Subject::Git { url: url.to_owned(), path: path.to_owned(), reference: None, pin }
+fn git(url: &str, path: &str, reference: &str) -> Subject {
+    let reference = Some(reference.to_owned());
+    Subject::Remote(Upstream::Git { url: url.to_owned(), reference, submodules: true, path: path.to_owned() })
 }
 
 fn http(url: &str) -> Subject {
-    Subject::Http { url: url.to_owned() }
+    Subject::Remote(Upstream::File { url: url.to_owned() })
 }
 
 const EVERYTHING: &str = r#"# policy

@@ -11,7 +11,7 @@ use super::history::REWRITTEN;
 use super::progress::SIDE_BY_SIDE;
 use super::{Network, helm, release};
 use crate::config::{Config, is_one_version};
-use crate::graph::{self, ChartRef};
+use crate::graph::ChartRef;
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
@@ -51,7 +51,7 @@ impl Network {
 
     /// Verifies the signature of what is there as the lock says, or is still contained in what is there.
     fn signed(&self, config: &Config, (source, pinned): Entry<'_>, answer: Answer) -> Answer {
-        let signers = config.source(&graph::subject(source)).and_then(|policy| policy.signed_by.as_ref());
+        let signers = config.source(source).and_then(|policy| policy.signed_by.as_ref());
         let Some(signers) = signers.filter(|_| matches!(answer.verdict, Verdict::Ok | Verdict::Updated)) else {
             return answer;
         };
@@ -211,7 +211,7 @@ pub(super) fn is_version(source: &Upstream, is_tag: impl FnOnce() -> bool) -> bo
 
 /// Returns whether a repository is named by something that can move.
 fn is_floating(source: &Upstream) -> bool {
-    matches!(source, Upstream::Git { reference, .. } if Pin::of(reference.as_deref()) != Pin::Commit)
+    matches!(source, Upstream::Git { .. } if source.pin() != Pin::Commit)
 }
 
 /// Returns what is asked about an entry.

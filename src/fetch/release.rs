@@ -6,7 +6,7 @@ use semver::Version;
 use super::Fetcher;
 use super::git::GitRequest;
 use crate::config::Config;
-use crate::graph::{self, Remotes as _};
+use crate::graph::Remotes as _;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::finding::Rule;
 use crate::reference::{RepoSpec, Upstream};
@@ -59,14 +59,13 @@ impl Fetcher {
     /// Resolves a repository that the user names; refuses one that may not be locked.
     pub(crate) fn take(&mut self, spec: &RepoSpec, config: &Config) -> Result<()> {
         let upstream = Upstream::git(spec);
-        let subject = graph::subject(&upstream);
-        if !config.lists(&subject) {
+        if !config.lists(&upstream) {
             let message = format!("{upstream} is not in `sources`, so it may not be locked");
-            return Err(Failure::new(message).hint(Config::list_it(&subject)));
+            return Err(Failure::new(message).hint(Config::list_it(&upstream)));
         }
         self.repository(spec)?;
-        let is_lifted = || config.reason(Rule::YoungSource, &subject).is_some();
-        config.source(&subject).map_or(Ok(()), |policy| self.trust(&upstream, policy, is_lifted()))
+        let is_lifted = || config.reason(Rule::YoungSource, &upstream.subject()).is_some();
+        config.source(&upstream).map_or(Ok(()), |policy| self.trust(&upstream, policy, is_lifted()))
     }
 }
 

@@ -11,7 +11,6 @@ use super::git::{Fetched, GitRequest};
 use super::{Fetcher, Network, ONLINE};
 use crate::config::{Config, FILE_NAME, Source};
 use crate::git::{Part, Signers, date, made, object_id, open_fetched};
-use crate::graph;
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
 use crate::record::Pinned;
@@ -34,7 +33,7 @@ impl Fetcher {
             let lacks = policy.signed_by.as_ref().map(|_| "signature").or(min_age.map(|_| "date"));
             return lacks.map_or(Ok(()), |what| {
                 let message = format!("{source} has no {what}, which `sources` requires: it is not a repository");
-                Err(Failure::new(message).hint(Config::list_before(&graph::subject(source))))
+                Err(Failure::new(message).hint(Config::list_before(source)))
             });
         }
         for (_, (tree, repository)) in self.opened.iter().filter(|(key, _)| key.upstream() == *source) {
@@ -88,7 +87,7 @@ impl Fetcher {
             _ => Ok(signed),
         });
         let signed = signed.map_err(|failure| {
-            let failure = Failure { upstream: source.to_string().into(), ..failure.context(source) };
+            let failure = Failure { distrusted: Some(source.clone().into()), ..failure.context(source) };
             if recorded.is_some() && failure.kind == FailureKind::Unsigned {
                 return failure.hint(format!("restore its entry in the lock, or {}", relock(source)));
             }
@@ -211,7 +210,7 @@ fn refuse_young(upstream: &Upstream, made: Option<u64>, least: Duration) -> Resu
     let source = upstream.source();
     let young = |message: String| {
         let failure = Failure::new(message).because(FailureKind::Young);
-        Failure { upstream: source.to_string().into(), ..failure }
+        Failure { distrusted: Some(source.clone().into()), ..failure }
     };
     let Some(made) = made else {
         let message = format!("{source} has no date, or one before 1970 (min-age {})", age(least));
@@ -235,7 +234,7 @@ fn since(made: u64) -> Duration {
 
 /// Says how something may be locked although it is young.
 fn lift(upstream: &Upstream) -> String {
-    let exception = Config::exception(Rule::YoungSource, &graph::subject(upstream), "");
+    let exception = Config::exception(Rule::YoungSource, &upstream.subject(), "");
     let entries = Config::entries(&exception.iter().collect::<Vec<_>>()).concat();
     format!("to lock it now, add to `allow` in {FILE_NAME}: {entries}")
 }

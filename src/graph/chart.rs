@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use super::local::absent;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{ANEW, FileId, Graph, Origin, Policy, Remotes, RootId, Walker, subject};
+use super::{ANEW, FileId, Graph, Origin, Policy, Remotes, RootId, Walker};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
@@ -88,11 +88,6 @@ impl ChartRef {
     pub(crate) fn upstream(&self) -> Upstream {
         let version = self.version().map(str::to_owned);
         Upstream::Chart { url: self.repo.shown(), chart: self.name.clone(), version }
-    }
-
-    /// Returns what it is for a policy.
-    pub(crate) fn subject(&self) -> Subject {
-        subject(&self.upstream())
     }
 
     /// Returns whether it is an artifact of a registry.
@@ -208,7 +203,7 @@ impl Walker {
             let lines = self.graph.lines_of(note);
             let answer = answer.and_then(|pulled| {
                 if pulled.is_some() {
-                    self.trust(remotes, policy, &wanted.subject(), &wanted.upstream(), lines)?;
+                    self.trust(remotes, policy, &wanted.upstream(), &wanted.upstream(), lines)?;
                 }
                 Ok(pulled)
             });
@@ -281,7 +276,8 @@ impl Walker {
                     return Ok(None);
                 }
                 let pinned = policy.lock.and_then(|lock| wanted.locked(lock));
-                let distrust = policy.distrust(&wanted.subject(), pinned, &wanted.upstream().to_string());
+                let upstream = wanted.upstream();
+                let distrust = policy.distrust(&upstream, pinned, &upstream.to_string());
                 distrust.map_or(Ok(()), Err)?;
                 Ok(Some(wanted.clone()).filter(|_| has_network))
             }
@@ -322,12 +318,12 @@ impl Policy<'_> {
     /// Returns whether a chart stays remote: an exception says so, and no lock holds it.
     fn accepts_chart(&self, graph: &Graph, note: usize, wanted: &ChartRef) -> bool {
         self.lock.is_none_or(|lock| wanted.locked(lock).is_none())
-            && self.exception(graph, Rule::RemoteChart, &wanted.subject(), graph.lines_of(note)).is_some()
+            && self.exception(graph, Rule::RemoteChart, &wanted.upstream().subject(), graph.lines_of(note)).is_some()
     }
 
     /// Returns whether the configuration covers what a schema names.
     fn covers_schema(&self, url: &str) -> bool {
-        let subject = Subject::Http { url: redact::url(url) };
+        let subject = Subject::Remote(Upstream::File { url: redact::url(url) });
         self.leave.is_some_and(|config| config.reason(Rule::RemoteChart, &subject).is_some())
     }
 }

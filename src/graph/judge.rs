@@ -9,6 +9,7 @@ use super::{Explored, Graph, Lines, RemoteRef, Remotes, RootId, SourceId, Target
 use crate::config::Config;
 use crate::message::finding::{self, Finding, Rule, Subject};
 use crate::record::{LoadRestrictor, Lock, Pinned};
+use crate::reference::Upstream;
 use crate::tree::absence::{Absence, Absences};
 
 /// Why something stays remote that no exception covers.
@@ -53,20 +54,20 @@ pub(super) enum Decision {
 impl Policy<'_> {
     /// Decides what becomes of a remote reference in these lines. The lock decides before an exception does.
     pub(super) fn decide(&self, graph: &Graph, wanted: &RemoteRef, lines: Lines) -> Decision {
-        let subject = wanted.subject();
+        let meant = wanted.meant();
         if self.lock.is_none_or(|lock| !wanted.is_locked(lock)) {
             let kept = || self.keeps.then(|| KEPT.to_owned());
-            if let Some(reason) = self.exception(graph, Rule::RemoteReference, &subject, lines).or_else(kept) {
+            if let Some(reason) = self.exception(graph, Rule::RemoteReference, &meant.subject(), lines).or_else(kept) {
                 return Decision::Left(reason);
             }
         }
         let pinned = self.lock.and_then(|lock| lock.get(&wanted.locked(lock)?));
-        self.distrust(&subject, pinned, &wanted.text.shown()).map_or(Decision::Localized, Decision::Refused)
+        self.distrust(&meant, pinned, &wanted.text.shown()).map_or(Decision::Localized, Decision::Refused)
     }
 
     /// Refuses an upstream that may not be locked.
-    pub(super) fn distrust(&self, subject: &Subject, pinned: Option<&Pinned>, shown: &str) -> Option<Box<Trouble>> {
-        let (rule, why, hint) = self.leave?.distrust(subject, pinned)?;
+    pub(super) fn distrust(&self, upstream: &Upstream, pinned: Option<&Pinned>, shown: &str) -> Option<Box<Trouble>> {
+        let (rule, why, hint) = self.leave?.distrust(upstream, pinned)?;
         let message = format!("`{shown}` {why}, so it may not be locked");
         Some(Trouble::new(TroubleKind::Distrusted(rule), message).hint(hint))
     }

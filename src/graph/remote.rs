@@ -11,7 +11,7 @@ use super::{
 };
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, FailureKind, Result};
-use crate::message::finding::{Rule, Subject};
+use crate::message::finding::Rule;
 use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::{self, Resolved};
 
@@ -37,12 +37,12 @@ impl Walker {
         &self,
         remotes: &dyn Remotes,
         by: &Policy<'_>,
-        subject: &Subject,
+        named: &Upstream,
         upstream: &Upstream,
         lines: Lines,
     ) -> Result<()> {
-        let policy = by.leave.and_then(|config| config.source(subject));
-        let is_lifted = || by.exception(&self.graph, Rule::YoungSource, subject, lines).is_some();
+        let policy = by.leave.and_then(|config| config.source(named));
+        let is_lifted = || by.exception(&self.graph, Rule::YoungSource, &named.subject(), lines).is_some();
         policy.map_or(Ok(()), |policy| remotes.trust(upstream, policy, is_lifted()))
     }
 
@@ -93,7 +93,7 @@ impl Walker {
             let reference = self.graph.roots[root].edges[edge].reference.clone();
             let lines = self.graph.roots[root].edges[edge].lines();
             let answer = answer.and_then(|found| {
-                self.trust(remotes, policy, &one.subject(), &found.upstream(&one), lines)?;
+                self.trust(remotes, policy, &one.meant(), &found.upstream(&one), lines)?;
                 Ok(found)
             });
             let target = self.arrive(&one, reference.accepts, answer);

@@ -6,8 +6,8 @@ use super::{Archive, ChartRef, RemoteFile, Repository};
 use crate::config;
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, Result};
-use crate::message::finding::{Rule, Subject};
-use crate::message::redact::{self, SafeUrl};
+use crate::message::finding::Subject;
+use crate::message::redact::SafeUrl;
 use crate::record::Lock;
 use crate::reference::{self, PLAIN_QUERY, Pin, RepoSpec, Upstream};
 use crate::tree::path;
@@ -68,7 +68,12 @@ impl RemoteRef {
 
     /// Returns what it is for a policy, as far as text and field tell.
     pub(crate) fn subject(&self) -> Subject {
-        subject(&self.repository().map_or_else(|| self.file(), Upstream::git))
+        self.meant().subject()
+    }
+
+    /// Returns what was probably meant, also where kustomize cannot read all of it.
+    pub(super) fn meant(&self) -> Upstream {
+        self.repository().map_or_else(|| self.file(), Upstream::git)
     }
 
     /// Returns what it names, as far as text and field tell.
@@ -125,28 +130,6 @@ impl RemoteRef {
             Pin::ShortCommit => Some("write the commit id in full, 40 digits: git cannot fetch a short one".to_owned()),
             _ => None,
         }
-    }
-}
-
-/// Returns what something is for a policy.
-pub(crate) fn subject(upstream: &Upstream) -> Subject {
-    match upstream.clone() {
-        Upstream::Git { url, reference, path, .. } => {
-            let pin = Pin::of(reference.as_deref()).name();
-            Subject::Git { url, path: redact::url(&path), pin, reference: reference.as_deref().map(redact::url) }
-        }
-        Upstream::File { url } => Subject::Http { url },
-        Upstream::Chart { url, chart, version } => Subject::Helm { url, chart, version: version.unwrap_or_default() },
-        Upstream::Image { image } => Subject::Image { image },
-    }
-}
-
-/// Returns the rule about what is remote and may not be.
-pub(crate) fn rule(upstream: &Upstream) -> Rule {
-    match upstream {
-        Upstream::Git { .. } | Upstream::File { .. } => Rule::RemoteReference,
-        Upstream::Chart { .. } => Rule::RemoteChart,
-        Upstream::Image { .. } => Rule::Function,
     }
 }
 

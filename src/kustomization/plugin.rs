@@ -8,6 +8,7 @@ use super::{Accepts, NoteKind};
 use crate::message::finding::Subject;
 use crate::message::position::Position;
 use crate::message::redact;
+use crate::reference::Upstream;
 
 /// The annotations that make an object a function, in the order in which kustomize looks for them
 /// (kyaml/fn/runtime/runtimeutil/functiontypes.go). An empty one is none.
@@ -41,7 +42,7 @@ impl NoteKind {
             return None;
         };
         let program = match runs {
-            Runs::Image { image, .. } => return Some(Subject::Image { image: redact::url(image) }),
+            Runs::Image { image, .. } => return Some(Subject::Remote(Upstream::Image { image: redact::url(image) })),
             Runs::Program(path) => path,
             Runs::Plugin(_) => kind,
             Runs::Unknown => return None,

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::message::position::Position;
 use crate::message::redact::{self, visible};
+use crate::message::upstream::Upstream;
 
 /// The place in a file that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
@@ -67,9 +68,9 @@ pub struct Failure {
     /// What else can be done where something remote cannot be resolved: leave it. Boxed as the place is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<Box<Exception>>,
-    /// The repository that could not be resolved, or the host that did not answer; empty where it is about something else.
+    /// The source that lacks what `sources` asks of it; `None` if it is about something else.
     #[serde(skip)]
-    pub upstream: Box<str>,
+    pub distrusted: Option<Box<Upstream>>,
     /// What it means for what could be tried next.
     #[serde(skip)]
     pub kind: FailureKind,
@@ -144,7 +145,7 @@ impl Failure {
             message: redact::message(&message.into()).into_owned(),
             hints: Vec::new(),
             exception: None,
-            upstream: Box::default(),
+            distrusted: None,
             kind: FailureKind::Other,
         }
     }

@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::failure::Location;
 pub use super::rule::Rule;
+use super::upstream::Upstream;
 use crate::message::position::{Position, Span};
 
 /// How much a finding matters, and what is made of the findings of a rule.
@@ -50,37 +51,36 @@ pub enum Subject {
         /// As it is named.
         program: String,
     },
-    /// A git repository, as kustomize splits the URL. Without secrets.
-    Git {
-        /// The clone specification.
-        url: String,
-        /// The directory in it; empty for the top.
-        path: String,
-        /// The ref as written.
-        #[serde(rename = "ref")]
-        reference: Option<String>,
-        /// What the ref is by its text ([`crate::reference::Pin::name`]).
-        pin: &'static str,
-    },
-    /// A file over http(s), or the answer decides between that and git.
-    Http {
-        /// The URL without secrets.
-        url: String,
-    },
-    /// A chart of a Helm repository.
-    Helm {
-        /// The repository, without secrets.
-        url: String,
-        /// The chart.
-        chart: String,
-        /// The version; empty when none is written.
-        version: String,
-    },
-    /// The image of a function.
-    Image {
-        /// The image as written.
-        image: String,
-    },
+    /// Something on another host.
+    #[serde(untagged, serialize_with = "remote")]
+    Remote(Upstream),
+}
+
+impl Subject {
+    /// Returns what it is on another host, if it is there.
+    pub fn upstream(&self) -> Option<&Upstream> {
+        if let Subject::Remote(upstream) = self { Some(upstream) } else { None }
+    }
+}
+
+/// Shows something on another host in JSON.
+fn remote<S: Serializer>(upstream: &Upstream, serializer: S) -> Result<S::Ok, S::Error> {
+    let url = Some(upstream.url());
+    serializer.collect_map(match upstream {
+        Upstream::Git { path, reference, .. } => vec![
+            ("kind", Some("git")),
+            ("url", url),
+            ("path", Some(path)),
+            ("ref", reference.as_deref()),
+            ("pin", Some(upstream.pin().name())),
+        ],
+        Upstream::File { .. } => vec![("kind", Some("http")), ("url", url)],
+        Upstream::Chart { chart, version, .. } => {
+            let version = version.as_deref().unwrap_or_default();
+            vec![("kind", Some("helm")), ("url", url), ("chart", Some(chart)), ("version", Some(version))]
+        }
+        Upstream::Image { .. } => vec![("kind", Some("image")), ("image", url)],
+    })
 }
 
 /// The exception that covers a finding: a comment or an entry of `allow`.

@@ -51,7 +51,7 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
 
 /// Returns why something stays remote wherever it is named; none if no exception says so.
 pub(super) fn excepted(config: &Config, upstream: &Upstream) -> Option<String> {
-    config.reason(graph::rule(upstream), &graph::subject(upstream))
+    config.reason(upstream.rule(), &upstream.subject())
 }
 
 fn walk(workspace: &Workspace, remotes: Option<&mut dyn graph::Remotes>) -> Result<Explored> {

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::config::Config;
-use crate::graph::{self, Edge, FileId, Graph, KEPT, Lines, Origin, RootId, SourceId, Target};
+use crate::graph::{Edge, FileId, Graph, KEPT, Lines, Origin, RootId, SourceId, Target};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
@@ -70,8 +70,8 @@ pub(super) fn own(graph: &Graph, config: &Config, held: &Lock) -> Own {
         if graph.is_fetched(lines.0) {
             continue;
         }
-        let rule = graph::rule(&upstream);
-        let exception = graph.exception(config, rule, &graph::subject(&upstream), lines);
+        let rule = upstream.rule();
+        let exception = graph.exception(config, rule, &upstream.subject(), lines);
         let kept = (rule == Rule::RemoteReference).then(|| KEPT.to_owned());
         match exception.or(kept).filter(|_| is_left) {
             Some(reason) => {

@@ -2,8 +2,8 @@
 
 use percent_encoding::percent_decode_str;
 
+use super::Pin;
 use super::go_url::{HttpUrl, strip_prefix_ignore_case};
-use super::pin::is_commit_id;
 use super::spec::RepoSpec;
 use crate::message::redact;
 
@@ -84,7 +84,7 @@ fn refuse_controls(text: &str, part: &str) -> Result<(), String> {
 
 /// Refuses what `git check-ref-format` refuses, and what `git fetch` would not take literally.
 fn refuse_ref(text: &str) -> Result<(), String> {
-    if is_commit_id(text) {
+    if Pin::of(Some(text)) == Pin::Commit {
         return Ok(());
     }
     refuse_dash(text, "ref")?;

@@ -1,40 +1,9 @@
-//! What is named on another host.
+//! Which upstream a text names.
 
-use std::cmp::Ordering;
-use std::fmt;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 
 use super::{RepoSpec, has_git_marker, looks_like_file};
-
-/// How the text of an image begins.
-const IMAGE: &str = "docker://";
-
-/// What a reference names on another host: the one identity of it, without secrets. Ordered as a lock is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Upstream {
-    /// A directory of a repository at a ref, or the repository itself: its top.
-    Git {
-        /// The clone specification.
-        url: String,
-        /// The ref as it was written.
-        reference: Option<String>,
-        submodules: bool,
-        /// Empty for the top.
-        path: String,
-    },
-    /// A file, or what may be one or a repository.
-    File { url: String },
-    /// A Helm chart of a repository.
-    Chart {
-        url: String,
-        chart: String,
-        /// As it was written.
-        version: Option<String>,
-    },
-    /// The image of a function, as it was written.
-    Image { image: String },
-}
+pub(crate) use crate::message::upstream::{IMAGE, Upstream};
 
 impl Upstream {
     /// Returns the directory that a reference names.
@@ -66,91 +35,6 @@ impl Upstream {
             Ok(spec) if is_meant(&spec) => Upstream::git(&spec),
             _ => Upstream::File { url: text.to_owned() },
         }
-    }
-
-    /// Returns another directory of the same repository; itself if it is not in one.
-    pub fn at(&self, directory: &str) -> Upstream {
-        let mut other = self.clone();
-        if let Upstream::Git { path, .. } = &mut other {
-            directory.clone_into(path);
-        }
-        other
-    }
-
-    /// Returns what is fetched, and what a lock has an entry for.
-    pub fn source(&self) -> Upstream {
-        self.at("")
-    }
-
-    /// Returns the directory in the repository; empty for the top, and for what is not in one.
-    pub fn path(&self) -> &str {
-        if let Upstream::Git { path, .. } = self { path } else { "" }
-    }
-
-    /// Returns the URL of what is fetched; of an image its name.
-    pub fn url(&self) -> &str {
-        match self {
-            Upstream::Git { url, .. } | Upstream::File { url } | Upstream::Chart { url, .. } => url,
-            Upstream::Image { image } => image,
-        }
-    }
-
-    /// Returns the ref of a repository.
-    pub fn reference(&self) -> Option<&str> {
-        if let Upstream::Git { reference, .. } = self { reference.as_deref() } else { None }
-    }
-
-    fn key(&self) -> (&str, u8, &str, Option<&str>, bool, &str) {
-        match self {
-            Upstream::Git { url, reference, submodules, path } => (url, 0, "", reference.as_deref(), *submodules, path),
-            Upstream::File { url } => (url, 1, "", None, false, ""),
-            Upstream::Chart { url, chart, version } => (url, 2, chart, version.as_deref(), false, ""),
-            Upstream::Image { image } => (image, 3, "", None, false, ""),
-        }
-    }
-}
-
-impl PartialOrd for Upstream {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Upstream {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
-/// As a person would write it: `URL//PATH?ref=REF`, `URL`, `URL#CHART@VERSION`, `docker://IMAGE`.
-impl fmt::Display for Upstream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Upstream::Git { url, reference, submodules, path } => {
-                f.write_str(url)?;
-                if !path.is_empty() {
-                    write!(f, "//{path}")?;
-                }
-                let mut separator = if url.contains('?') { '&' } else { '?' };
-                if let Some(reference) = reference {
-                    write!(f, "{separator}ref={reference}")?;
-                    separator = '&';
-                }
-                if *submodules { Ok(()) } else { write!(f, "{separator}submodules=false") }
-            }
-            Upstream::File { url } => f.write_str(url),
-            Upstream::Chart { url, chart, version } => {
-                write!(f, "{url}#{chart}")?;
-                version.as_ref().map_or(Ok(()), |version| write!(f, "@{version}"))
-            }
-            Upstream::Image { image } => write!(f, "{IMAGE}{image}"),
-        }
-    }
-}
-
-impl Serialize for Upstream {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

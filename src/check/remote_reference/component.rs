@@ -1,7 +1,6 @@
 //! An object adds a component or a patch by its URL, which stands in no kustomization.
 
 use crate::check::Context;
-use crate::graph;
 use crate::message::finding::{Finding, Rule};
 use crate::message::redact;
 use crate::reference::{Upstream, is_remote_file, is_url};
@@ -59,7 +58,7 @@ fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str) -> 
         )
     };
     let place = added.position;
-    let subject = graph::subject(&Upstream::named(&redact::url(&added.text)));
+    let subject = Upstream::named(&redact::url(&added.text)).subject();
     Finding {
         reference: shown,
         subject,

@@ -9,8 +9,9 @@ use crate::commands::messages::{commit, counted, first, named};
 use crate::commands::output::Shown;
 use crate::git::Snapshot;
 use crate::message::failure::short;
-use crate::message::finding::{Finding, Rule, Severity, Subject};
+use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact::{self, visible};
+use crate::reference::Upstream;
 
 /// So many findings are shown one by one on a terminal.
 const MANY: usize = 20;
@@ -119,7 +120,7 @@ fn summary(checked: &Checked) -> String {
 /// Returns how many findings there are by rule and by upstream, and how to begin.
 fn overview(findings: &[&Finding], color: bool) -> String {
     let rule = |finding: &&Finding| Some(format!("{} ({})", finding.rule, finding.severity.name()));
-    let upstream = |finding: &&Finding| upstream(&finding.subject).map(visible);
+    let upstream = |finding: &&Finding| upstream(finding.subject.upstream()?).map(visible);
     let head = |text: &str| painted(text, "bold", color) + "\n";
     let mut out = head("findings by rule:") + &counts(findings.iter().filter_map(rule));
     let upstreams = counts(findings.iter().filter_map(upstream));
@@ -150,14 +151,14 @@ fn counts(all: impl Iterator<Item = String>) -> String {
 }
 
 /// Returns the repository, or the host of a file, that a finding is about.
-fn upstream(subject: &Subject) -> Option<&str> {
-    match subject {
-        Subject::Git { url, .. } | Subject::Helm { url, .. } => Some(url),
-        Subject::Http { url } => {
+fn upstream(upstream: &Upstream) -> Option<&str> {
+    match upstream {
+        Upstream::Git { url, .. } | Upstream::Chart { url, .. } => Some(url),
+        Upstream::File { url } => {
             let host = url.find("://")? + "://".len();
             Some(url[host..].find('/').map_or(url, |end| &url[..host + end]))
         }
         // An image has no URL.
-        Subject::Local | Subject::Path { .. } | Subject::Program { .. } | Subject::Image { .. } => None,
+        Upstream::Image { .. } => None,
     }
 }

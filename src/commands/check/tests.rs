@@ -13,6 +13,7 @@ use crate::message::failure::Location;
 use crate::message::finding::{Rule, Severity, Subject};
 use crate::message::position::{Position, Span};
 use crate::message::redact::is_hidden;
+use crate::reference::Upstream;
 
 /// A text that tries everything: ends of lines, controls of a terminal and of GitHub, Markdown, HTML.
 const HOSTILE: &str = "a\n::set-output name=x::y\r\u{1b}[31m%0A##[stop-commands]x\u{202e}|`<b>&\u{2028}\u{9b}2J";
@@ -62,8 +63,8 @@ fn telling(text: &str) -> Checked {
     told.span = span(1, 1, 1, 3);
     told.field = text.to_owned();
     told.reference = text.to_owned();
-    told.subject =
-        Subject::Git { url: text.to_owned(), path: text.to_owned(), reference: Some(text.to_owned()), pin: "branch" };
+    let [url, path, reference] = [text; 3].map(str::to_owned);
+    told.subject = Subject::Remote(Upstream::Git { url, reference: Some(reference), submodules: true, path });
     told.message = text.to_owned();
     told.help = vec![text.to_owned(), format!("git add -- {text}")];
     let mut whole = told.clone();

@@ -6,27 +6,22 @@ use super::*;
 fn a_ref_must_be_as_firm_as_the_policy_says() {
     let allows = |policy: &str, rule: Rule, subject: &Subject| {
         let key = match subject {
-            Subject::Helm { .. } => "chart",
+            Subject::Remote(Upstream::Chart { .. }) => "chart",
             _ => "url",
         };
         let text = format!("allow: [{{{key}: '*', refs: {policy}, reason: r}}]\n");
         parse(&text).reason(rule, subject).is_some()
     };
     let order = ["any", "branch", "tag", "commit"];
-    let helm = |version: &str| Subject::Helm {
-        url: "https://charts.example.com".to_owned(),
-        chart: "redis".to_owned(),
-        version: version.to_owned(),
-    };
+    let helm = |version: &str| Upstream::named(&format!("https://charts.example.com#redis@{version}")).subject();
     let url = "https://github.com/acme/bases";
     for (rule, subject, best) in [
-        (Rule::RemoteReference, git(url, "", "commit"), "commit"),
-        (Rule::RemoteReference, git(url, "", "tag"), "tag"),
-        (Rule::RemoteReference, git(url, "", "branch"), "branch"),
-        (Rule::FloatingRef, git(url, "", "branch"), "branch"),
-        (Rule::RemoteReference, git(url, "", "short-commit"), "any"),
-        (Rule::RemoteReference, git(url, "", "none"), "any"),
-        (Rule::RemoteReference, git(url, "", "anything else"), "any"),
+        (Rule::RemoteReference, git(url, "", "0123456789012345678901234567890123456789"), "commit"),
+        (Rule::RemoteReference, git(url, "", "v1"), "tag"),
+        (Rule::RemoteReference, git(url, "", "main"), "branch"),
+        (Rule::FloatingRef, git(url, "", "main"), "branch"),
+        (Rule::RemoteReference, git(url, "", "abc1234"), "any"),
+        (Rule::RemoteReference, git(url, "", ""), "any"),
         (Rule::RemoteReference, http("https://a.example/v1/x.yaml"), "tag"),
         (Rule::FloatingRef, http("https://a.example/x.yaml"), "any"),
         (Rule::FloatingRef, http("https://github.com/o/r/releases/latest/download/x.yaml"), "branch"),
@@ -79,12 +74,12 @@ fn the_first_entry_that_accepts_is_named() {
     let config = parse(
         "allow:\n- {url: github.com/other, refs: tag, reason: a}\n- {url: github.com, refs: commit, reason: b}\n- {url: github.com/acme, refs: tag, reason: c}\n- {url: github.com, refs: tag, reason: d}\n",
     );
-    let tag = git("https://github.com/acme/x", "", "tag");
+    let tag = git("https://github.com/acme/x", "", "v1");
     assert_eq!(config.allowed_by(Rule::RemoteReference, &tag, ""), Some(2));
     assert_eq!(config.reason(Rule::RemoteReference, &tag).unwrap(), "c");
     assert_eq!(config.allow[2].span.start.line, 4);
     // What is dangerous is only accepted by name.
-    let url = git("https://github.com/acme/x", "", "commit");
+    let url = git("https://github.com/acme/x", "", "0123456789012345678901234567890123456789");
     for rule in Rule::ALL {
         assert_eq!(config.reason(*rule, &url).is_some(), rule.is_allowed_by_default(), "{rule}");
     }

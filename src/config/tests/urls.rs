@@ -8,7 +8,7 @@ fn matches(glob: &str, subject: &Subject) -> bool {
 
 #[test]
 fn a_url_matches_what_begins_with_the_glob() {
-    let base = git("https://github.com/acme/bases", "web/overlay", "tag");
+    let base = git("https://github.com/acme/bases", "web/overlay", "v1");
     for glob in [
         "github.com",
         "GitHub.com",
@@ -56,7 +56,7 @@ fn a_url_matches_what_begins_with_the_glob() {
         "git@github.com:acme/bases.git",
         "HTTPS://GITHUB.COM/acme/bases",
     ] {
-        let subject = git(url, "", "tag");
+        let subject = git(url, "", "v1");
         assert!(matches("github.com/acme/bases", &subject), "{url}");
     }
     let [ssh, https, plain, local] = [
@@ -65,14 +65,10 @@ fn a_url_matches_what_begins_with_the_glob() {
         "http://github.com/acme/bases",
         "file:///srv/git/a.git",
     ]
-    .map(|url| git(url, "", "tag"));
+    .map(|url| git(url, "", "v1"));
     let file = http("https://raw.example.com/o/r/v1/x.yaml?token=REDACTED");
     let port = http("https://raw.example.com:8443/x");
-    let chart = Subject::Helm {
-        url: "https://charts.example.com/stable".to_owned(),
-        chart: "redis".to_owned(),
-        version: "1.2.3".to_owned(),
-    };
+    let chart = Upstream::named("https://charts.example.com/stable#redis@1.2.3").subject();
     for (glob, subject, expected) in [
         ("git@github.com:acme", &ssh, true),
         ("git@github.com:acme", &https, false),
@@ -121,7 +117,7 @@ fn no_other_host_looks_like_the_one_that_is_allowed() {
         "",
     ] {
         for glob in ["github.com/acme", "github.com", "https://github.com/acme/*", "*.github.com"] {
-            assert!(!matches(glob, &git(url, "", "commit")), "{glob} {url}");
+            assert!(!matches(glob, &git(url, "", "0123456789012345678901234567890123456789")), "{glob} {url}");
             assert!(!matches(glob, &http(url)), "{glob} {url}");
         }
     }
@@ -135,7 +131,7 @@ fn no_other_host_looks_like_the_one_that_is_allowed() {
         ("https://github.com/acme/bases", "../../evil"),
     ] {
         for glob in ["github.com/acme", "github.com/acme*", "github.com/**", "github.com"] {
-            assert!(!matches(glob, &git(url, path, "commit")), "{glob} {url} {path}");
+            assert!(!matches(glob, &git(url, path, "0123456789012345678901234567890123456789")), "{glob} {url} {path}");
         }
     }
     for (glob, url) in [
@@ -144,7 +140,7 @@ fn no_other_host_looks_like_the_one_that_is_allowed() {
         ("*.example.com", "https://evil.net/x.example.com/"),
         ("*.example.com", "https://evilexample.com/"),
     ] {
-        assert!(!matches(glob, &git(url, "", "tag")), "{glob} {url}");
+        assert!(!matches(glob, &git(url, "", "v1")), "{glob} {url}");
         assert!(!matches(glob, &http(url)), "{glob} {url}");
     }
 }
@@ -185,7 +181,7 @@ fn globs_of_urls_that_say_more_than_they_seem_to_are_refused() {
 fn covers(entry: &str, subject: &Subject) -> bool {
     let config = parse(&format!("allow: [{{{entry}, reason: r}}]\n"));
     let rule = match subject {
-        Subject::Helm { .. } => Rule::RemoteChart,
+        Subject::Remote(Upstream::Chart { .. }) => Rule::RemoteChart,
         _ => Rule::RemoteReference,
     };
     config.allowed_by(rule, subject, "").is_some()
@@ -193,9 +189,7 @@ fn covers(entry: &str, subject: &Subject) -> bool {
 
 /// Returns what a text is in `resources`, as a repository.
 fn repository(text: &str) -> Subject {
-    let spec = reference::RepoSpec::parse(text).unwrap();
-    let url = spec.clone_spec().shown();
-    Subject::Git { url, path: spec.directory(), reference: spec.reference, pin: "tag" }
+    Upstream::git(&reference::RepoSpec::parse(text).unwrap()).subject()
 }
 
 #[test]
@@ -245,8 +239,9 @@ fn without_refs_an_entry_is_one_reference() {
         assert_eq!(covers(&format!("url: '{entry}'"), &http(file)), expected, "{entry}");
     }
     let chart = |version: &str| {
-        let [url, chart, version] = ["https://charts.example.com", "redis", version].map(str::to_owned);
-        Subject::Helm { url, chart, version }
+        let [url, chart] = ["https://charts.example.com", "redis"].map(str::to_owned);
+        let version = Some(version.to_owned()).filter(|version| !version.is_empty());
+        Subject::Remote(Upstream::Chart { url, chart, version })
     };
     for (entry, version, expected) in [
         ("https://charts.example.com#redis@1.2.3", "1.2.3", true),
@@ -267,7 +262,7 @@ fn without_refs_an_entry_is_one_reference() {
         ("busybox", "busybox:latest", false),
         ("fn@sha256:abc", "fn:v1@sha256:abc", false),
     ] {
-        let image = Subject::Image { image: image.to_owned() };
+        let image = Subject::Remote(Upstream::Image { image: image.to_owned() });
         assert_eq!(covers(&format!("image: '{entry}', rules: [remote-reference]"), &image), expected, "{entry}");
     }
 }
@@ -332,7 +327,7 @@ mod generated {
     /// What makes one reference differ from another: read as kustomize reads it, not by the code for entries.
     fn identity(subject: &Subject) -> String {
         match subject {
-            Subject::Git { url, path, reference, .. } => {
+            Subject::Remote(Upstream::Git { url, path, reference, .. }) => {
                 let url = url.strip_suffix(".git").unwrap_or(url);
                 let url = url.replacen("git@github.com:", "ssh://github.com/", 1).replace("git@", "");
                 format!("{} {path} {reference:?}", url.trim_end_matches('/'))

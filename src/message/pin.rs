@@ -6,7 +6,7 @@ use serde::Serialize;
 /// of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Pin {
+pub enum Pin {
     /// A full commit id (40 or 64 hex digits): pinned.
     Commit,
     /// What looks like an abbreviated commit id. kustomize cannot build it, because git fetches only
@@ -40,7 +40,7 @@ impl Pin {
         matches!(self, Pin::ShortCommit | Pin::Branch | Pin::None)
     }
 
-    /// Returns the kind of a ref as [`super::RepoSpec::reference`] holds it.
+    /// Returns the kind of a ref as a repository's reference holds it.
     ///
     /// A tag is distinguished from a branch by convention: releases are numbered. A name without a digit is a branch,
     /// one with a digit a tag, with these exceptions: `refs/heads/…`, a first part such as `feature/`, a number that is
@@ -95,7 +95,7 @@ fn looks_like_tag(text: &str) -> bool {
 }
 
 /// Returns whether a text is a full object id, SHA-1 or SHA-256, in any case.
-pub(super) fn is_commit_id(text: &str) -> bool {
+fn is_commit_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
