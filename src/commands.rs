@@ -29,7 +29,6 @@ mod vendor;
 mod verify;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -40,7 +39,6 @@ use crate::config::Config;
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::{LocalRepo, RemoteGit};
 use crate::message::failure::{Failure, Result};
-use crate::message::redact;
 use crate::record::Lock;
 use crate::reference::Upstream;
 use crate::workspace::Workspace;
@@ -147,13 +145,13 @@ enum Command {
 
 /// Reads the arguments of the process and does what they say.
 pub(crate) fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(usage::arguments()) {
         Ok(cli) => cli,
         Err(error) => return not_parsed(error),
     };
     let output = cli.output;
     output.apply();
-    if let Some(failure) = wrong_format(output.format, cli.command.as_ref()) {
+    if let Some(failure) = wrong_format(output.format) {
         return failed(&output, &failure.into());
     }
     let done = match cli.command {
@@ -185,20 +183,25 @@ pub(crate) fn run() -> ExitCode {
     status
 }
 
-/// Returns what to say where a command has no output in a format.
-fn wrong_format(format: Format, command: Option<&Command>) -> Option<Failure> {
-    let has = |format: Format| match format {
+/// Returns what to say where the command has no output in a format.
+fn wrong_format(format: Format) -> Option<Failure> {
+    let (all, wanted) = (formats(usage::named()), format.to_possible_value()?.get_name().to_owned());
+    let failure = || Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", ")));
+    (!all.contains(&wanted)).then(failure)
+}
+
+/// Returns the names of the formats that a command has, or a copy.
+fn formats(command: Option<&str>) -> Vec<String> {
+    let has = |format: &&Format| match format {
         Format::Human => true,
         // What it prints is that of kustomize.
-        Format::Json => !matches!(command, Some(Command::Build(_))),
-        Format::Sarif | Format::Github | Format::Gitlab => matches!(command, Some(Command::Check(_))),
-        Format::Markdown | Format::Html => matches!(command, Some(Command::Diff(_))),
-        Format::Cyclonedx | Format::Spdx | Format::Slsa => matches!(command, Some(Command::Sbom(_))),
+        Format::Json => command != Some("build"),
+        Format::Sarif | Format::Github | Format::Gitlab => command == Some("check"),
+        Format::Markdown | Format::Html => command == Some("diff"),
+        Format::Cyclonedx | Format::Spdx | Format::Slsa => command == Some("sbom"),
     };
-    let all = Format::value_variants().iter().filter(|one| has(**one)).filter_map(Format::to_possible_value);
-    let all: Vec<String> = all.map(|one| one.get_name().to_owned()).collect();
-    let wanted = format.to_possible_value()?.get_name().to_owned();
-    (!has(format)).then(|| Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", "))))
+    let all = Format::value_variants().iter().filter(has).filter_map(Format::to_possible_value);
+    all.map(|one| one.get_name().to_owned()).collect()
 }
 
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.
@@ -207,9 +210,7 @@ fn not_parsed(error: clap::Error) -> ExitCode {
         print(output::styled(&error.render(), console::colors_enabled()).as_bytes());
         return ended(0);
     }
-    // What it quotes may come from outside, and hold a secret.
-    let clean = |argument: OsString| redact::text(&redact::visible(&argument.to_string_lossy()));
-    let mut error = Cli::try_parse_from(std::env::args_os().map(clean)).err().unwrap_or(error);
+    let mut error = Cli::try_parse_from(usage::shown()).err().unwrap_or(error);
     if let Some(failure) = usage::unknown_command(&error) {
         say(&messages::failures(&[failure]));
         return ended(FAILED);

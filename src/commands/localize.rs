@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
         });
         let (workspace, (subject, new_dir)) = found.map_err(|failures| match &request.what {
             // A word that may be meant as a command is answered first.
-            What::Copy { target, .. } => unknown_word(target).map_or(failures, Into::into),
+            What::Copy { target, new_dir, .. } => unknown_word(target, new_dir.as_slice()).map_or(failures, Into::into),
             What::InPlace(_) => failures,
         })?;
         let destination =

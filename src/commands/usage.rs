@@ -1,12 +1,14 @@
 //! What was probably meant by what is not understood: the one place that suggests commands and options.
 
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::{COPY, Cli, PAGES};
-use crate::message::failure::{Failure, nearest};
+use super::{COPY, Cli, PAGES, formats};
+use crate::message::failure::{Failure, command, nearest};
+use crate::message::redact;
 
 /// Other words for what a command does: those of other programs, and options of one command that are given to another. What
 /// begins with dashes is an option of any command that has it.
@@ -37,50 +39,115 @@ fn word(word: &str) -> Option<&'static str> {
     OTHER_WORDS.into_iter().chain(commands).find(|(other, _)| *other == word).map(|(_, command)| command)
 }
 
-/// Returns what is wrong with a word in the place of a command or a TARGET that is neither, and nothing on disk.
-pub(super) fn unknown_word(text: &str) -> Option<Failure> {
+/// Returns the arguments of this process, the program first, as clap reads them: what may stand before a command, as with
+/// git, stands behind it.
+pub(super) fn arguments() -> Vec<OsString> {
+    arranged(std::env::args_os().collect())
+}
+
+fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
+    let mut first = 1;
+    while let Some(word) = all.get(first).and_then(|word| word.to_str()) {
+        let is_short = |word: &str| word.len() > 1 && word[1..].chars().all(|letter| "qv".contains(letter));
+        first += match word {
+            "--color" | "--format" => 2,
+            "--quiet" | "--verbose" => 1,
+            _ if word.starts_with("--color=") || word.starts_with("--format=") => 1,
+            _ if word.starts_with('-') && is_short(word) => 1,
+            _ if word.starts_with('-') => return all,
+            _ => break,
+        };
+    }
+    if let Some(before) = all.get_mut(1..=first) {
+        before.rotate_right(1);
+    }
+    all
+}
+
+/// Returns the arguments as messages show them: what they quote may come from outside, and hold a secret.
+pub(super) fn shown() -> Vec<String> {
+    let clean = |argument: OsString| redact::text(&redact::visible(&argument.to_string_lossy()));
+    arguments().into_iter().map(clean).collect()
+}
+
+/// Returns the command that the arguments name; `None` if they name none, as those of a copy.
+pub(super) fn named() -> Option<&'static str> {
+    let word = arguments().into_iter().nth(1)?;
+    PAGES.iter().map(|(name, _)| *name).find(|name| OsStr::new(name) == word)
+}
+
+/// Returns what is wrong with a word in the place of a command or a TARGET that is neither, and nothing on disk; `rest` stands
+/// behind it.
+pub(super) fn unknown_word(text: &str, rest: &[String]) -> Option<Failure> {
     if text.is_empty() || text.contains('/') || text.starts_with('-') || Path::new(text).exists() {
         return None;
     }
     let failure = Failure::new(format!("`{text}` is neither a command nor a directory"));
     let meant = || nearest(text, PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY));
     Some(failure.hint(match word(text).or_else(meant) {
-        Some(name) => format!("did you mean `git kustomize-localize {name}`?"),
-        None => {
+        Some(COPY) if !rest.is_empty() => format!("did you mean `{}`?", command(PROGRAM, rest)),
+        Some(COPY) | None => {
             "for a copy, name the directory that contains the kustomization; for all commands: git kustomize-localize -h"
                 .to_owned()
         }
+        Some(name) => format!("did you mean `{PROGRAM} {name}`?"),
     }))
 }
 
+const PROGRAM: &str = "git kustomize-localize";
+
 /// Returns that the first word is no command, where clap takes it for a TARGET and suggests the options of a copy.
 pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
-    let word = std::env::args().nth(1).filter(|word| PAGES.iter().all(|(name, _)| name != word))?;
-    if error.kind() == ErrorKind::UnknownArgument { unknown_word(&word) } else { None }
+    let words = shown();
+    let (first, rest) = words.get(1..)?.split_first()?;
+    // A third word conflicts as a command would.
+    let is_unknown =
+        matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict) && named().is_none();
+    if is_unknown { unknown_word(first, rest) } else { None }
 }
 
-/// Names the command that is meant by an option: clap only tells how to pass it as a value, or what looks like it.
+/// Names the command that is meant by an option, or the formats of a command: clap only tells how to pass an option as a value,
+/// what looks like it, and the formats of all commands.
 pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
-    let option = unknown.split('=').next().unwrap_or_default().trim_start_matches('-');
-    let first = std::env::args().nth(1).filter(|word| PAGES.iter().any(|(name, _)| name == word));
-    let is_revision = || !unknown.starts_with('-') && first.as_deref() == Some("branch");
-    let command = match word(option) {
-        _ if error.kind() != ErrorKind::UnknownArgument => return,
-        Some("--format json") if first.is_none() => "TARGET NEW_DIR".to_owned(),
-        Some(meant) if meant.starts_with("--") => match first.as_deref().unwrap_or(COPY) {
-            command if takes(command, meant) => format!("{command} {meant}"),
-            _ => return,
-        },
-        Some(command) => command.to_owned(),
-        None if is_revision() => format!("branch --rev {unknown}"),
-        None => return,
+    let (unknown, first) = (unknown.clone(), named());
+    if error.kind() == ErrorKind::InvalidValue && unknown.starts_with("--format") {
+        error.remove(ContextKind::SuggestedValue);
+        error.insert(ContextKind::ValidValue, ContextValue::Strings(formats(first)));
+    }
+    if error.kind() != ErrorKind::UnknownArgument {
+        return;
+    }
+    let option = unknown.split('=').next().unwrap_or_default();
+    let is_revision = || !unknown.starts_with('-') && first == Some("branch");
+    let meant = match word(option.trim_start_matches('-')) {
+        // Of a copy, what another program calls its output.
+        Some("--format json") if first.is_none() && option != "--json" => instead(option, ""),
+        Some(meant) if meant.starts_with("--") && takes(first.unwrap_or(COPY), meant) => instead(option, meant),
+        Some(meant) if meant.starts_with("--") => None,
+        Some(meant) => Some(format!("{PROGRAM} {meant}")),
+        None if is_revision() => Some(command("git kustomize-localize branch --rev", [unknown])),
+        None => None,
     };
-    let tip = format!("did you mean `git kustomize-localize {command}`?");
+    let Some(meant) = meant else { return };
+    let tip = format!("did you mean `{meant}`?");
     // One of nearly that name is not meant, nor is its usage.
     error.remove(ContextKind::SuggestedArg);
     error.remove(ContextKind::Usage);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+}
+
+/// Returns the command line with `meant` in the place of an option, and with its value where it takes none; `None` if the option
+/// is no word of it.
+fn instead(option: &str, meant: &str) -> Option<String> {
+    let words: Vec<String> = shown().into_iter().skip(1).collect();
+    let (at, value) = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {
+        "" => Some((at, None)),
+        rest => Some((at, Some(rest.strip_prefix('=')?))),
+    })?;
+    let value = value.filter(|_| meant.is_empty());
+    let (before, after) = (words[..at].iter().map(String::as_str), words[at + 1..].iter().map(String::as_str));
+    Some(command(PROGRAM, before.chain(meant.split_whitespace()).chain(value).chain(after)))
 }
 
 /// Returns whether a command has an option.
@@ -92,7 +159,42 @@ fn takes(command: &str, option: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+
+    #[test]
+    fn what_every_command_takes_may_stand_before_it() {
+        let line = |words: &[&str]| ["git-kustomize-localize"].iter().chain(words).map(OsString::from).collect();
+        let read = |words: &[&str]| format!("{:?}", Cli::try_parse_from(arranged(line(words))).unwrap());
+        let options: [&[&str]; 7] = [
+            &["-v"],
+            &["-q"],
+            &["-qv"],
+            &["--color=never"],
+            &["--color", "never"],
+            &["--format", "json"],
+            &["--quiet"],
+        ];
+        for rest in [vec!["check", "--base", "main"], vec!["hook", "install"], vec!["apps/web", "out"], vec![]] {
+            for option in options {
+                assert_eq!(read(&[option, &rest].concat()), read(&[&rest, option].concat()), "{option:?} {rest:?}");
+            }
+        }
+        for line in
+            [&["-v", "--", "check"][..], &["-v", "--scope", "x", "check"], &["check", "-v"], &["--format"], &["-x"]]
+        {
+            let line: Vec<OsString> = line.iter().map(OsString::from).collect();
+            assert_eq!(arranged(line.clone()), line);
+        }
+        // None is left out.
+        let (globals, mut all) = (
+            ["format", "quiet", "verbose", "color", "help"],
+            Cli::command().get_arguments().cloned().collect::<Vec<_>>(),
+        );
+        all.retain(clap::Arg::is_global_set);
+        assert_eq!(all.iter().filter_map(clap::Arg::get_long).collect::<Vec<_>>(), globals);
+    }
 
     #[test]
     fn what_is_meant_can_be_typed() {

@@ -225,6 +225,11 @@ fn a_missing_target_is_reported() {
         ("chek", word, "did you mean `git kustomize-localize check`?"),
         ("lint", word, "did you mean `git kustomize-localize check`?"),
         ("upgrade", word, "did you mean `git kustomize-localize update`?"),
+        (
+            "localize",
+            word,
+            "for a copy, name the directory that contains the kustomization; for all commands: git kustomize-localize -h",
+        ),
     ] {
         refused(work, &[target], &[says, &format!("hint: {hint}\n")]);
     }
@@ -235,6 +240,14 @@ fn a_missing_target_is_reported() {
     // No TARGET takes such an option.
     let meant = "did you mean `git kustomize-localize check`?";
     refused(work, &["chek", "--staged"], &[word, meant]);
+    // What is said can be typed as it is, also behind an option that stands first.
+    refused(work, &["localize", "other dir"], &["did you mean `git kustomize-localize 'other dir'`?"]);
+    refused(work, &["-v", "localize", "x", "y", "--scope", "z"], &[word])
+        .stderr_has("`git kustomize-localize -v x y --scope z`?");
+    refused(work, &["-v", "chek", "--staged"], &[word, meant]);
+    refused(work, &["-q", "check", "--format=xml"], &["[possible values: human, json, sarif, github, gitlab]"])
+        .lacks("html");
+    refused(work, &["--format=xml"], &["[possible values: human, json]"]);
     // What a command does not take, and another one does.
     refused(work, &["branch", "app"], &["unexpected argument 'app'"]);
     refused(work, &["vendor", "--update"], &["tip: did you mean `git kustomize-localize update`?"]);
@@ -242,9 +255,11 @@ fn a_missing_target_is_reported() {
     refused(work, &["--staged"], &["tip: did you mean `git kustomize-localize check --staged`?"]).lacks("similar");
     // What is meant is said of the command at hand, if that has it.
     for (args, meant) in [
+        (["--json", "diff"], Some("--format json diff")),
         (["diff", "--json"], Some("diff --format json")),
+        (["example", "--json"], Some("example --format json")),
         (["vendor", "--force"], Some("vendor --overwrite")),
-        (["example", "-o"], Some("TARGET NEW_DIR")),
+        (["example", "--output=new"], Some("example new")),
         (["lock", "--force"], None),
     ] {
         let output = refused(work, &args, &["unexpected argument"]);
