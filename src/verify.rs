@@ -13,7 +13,7 @@ use std::rc::Rc;
 use crate::check::{self, Input};
 use crate::config::{Config, RuleKey};
 use crate::git::{self, LocalRepo, Snapshot};
-use crate::message::failure::{Failure, Failures, Result, shown};
+use crate::message::failure::{Failure, Failures, Result, command, shown};
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::record::history;
 use crate::record::stored;
@@ -52,16 +52,30 @@ pub(crate) fn verify(here: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     if records.is_empty() && verifier.differences.is_empty() && verifier.failures.is_empty() && !is_enough {
         let message = format!("`{rev}` has no record: no `{LOCK_NAME}` in it lists localized files");
         let hint = match ask {
-            Some(_) => "lock its references: git kustomize-localize lock",
-            None => {
-                "name the branch with the localized files, for example: git kustomize-localize verify localized/main"
-            }
+            Some(_) => "lock its references: git kustomize-localize lock".to_owned(),
+            None => instead(here, rev)?,
         };
         return Err(Failure::new(message).hint(hint).into());
     }
     let source = Snapshot::Commit { rev: id.commit.clone(), commit: id.commit.clone() };
     verifier.findings(&locks, &source, &checked_out, Some(here))?;
     Ok(Verified { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(records, ask)? })
+}
+
+/// Returns what to verify instead of a commit without a record.
+pub(crate) fn instead(here: &LocalRepo, rev: &str) -> Result<String> {
+    const VERIFY: &str = "git kustomize-localize verify";
+    // Of a tag and a branch of this name, git takes the tag.
+    let [branch, tag] = ["heads", "tags"].map(|kind| format!("refs/{kind}/{rev}"));
+    if here.commit(&tag)?.is_some() && here.commit(&branch)?.is_some() {
+        return Ok(format!("it is a tag; the branch of this name is {}", command(VERIFY, [branch])));
+    }
+    let known = here.refs(&[format!("refs/heads/{}", history::PREFIX)])?;
+    let known = known.keys().find_map(|name| name.strip_prefix("refs/heads/").filter(|name| *name != rev));
+    Ok(match known {
+        Some(branch) => format!("name the branch with the localized files: {}", command(VERIFY, [branch])),
+        None => "commit the localized files: git kustomize-localize branch".to_owned(),
+    })
 }
 
 /// Verifies a directory of the file system, as `--no-commit` writes one: its files against its own lock. `is_checkout`

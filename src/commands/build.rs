@@ -10,6 +10,7 @@ use crate::build::subject::{Subject, Written};
 use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
+use crate::message::position::Position;
 use crate::targets::{Place, Target, Targets};
 use crate::tree::{self, Resolved, Tree, path};
 use crate::workspace::{Workspace, from_top, repository_offline};
@@ -72,7 +73,7 @@ impl BuildArgs {
         let there: Vec<&Target> = found.targets.iter().filter(is_there).collect();
         match (root, named.as_slice(), there.as_slice()) {
             (Some(root), [], there) => {
-                let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target));
+                let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target, &found.targets));
                 say(&lines(first(notes, NAMED)));
                 Ok(Subject::root(workspace, &root))
             }
@@ -83,7 +84,7 @@ impl BuildArgs {
             (None, [], []) => Err(unknown(&found.targets, text).into()),
             (root, named, there) => {
                 let all = if named.is_empty() { there } else { named };
-                Err(ambiguous(text, root.is_some(), all).into())
+                Err(ambiguous(text, root.is_some(), all, &found.targets).into())
             }
         }
     }
@@ -99,19 +100,28 @@ fn root_at(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
 }
 
 /// Says how a directory is built as its engine does it.
-fn as_deployed(target: &Target) -> String {
-    format!("note: to build it as {} does: {}", target.by(), command(BUILD, [typed(target)]))
+fn as_deployed(target: &Target, all: &[Target]) -> String {
+    format!("note: to build it as {} does: {}", target.by(), command(BUILD, [typed(target, all)]))
 }
 
-/// Returns whether a text names a target: by the name of the object, with or without its namespace, or by its file and line.
+/// Returns whether a text names a target: by the name of the object, with or without its namespace, by its file and line, or by
+/// where it names one of several sources.
 pub(super) fn is_meant(target: &Target, text: &str) -> bool {
     let object = &target.object;
-    object.name == text || object.full_name() == text || typed(target) == text || target.by() == text
+    object.name == text || object.full_name() == text || places(target).iter().any(|one| one == text)
 }
 
-/// Returns what names a target whatever else there is.
-fn typed(target: &Target) -> String {
-    format!("{}:{}", target.object.file, target.object.line)
+/// Returns what no directory is called and names a target, the shortest first.
+fn places(target: &Target) -> [String; 4] {
+    let (file, Position { line, column }) = (&target.object.file, target.spot);
+    [format!("{file}:{}", target.object.line), format!("{file}:{line}"), format!("{file}:{line}:{column}"), target.by()]
+}
+
+/// Returns what names a target and no other.
+fn typed(target: &Target, all: &[Target]) -> String {
+    let is_of_it = |text: &&String| all.iter().filter(|one| is_meant(one, text)).count() == 1;
+    let places = places(target);
+    places.iter().find(is_of_it).unwrap_or(&places[0]).clone()
 }
 
 pub(super) fn unknown(targets: &[Target], text: &str) -> Failure {
@@ -126,11 +136,17 @@ pub(super) fn unknown(targets: &[Target], text: &str) -> Failure {
 
 const BUILD: &str = "git kustomize-localize build";
 
-fn ambiguous(text: &str, is_root: bool, all: &[&Target]) -> Failure {
+fn ambiguous(text: &str, is_root: bool, named: &[&Target], all: &[Target]) -> Failure {
     let mut failure = Failure::new(format!("`{}` is ambiguous", shown(text)));
     if is_root {
         failure = failure.hint(format!("the directory: {}", command(BUILD, [format!("./{text}")])));
     }
-    all.iter()
-        .fold(failure, |failure, target| failure.hint(format!("{}: {}", target.by(), command(BUILD, [typed(target)]))))
+    let way = |target: &&Target| {
+        let there = match &target.place {
+            Place::Here(here) => format!(", {}", here.shown()),
+            _ => String::new(),
+        };
+        format!("{}{there}: {}", target.by(), command(BUILD, [typed(target, all)]))
+    };
+    named.iter().map(way).fold(failure, Failure::hint)
 }

@@ -21,12 +21,13 @@ use crate::config::Config;
 use crate::git::{self, LocalRepo, date};
 use crate::message::failure::{Failure, Result, shown};
 use crate::message::redact;
+use crate::plan::lock::has_nothing_to_lock;
 use crate::record::{Digest, LOCK_NAME, Lock, sha256_hex};
 use crate::reference::Upstream;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::{SharedTree, Tree, path};
-use crate::workspace::{commit, repository_offline};
+use crate::workspace::{Workspace, commit, repository_offline};
 use component::Component;
 use images::RunBy;
 
@@ -67,7 +68,9 @@ impl SbomArgs {
         }
         if let Some(directory) = directory {
             let tree = DiskTree::of_directory(Path::new(directory), here.is_some())?;
-            let Some(lock) = Lock::at(&tree, LOCK_NAME)? else { return Err(no_lock(directory).into()) };
+            let Some(lock) = Lock::at(&tree, LOCK_NAME)? else {
+                return Err(no_lock(directory).hint("name a directory that `--no-commit` wrote, or a commit").into());
+            };
             let subject = Digest::Sha256(sha256_hex(&tree.read(LOCK_NAME)?));
             let name = lock.target.clone().unwrap_or_else(|| path::name(directory).to_owned());
             let components = components(Rc::new(tree), &[(String::new(), lock)], BTreeMap::new())?;
@@ -84,8 +87,8 @@ impl SbomArgs {
         for place in tree.locks()? {
             locks.extend(Lock::at(&tree, &place)?.map(|lock| (path::parent(&place).to_owned(), lock)));
         }
-        if locks.is_empty() && !self.images {
-            return Err(no_lock(rev).into());
+        if locks.is_empty() && !self.images && !has_nothing_to_lock(&Workspace::of_rev(here.clone(), Some(rev))?)? {
+            return Err(no_lock(rev).hint("lock the remote references: git kustomize-localize lock").into());
         }
         let (images, not_built) =
             if self.images { images::run_by(&here, &id.commit, &self.with, output.quiet)? } else { Default::default() };
@@ -102,7 +105,6 @@ impl SbomArgs {
 
 fn no_lock(what: &str) -> Failure {
     Failure::new(format!("`{}` has no `{LOCK_NAME}`", shown(what)))
-        .hint("lock the remote references: git kustomize-localize lock")
 }
 
 /// Returns what locks hold, each with its directory, and images: each thing once, with the places in the tree that name

@@ -17,7 +17,7 @@ use crate::graph::{RemoteRef, Remotes as _};
 use crate::message::failure::{Failure, FailureKind, Failures, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, TurnedBack};
-use crate::plan::lock::{Relocked, relock};
+use crate::plan::lock::{Relocked, has_nothing_to_lock, relock};
 use crate::plan::update::{self, Name};
 use crate::plan::{Changes, File, Options, Plan, changed};
 use crate::record::{LOCK_NAME, Lock};
@@ -131,9 +131,14 @@ impl<'a> Update<'a> {
     /// Selects, and writes another ref where that was asked for.
     fn open(args: &'a UpdateArgs, quiet: bool) -> Result<Update<'a>, Failures> {
         let workspace = Workspace::of_working_tree(false)?;
-        let before = workspace.lock.clone().ok_or_else(|| {
-            Failure::new("there is no lock at the top of this repository").hint("git kustomize-localize lock")
-        })?;
+        let before = match workspace.lock.clone() {
+            Some(lock) => lock,
+            None if has_nothing_to_lock(&workspace)? => Rc::default(),
+            None => {
+                let failure = Failure::new("there is no lock at the top of this repository");
+                return Err(failure.hint("git kustomize-localize lock").into());
+            }
+        };
         let (paths, urls) = match &args.to {
             Some(to) => split(&workspace, &args.url, to)?,
             None => (Vec::new(), args.url.clone()),

@@ -2,6 +2,7 @@
 
 mod rebuild;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -13,7 +14,7 @@ use super::remote_git;
 use crate::config::Config;
 use crate::fetch;
 use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Result, argument, short};
+use crate::message::failure::{Failure, Result, argument, command, short};
 use crate::record::answer::{Update, Verdict};
 use crate::record::{LOCK_NAME, Pinned};
 use crate::reference::Upstream;
@@ -148,10 +149,6 @@ fn told(record: &Record) -> String {
     format!("{directory}{from}: {files}, {remotes}; recorded in the lock {by}")
 }
 
-/// What to do about a version that moved.
-const MOVED: &str =
-    "a moved version is only updated by name, once you know why it moved: git kustomize-localize update URL";
-
 /// Returns one line for each remote, and one that counts them.
 fn upstream(all: &[Listed]) -> Vec<String> {
     let mut out = Vec::new();
@@ -183,11 +180,29 @@ fn upstream(all: &[Listed]) -> Vec<String> {
     let counts: Vec<String> = counts.map(|one| format!("{} {one}", count(one))).collect();
     let counts = if counts.is_empty() { "nothing to check".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
-    let mut copy = "; to update a copy whose source has no lock: remove it and copy again";
-    for (update, way) in [(Update::Any, "to update the lock: git kustomize-localize update"), (Update::ByName, MOVED)] {
-        if all.iter().any(|one| one.answer.update == update) {
-            out.push(format!("  {way}{}", std::mem::take(&mut copy)));
-        }
+    out.extend(updates(all));
+    out
+}
+
+/// Returns how what changed upstream comes into its lock.
+fn updates(all: &[Listed]) -> Vec<String> {
+    let of = |update| all.iter().filter(move |one| one.answer.update == update);
+    let (any, mut out) = (of(Update::Any), Vec::new());
+    let is_copy = |one: &Listed| one.lock != LOCK_NAME;
+    if any.clone().any(|one| !is_copy(one)) {
+        out.push("  to update the lock: git kustomize-localize update".to_owned());
+    }
+    let moved: BTreeSet<String> =
+        of(Update::ByName).filter(|one| !is_copy(one)).map(|one| one.source.to_string()).collect();
+    if !moved.is_empty() {
+        let update = command("git kustomize-localize update", moved);
+        out.push(format!("  a moved version is only updated by name, once you know why it moved: {update}"));
+    }
+    if any.chain(of(Update::ByName)).any(is_copy) {
+        out.push(
+            "  to update a copy: update the lock of its source, or, where that has none, remove it and copy again"
+                .to_owned(),
+        );
     }
     out
 }

@@ -4,7 +4,7 @@
 use serde::de::DeserializeOwned;
 
 use super::yaml::{self, Data, Value};
-use crate::message::failure::{Failure, Location, Result};
+use crate::message::failure::{Failure, Location, Result, listed, nearest};
 use crate::message::position::Position;
 use crate::message::redact;
 use crate::os::limits::Limit;
@@ -63,12 +63,48 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, V
         let whole: String = error.to_string().chars().take(LONGEST).collect();
         let message = whole.rsplit_once(" at line ").map_or(&*whole, |(message, _)| message);
         let place = error.location().map_or_else(Position::default, |at| Position::new(at.line(), at.column()));
-        match message.split_once('\n') {
+        let said = said(message);
+        match said.split_once('\n') {
             Some((message, hint)) => failure(place, message).hint(hint),
-            None => failure(place, message),
+            None => failure(place, &said),
         }
     })?;
     Ok((value, root))
+}
+
+/// Returns what `serde` has against a text as people read it: with what was probably meant, or what there is, below.
+fn said(message: &str) -> String {
+    let unknown = ["field", "variant"].into_iter().find_map(|kind| {
+        let (before, rest) = message.split_once(&format!("unknown {kind} `"))?;
+        let (word, known) = rest.split_once('`')?;
+        Some((before, if kind == "variant" { "value" } else { kind }, word, known))
+    });
+    if let Some((before, kind, word, known)) = unknown {
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        let hint = match nearest(word, known.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("known are {}", listed(&known)),
+        };
+        return format!("{before}unknown {kind} `{word}`\n{hint}");
+    }
+    let types =
+        message.split_once("invalid type: ").and_then(|(before, rest)| Some((before, rest.split_once(", expected ")?)));
+    let Some((before, (found, expected))) = types else { return message.replace("missing field", "there is no") };
+    let named = |text: &str| match text.split_once(['`', '"']) {
+        Some((kind, value)) => {
+            let kind = if kind == "string " { "the text " } else { "" };
+            format!("{kind}`{}`", value.trim_end_matches(['`', '"']))
+        }
+        None => match text.trim_start_matches("a ") {
+            "sequence" => "a list".to_owned(),
+            "map" => "keys with values".to_owned(),
+            "string" => "a text".to_owned(),
+            "boolean" => "`true` or `false`".to_owned(),
+            kind if kind.starts_with("struct ") => "keys with values".to_owned(),
+            _ => text.to_owned(),
+        },
+    };
+    format!("{before}expected {}, not {}", named(expected), named(found))
 }
 
 /// Returns where the value of a key begins; of a list, its items.

@@ -247,7 +247,7 @@ pub(crate) fn argument(text: &str) -> String {
 const MOST_PATHS: usize = 10;
 
 /// Returns paths as a message names them.
-pub(crate) fn listed(paths: &[String]) -> String {
+pub(crate) fn listed(paths: &[impl fmt::Display]) -> String {
     let named = paths.iter().take(MOST_PATHS);
     let mut text = named.map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
     if paths.len() > MOST_PATHS {
@@ -263,9 +263,14 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         return None;
     }
     let word = word.to_lowercase();
-    let distances = known.into_iter().map(|known| (levenshtein(&word, &known.to_lowercase()), known));
+    let known: Vec<&str> = known.into_iter().collect();
+    let distances = known.iter().map(|known| (levenshtein(&word, &known.to_lowercase()), *known));
     let (distance, found) = distances.min_by_key(|(distance, _)| *distance)?;
-    (distance <= 3 && distance * 2 <= found.len()).then_some(found)
+    // One that was cut short, as `remote-ref` or `remote-refs`.
+    let start = word.char_indices().next_back().map_or("", |(last, _)| &word[..last]);
+    let is_short = |known: &&&str| start.len() >= 4 && known.to_lowercase().starts_with(start);
+    let is_near = distance <= 3 && distance * 2 <= found.len();
+    if is_near { Some(found) } else { known.iter().find(is_short).copied() }
 }
 
 /// Returns a path (from the top of the repository) as git takes it, wherever git is started.
@@ -345,6 +350,9 @@ mod tests {
             ("loadRestrictor", Some("load-restrictor")),
             ("Scope", Some("scopes")),
             ("namespacetransformr", Some("NamespaceTransformer")),
+            ("load-restrict", Some("load-restrictor")),
+            ("trust-x", Some("trust-exec")),
+            ("load", None),
             ("rlu", None),
             ("command", None),
             ("", None),

@@ -49,6 +49,12 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     Ok(fits.then(|| joined.relocked(&held, troubles)))
 }
 
+/// Returns whether a lock of the tree would hold nothing, as far as can be told without fetching.
+pub(crate) fn has_nothing_to_lock(workspace: &Workspace) -> Result<bool> {
+    let fits = up_to_date(workspace)?;
+    Ok(fits.is_some_and(|one| one.unread.is_empty() && one.lock.remotes.is_empty() && one.lock.left.is_empty()))
+}
+
 /// Returns why something stays remote wherever it is named; none if no exception says so.
 pub(super) fn excepted(config: &Config, upstream: &Upstream) -> Option<String> {
     config.reason(upstream.rule(), &upstream.subject())

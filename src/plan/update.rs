@@ -101,7 +101,7 @@ fn nothing(lock: &Lock, shown: &str) -> Failure {
     let mut labels: Vec<String> = lock.remotes.keys().map(ToString::to_string).collect();
     labels.sort_by_key(|label| strsim::levenshtein(bare(label), bare(shown)));
     Failure::new(format!("no entry of the lock matches `{shown}`")).hint(match labels.as_slice() {
-        [] => "the lock is empty: git kustomize-localize lock".to_owned(),
+        [] => "it has none; list the references: git kustomize-localize tree".to_owned(),
         _ => format!("it contains {}", listed(&labels)),
     })
 }

@@ -1,7 +1,7 @@
 //! What people read of localizing and of locking.
 
 use super::builds::{differences, proof, refusal};
-use super::{Branch, Localized, Made};
+use super::{Branch, Localized, Locking, Made};
 use crate::commands::messages::{self, changes, counted, left, lines};
 use crate::commands::output::{Outcome, OutputArgs, Shown};
 use crate::commands::{Status, findings};
@@ -155,7 +155,7 @@ impl Localized {
 
     fn unchanged(&self) -> String {
         let count = counted(self.remotes.len(), "remote reference");
-        let (unresolved, unread) = (&self.locking.unresolved, &self.locking.unread);
+        let Locking { unresolved, unread, kept, .. } = &self.locking;
         match &self.branch {
             Some(branch) => {
                 let holds = match &self.made {
@@ -165,7 +165,7 @@ impl Localized {
                 format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
             }
             None if !unresolved.is_empty() && self.remotes.is_empty() => "nothing could be locked".to_owned(),
-            None if !unresolved.is_empty() => format!("{LOCK_NAME} not changed: {count}"),
+            None if !(unresolved.is_empty() && kept.is_empty()) => format!("{LOCK_NAME} not changed: {count}"),
             None if self.remotes.is_empty() && unread.is_empty() && self.left.is_empty() => {
                 "nothing to do: no remote references".to_owned()
             }

@@ -16,7 +16,7 @@ use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::git::GitTree;
 use crate::tree::path;
-use crate::verify::{Difference, Kind, Record, Verified};
+use crate::verify::{Difference, Kind, Record, Verified, instead};
 use crate::workspace::Workspace;
 
 /// Adds what differs from localizing again, and why it could not be compared.
@@ -26,9 +26,10 @@ pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
     let (mut found, mut failures) = (Vec::new(), Vec::new());
     if verified.records.is_empty() {
         let rev = &verified.rev;
-        failures.push(Failure::new(format!("`{rev}` cannot be localized again: it has no localized files")).hint(
-            "name the branch with the localized files, for example: git kustomize-localize verify localized/main",
-        ));
+        failures.push(
+            Failure::new(format!("`{rev}` cannot be localized again: it has no localized files"))
+                .hint(instead(&here, rev)?),
+        );
     }
     let rev = verified.commit.as_deref().unwrap_or_default();
     let whole = here.commit(rev)?.ok_or_else(|| Failure::new(format!("{} cannot be read", verified.rev)))?;

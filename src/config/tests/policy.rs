@@ -65,8 +65,8 @@ fn a_star_is_every_warning_that_no_rule_is_named_for() {
         let config = parse(&format!("rules: {{{rules}}}\n"));
         assert_eq!(config.level(rule, own), expected, "{rules} {rule}");
     }
-    is_refused_for("rules: {'**': error}\n", "unknown variant `**`, expected one of `remote-ref");
-    is_refused_for("rules: {'*': info}\n", "unknown variant `info`");
+    is_refused_for("rules: {'**': error}\n", "unknown value `**` (known are `remote-ref");
+    is_refused_for("rules: {'*': info}\n", "unknown value `info`");
 }
 
 #[test]

@@ -28,7 +28,9 @@ const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERS
 
 const UNTRUSTED: &str = "check the host name and the system clock; if the host uses a private CA, name its certificate in SSL_CERT_FILE; if this system has no CA certificates, install the package `ca-certificates`";
 
-const CHECK_HOST: &str = "check the host name, the network, and the proxy in `http_proxy`";
+const CHECK_HOST: &str = "check the host name and the network";
+
+const CHECK_HTTP: &str = "check the host name, the network, and the proxy in `http_proxy`";
 
 /// What stands for the host where its proxy does not answer.
 const PROXY: &str = "the proxy (`https_proxy`)";
@@ -157,7 +159,12 @@ impl Client {
         let (error, host) = (error.without_url(), place(url.as_str()).unwrap_or_default());
         let reason = root_cause(&error);
         let is_of_proxy = chain(&error).any(|cause| cause.to_string() == NO_PROXY);
-        let (host, hint) = if is_of_proxy { (PROXY.to_owned(), CHECK_PROXY) } else { (host, CHECK_HOST) };
+        // Which proxy failed, an https URL tells; another one does not.
+        let (host, hint) = match url.scheme() {
+            _ if is_of_proxy => (PROXY.to_owned(), CHECK_PROXY),
+            "http" => (host, CHECK_HTTP),
+            _ => (host, CHECK_HOST),
+        };
         if error.is_dns() {
             // The resolver has asked several times.
             Stop { again: None, ..unreached(format!("{host} was not found: {reason}"), hint) }

@@ -119,8 +119,23 @@ fn what_is_meant_is_named_or_asked_for() {
     world.work.run_unchanged(&["build", "web"]).fails(2).says(expect![[r#"
         error: `web` is ambiguous
           hint: the directory: git kustomize-localize build ./web
-          hint: Flux Kustomization web (clusters/all.yaml:8): git kustomize-localize build clusters/all.yaml:8
+          hint: Flux Kustomization web (clusters/all.yaml:8), `./plain`: git kustomize-localize build clusters/all.yaml:8
     "#]]);
+    // Each source of one Application has a place of its own, also where the line is one.
+    let source = |path: &str| format!("{{repoURL: 'https://github.com/acme/fleet', path: {path}}}");
+    let application = |sources: &str| {
+        let head = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: both}\nspec:\n  sources:";
+        format!("{head}{sources}\n").replace("PLAIN", &source("plain")).replace("WEB", &source("web"))
+    };
+    world.commit(&[("both.yaml", &application("\n  - PLAIN\n  - WEB")), ("flow.yaml", &application(" [PLAIN, WEB]"))]);
+    world.work.run_unchanged(&["build", "both"]).fails(2).says(expect![[r#"
+        error: `both` is ambiguous
+          hint: Argo CD Application both (both.yaml:1), `plain`: git kustomize-localize build both.yaml:6
+          hint: Argo CD Application both (both.yaml:1), `web`: git kustomize-localize build both.yaml:7
+          hint: Argo CD Application both (flow.yaml:1), `plain`: git kustomize-localize build flow.yaml:5:62
+          hint: Argo CD Application both (flow.yaml:1), `web`: git kustomize-localize build flow.yaml:5:119
+    "#]]);
+    world.work.run_unchanged(&["build", "both.yaml:6"]).success().stdout_has(&config_map("plain"));
     // Flux does not get to see what it leaves out.
     let (ignored, root) = (object("ignored", "./ignored"), "resources: [map.yaml]\n");
     let map = ("ignored/map.yaml", &*config_map("ignored"));

@@ -437,7 +437,7 @@ fn a_lock_that_is_none_is_not_written_over() {
     let world = world();
     world.work.write(LOCK, "version: 1\nremotes: 5\n");
     world.refused(&["lock"]).says(expect![[r#"
-        error: kustomize-localize.lock:2:10: remotes: invalid type: integer `5`, expected a sequence
+        error: kustomize-localize.lock:2:10: remotes: expected a list, not `5`
           hint: the lock is generated: restore it from git instead of editing it, or upgrade this program if a newer one wrote it
     "#]]);
     world.work.write(LOCK, "version: 1\ntarget: overlays/dev\n");

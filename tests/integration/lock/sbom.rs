@@ -214,7 +214,13 @@ fn images_come_with_what_runs_them() {
 fn what_has_no_lock_has_none() {
     let world = World::new();
     world.commit(&[("app/kustomization.yaml", "resources: []\n")]);
-    world.work.run_unchanged(&["sbom"]).fails(2).stderr_has("`HEAD` has no `kustomize-localize.lock`");
+    // `lock` would write none.
+    world.work.run_unchanged(&["sbom"]).success().says(expect![[""]]);
+    world.commit(&[("web/kustomization.yaml", "resources: [\"https://github.com/acme/lib?ref=v1\"]\n")]);
+    world.work.run_unchanged(&["sbom"]).fails(2).says(expect![[r#"
+        error: `HEAD` has no `kustomize-localize.lock`
+          hint: lock the remote references: git kustomize-localize lock
+    "#]]);
     world.work.run_unchanged(&["sbom", "app"]).fails(2).stderr_has("`app` has no `kustomize-localize.lock`");
     world.work.run_unchanged(&["sbom", "nowhere"]).fails(2).stderr_has("unknown revision `nowhere`");
     world.work.run_unchanged(&["lock", "--format", "spdx"]).fails(2).stderr_has("unsupported format `");

@@ -115,6 +115,8 @@ fn a_tag_that_moved_stays_until_it_is_named() {
     let lock = world.work.read(LOCK);
     assert!(lock.contains(&pin("v1", &old)), "{lock}");
     assert!(lock.contains(&pin("main", &new)), "{lock}");
+    // One thing is said, not that there is nothing to do.
+    update(&world, &[]).fails(1).stdout_has("kustomize-localize.lock not changed: 4 remote references\n");
     // With an empty cache it is the fetch that finds out.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
@@ -267,6 +269,15 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
 fn without_a_lock_there_is_nothing_to_update() {
     let world = world();
     world.work.remove(LOCK);
+    let none = World::new();
+    none.commit(&[("app/kustomization.yaml", "resources: []\n")]);
+    none.work.run_unchanged(&["update"]).success().says(expect![[r#"
+        nothing to do: no remote references
+    "#]]);
+    none.work.run_unchanged(&["update", "github.com/acme/lib"]).fails(2).says(expect![[r#"
+        error: no entry of the lock matches `github.com/acme/lib`
+          hint: it has none; list the references: git kustomize-localize tree
+    "#]]);
     world.refused(&["update"]).says(expect![[r#"
         error: there is no lock at the top of this repository
           hint: git kustomize-localize lock

@@ -90,7 +90,7 @@ fn files_of_rancher_fleet_are_counted_and_nothing_else() {
         repo.run_as_is(&[command]).lacks("leet");
     }
     repo.write(".kustomize-localize", "targets: [{path: web, engine: fleet}]\n");
-    repo.run(&["check"]).fails(2).stderr_has("unknown variant `fleet`");
+    repo.run(&["check"]).fails(2).stderr_has("unknown value `fleet`");
 }
 
 #[test]

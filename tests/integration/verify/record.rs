@@ -160,8 +160,17 @@ fn a_commit_without_a_record_is_an_error() {
     let none = "`HEAD` has no record";
     verify(work, &[]).fails(2).says(expect![[r#"
         error: `HEAD` has no record: no `kustomize-localize.lock` in it lists localized files
-          hint: name the branch with the localized files, for example: git kustomize-localize verify localized/main
+          hint: commit the localized files: git kustomize-localize branch
     "#]]);
+    // The branch that is named is there, and git takes a tag of its name for it.
+    work.git(&["branch", "localized/main"]);
+    work.git(&["tag", "localized/main"]);
+    verify(work, &["localized/main"]).fails(2).says(expect![[r#"
+        error: `localized/main` has no record: no `kustomize-localize.lock` in it lists localized files
+          hint: it is a tag; the branch of this name is git kustomize-localize verify refs/heads/localized/main
+    "#]]);
+    work.git(&["tag", "--delete", "localized/main"]);
+    work.git(&["branch", "--quiet", "-D", "localized/main"]);
     // A lock of URLs is none.
     work.run(&["lock"]).success();
     work.commit("locked");

@@ -121,8 +121,8 @@ fn unknown_syntax_is_refused() {
         .map(|(line, number, message)| (with_file(line), number, message)),
     );
     for (old, new, line, message) in [
-        ("100644", "120000", 4, "unknown variant"),
-        ("100644", "0644", 4, "unknown variant"),
+        ("100644", "120000", 4, "unknown value"),
+        ("100644", "0644", 4, "unknown value"),
         (HEX64, HEX40, 3, "must have 64 lower-case"),
         ("path: a", "source: a", 3, "missing field `path`"),
         ("path: a", "path: /etc/passwd", 3, "is absolute"),

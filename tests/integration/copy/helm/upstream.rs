@@ -58,7 +58,7 @@ fn every_chart_gets_its_verdict() {
         kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
         kustomize-localize.lock:14: updated: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is now version 1.10.0, was 1.2.3
         upstream of 3 remotes: 2 updated, 1 gone
-          to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
+          to update the lock: git kustomize-localize update
         NOT verified HEAD (<2>): 1 difference
     "#]]);
     // An older one is not.
@@ -78,8 +78,8 @@ fn every_chart_gets_its_verdict() {
         kustomize-localize.lock:9: moved: https://charts.example/stable#nginx@1.2.3 was <0>, is <1>: a different archive of the same version
         kustomize-localize.lock:14: moved: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: a different archive of the same version
         upstream of 3 remotes: 3 moved
-          to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
-          a moved version is only updated by name, once you know why it moved: git kustomize-localize update URL
+          to update the lock: git kustomize-localize update
+          a moved version is only updated by name, once you know why it moved: git kustomize-localize update 'https://charts.example/stable#nginx@1.2.3'
         NOT verified HEAD (<2>): 3 differences
     "#]]);
     remove(&stage, "1.2.3");

@@ -160,5 +160,5 @@ fn no_update_takes_a_page() {
     ask(&repo, &[]).fails(1).stdout_has(": moved: ").lacks("to update");
     repo.run_unchanged(&["update"]).stderr_has("is an HTML page").lacks("updated");
     server.route("/a.yaml", Reply::ok(config("b")));
-    ask(&repo, &[]).fails(1).stdout_has("  to update the lock: git kustomize-localize update; ");
+    ask(&repo, &[]).fails(1).stdout_has("  to update the lock: git kustomize-localize update\n");
 }

@@ -79,7 +79,7 @@ fn a_lock_at_the_top_is_enough_to_ask_upstream() {
         upstream of 1 remote: 1 ok
         NOT verified HEAD (<1>): not everything could be checked
         error: `HEAD` cannot be localized again: it has no localized files
-          hint: name the branch with the localized files, for example: git kustomize-localize verify localized/main
+          hint: commit the localized files: git kustomize-localize branch
     "#]]);
     // Without it, that is still no record.
     work.run_unchanged(&["verify"]).fails(2).stderr_has("`HEAD` has no record");

@@ -177,8 +177,8 @@ fn people_read_one_line_for_each() {
             and 2 more
         kustomize-localize.lock:9: moved: file:///home/me/srv/acme/base?ref=v1 was <0>, is <1>: the tag `v1` points to another commit
         upstream of 2 remotes: 1 updated, 1 moved
-          to update the lock: git kustomize-localize update; to update a copy whose source has no lock: remove it and copy again
-          a moved version is only updated by name, once you know why it moved: git kustomize-localize update URL
+          to update the lock: git kustomize-localize update
+          a moved version is only updated by name, once you know why it moved: git kustomize-localize update 'file:///home/me/srv/acme/base?ref=v1'
         NOT verified HEAD (<11>): 1 difference
     "#]]);
     // A ref that moved forward is not a difference by itself.
@@ -199,7 +199,7 @@ fn only_an_update_that_is_taken_is_offered() {
     ask(&repo, &[]).fails(1).says(expect![[r#"
         kustomize-localize.lock:4: moved: file:///home/me/srv/acme/base?ref=v1 was <0>, is <1>: the tag `v1` points to another commit
         upstream of 1 remote: 1 moved
-          a moved version is only updated by name, once you know why it moved: git kustomize-localize update URL; to update a copy whose source has no lock: remove it and copy again
+          a moved version is only updated by name, once you know why it moved: git kustomize-localize update 'file:///home/me/srv/acme/base?ref=v1'
         NOT verified HEAD (<2>): 1 difference
     "#]]);
     repo.run_unchanged(&["update"]).fails(1).stderr_has("a version should never change");
@@ -211,7 +211,7 @@ fn only_an_update_that_is_taken_is_offered() {
     repo.run(&["lock"]).success();
     repo.commit("main");
     up.git(&["reset", "-q", "--hard", "HEAD^"]);
-    ask(&repo, &[]).fails(1).stdout_has("\n  to update the lock: git kustomize-localize update; ").lacks("by name");
+    ask(&repo, &[]).fails(1).stdout_has("\n  to update the lock: git kustomize-localize update\n").lacks("by name");
     repo.run(&["update"]).success().stderr_has("warning[rewritten-branch]");
     repo.commit("updated");
     ask(&repo, &[]).success().lacks("update");
