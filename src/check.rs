@@ -307,6 +307,8 @@ impl RemoteReferences {
 pub struct Known {
     /// The base.
     pub rev: String,
+    /// The commit that was compared, where the change begins; empty if there is none.
+    pub commit: String,
     pub left_out: usize,
 }
 

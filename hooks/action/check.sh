@@ -12,11 +12,24 @@ is_commit() {
   git rev-parse --quiet --verify --end-of-options "$1^{commit}" >/dev/null
 }
 
+# Fetches the commit or the ref $1; fails with what can be done about it, where $2 says what it is.
+fetch() {
+  local said
+  said=$(LC_ALL=C git fetch --quiet --no-tags --depth=1 --no-recurse-submodules origin "$1" 2>&1) && return
+  echo "$said" >&2
+  case $said in
+    *'not our ref'*) fail "$2 is gone, as after a forced push: give base" ;;
+    *'could not read '* | *'Authentication failed'*) fail "$2 cannot be fetched: give actions/checkout persist-credentials: true" ;;
+  esac
+  # Without a login it can still be in the checkout.
+  [[ $'\n'$(parents "$head")$'\n' != *$'\n'"$1"$'\n'* ]] || fail "$2 cannot be fetched: give actions/checkout fetch-depth: 2"
+  fail "$2 cannot be fetched: see the log"
+}
+
 # The commit $1, fetched if a shallow checkout has left it out.
 at_hand() {
   [[ $1 =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail 'the event names no commit to compare with: give it as base'
-  is_commit "$1" || git fetch --quiet --no-tags --depth=1 --no-recurse-submodules origin "$1" ||
-    fail "commit $1, which this change starts from, cannot be fetched: give actions/checkout fetch-depth: 2, or 0"
+  is_commit "$1" || fetch "$1" "commit $1, which this change starts from,"
   base=$1
 }
 
@@ -25,12 +38,23 @@ at_hand() {
 default_branch() {
   [[ -n $KL_DEFAULT_BRANCH && $GITHUB_REF != "refs/heads/$KL_DEFAULT_BRANCH" ]] ||
     fail "the event $GITHUB_EVENT_NAME names no commit to compare with: give base"
-  git fetch --quiet --no-tags --depth=1 --no-recurse-submodules origin "refs/heads/$KL_DEFAULT_BRANCH" ||
-    fail "the branch $KL_DEFAULT_BRANCH, to compare with, cannot be fetched: give base"
+  fetch "refs/heads/$KL_DEFAULT_BRANCH" "the branch $KL_DEFAULT_BRANCH, to compare with,"
   base=$(git rev-parse --verify FETCH_HEAD)
 }
 
-head=$(git rev-parse --verify 'HEAD^{commit}') || fail 'nothing is checked out: actions/checkout must come first'
+workspace=$PWD
+cd -- "${KL_DIRECTORY:-.}" || fail "there is no directory $KL_DIRECTORY: it is the path of actions/checkout"
+if ! said=$(LC_ALL=C git rev-parse --verify 'HEAD^{commit}' 2>&1 >/dev/null); then
+  echo "$said" >&2
+  [[ $said != *'dubious ownership'* ]] ||
+    fail "git trusts no checkout of another user, as there is one in a container: before this step, run git config --global --add safe.directory '$PWD'"
+  for place in */.git */*/.git; do
+    place=${place%/.git}
+    [[ ! -e $place/.git ]] || fail "nothing is checked out here, but in $place: give directory: $place"
+  done
+  fail 'nothing is checked out: actions/checkout must come first'
+fi
+head=$(git rev-parse --verify 'HEAD^{commit}')
 
 # Prints the ids that the commit $1 was made from, a line each: a shallow checkout has them, too.
 parents() {
@@ -52,7 +76,7 @@ is_the_change() {
 }
 by_default='leave out ref and repository of actions/checkout, or give fetch-depth: 0'
 
-base=$KL_BASE
+base=$KL_BASE is_localized=false
 case $GITHUB_EVENT_NAME in
   pull_request)
     from=$KL_PULL_REQUEST_BASE
@@ -75,6 +99,8 @@ case $GITHUB_EVENT_NAME in
   push)
     is_the_change "$GITHUB_SHA" "$by_default"
     from=default
+    # What `branch` has made is no change: it is what its record says, or somebody has edited it.
+    [[ -n $base || $GITHUB_REF != refs/heads/localized/* ]] || from=$head is_localized=true
     # A new branch comes from no commit.
     [[ $GITHUB_REF != "refs/heads/$KL_DEFAULT_BRANCH" || ! $KL_BEFORE =~ [1-9a-f] ]] || from=$KL_BEFORE
     ;;
@@ -85,7 +111,10 @@ case $GITHUB_EVENT_NAME in
     ;;
 esac
 if [[ -n $base ]]; then
-  is_commit "$base" || fail 'base names no commit that is at hand: give actions/checkout fetch-depth: 0'
+  is_commit "$base" || {
+    [[ $(git rev-parse --is-shallow-repository) != true ]] || fail 'base names no commit that is at hand: give actions/checkout fetch-depth: 0'
+    fail 'base names no commit'
+  }
 elif [[ $from == default ]]; then
   default_branch
 else
@@ -114,9 +143,31 @@ if [[ -n $KL_SARIF ]]; then
     pull_request | pull_request_target | merge_group) reported=("${args[@]}") ;;
     *) reported=(check --rev HEAD) ;;
   esac
+  case $KL_SARIF in
+    /* | ?:*) file=$KL_SARIF ;;
+    *) file=$workspace/$KL_SARIF ;;
+  esac
   # The status is that of the check below.
-  git-kustomize-localize "${reported[@]}" --format sarif -- ${paths[@]+"${paths[@]}"} >"$KL_SARIF" || true
+  git-kustomize-localize "${reported[@]}" --format sarif -- ${paths[@]+"${paths[@]}"} >"$file" || true
   { printf 'sarif<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$KL_SARIF"; } >>"$GITHUB_OUTPUT"
+fi
+
+status=0
+# Runs the program, with its output appended to the file $2, and says $1, if that is anything, where it fails. Nothing of
+# what it says is taken for a command.
+also() {
+  local word asked=0
+  word=$(head -c 64 /dev/urandom | git hash-object --stdin)
+  echo "::stop-commands::$word"
+  { git-kustomize-localize "${@:3}" >>"$2"; } 2>&1 || asked=$?
+  echo "::$word::"
+  [[ -z $1 ]] || ((asked == 0)) || echo "::error title=git kustomize-localize::$1: see the log"
+  ((asked <= status)) || status=$asked
+}
+
+if [[ $is_localized == true ]]; then
+  also "${GITHUB_REF#refs/heads/} is not what its record says" /dev/stdout verify HEAD
+  exit "$status"
 fi
 
 # What kustomize reads and nothing else does, only a build shows.
@@ -126,20 +177,7 @@ case $KL_BUILD in
   auto | '') ! command -v kustomize >/dev/null || args+=(--build) ;;
   *) fail 'build is true, false or auto' ;;
 esac
-status=0
 git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"} || status=$?
-
-# Runs the program, with its output appended to the file $2, and says $1 where it fails. Nothing of what it says is taken
-# for a command.
-also() {
-  local word asked=0
-  word=$(head -c 64 /dev/urandom | git hash-object --stdin)
-  echo "::stop-commands::$word"
-  { git-kustomize-localize "${@:3}" >>"$2"; } 2>&1 || asked=$?
-  echo "::$word::"
-  ((asked == 0)) || echo "::error title=git kustomize-localize::$1: see the log"
-  ((asked <= status)) || status=$asked
-}
 
 # What the locks hold, compared with upstream.
 case $KL_VERIFY_LOCK in
@@ -148,23 +186,26 @@ case $KL_VERIFY_LOCK in
   *) fail 'verify-lock is true or false' ;;
 esac
 
-# What the change deploys.
+# What the change deploys: a comment shows it.
 diff=${KL_DIFF:-auto}
 if [[ $diff == auto ]]; then
-  diff=false
+  diff=$KL_COMMENT
   ! command -v kustomize >/dev/null || diff=true
 fi
 case $diff in
-  false) ;;
+  false) [[ $KL_COMMENT != true ]] || echo 'no comment: diff is false' ;;
   true)
+    unknown='what the change deploys is not known'
+    # Who reads why the check fails knows why, too.
+    ((status == 0)) || unknown=
     file=$RUNNER_TEMP/kustomize-localize-diff.md
     : >"$file"
-    also 'what the change deploys is not known' "$file" diff --rev HEAD --format markdown -- "$base" ${paths[@]+"${paths[@]}"}
+    also "$unknown" "$file" diff --rev HEAD --format markdown -- "$base" ${paths[@]+"${paths[@]}"}
     { printf 'diff<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$file"; } >>"$GITHUB_OUTPUT"
     if grep -q '^Too long for a comment: ' "$file"; then
       page=$RUNNER_TEMP/kustomize-localize-diff.html
       : >"$page"
-      also 'what the change deploys is not known' "$page" diff --rev HEAD --format html -- "$base" ${paths[@]+"${paths[@]}"}
+      also "$unknown" "$page" diff --rev HEAD --format html -- "$base" ${paths[@]+"${paths[@]}"}
       { printf 'html<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$page"; } >>"$GITHUB_OUTPUT"
     fi
     { echo && cat -- "$file"; } >>"${GITHUB_STEP_SUMMARY:-/dev/null}"

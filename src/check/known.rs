@@ -153,7 +153,8 @@ impl Checked {
             }
             true
         });
-        self.known = Some(Known { rev: base.to_owned(), left_out: before - self.findings.len() });
+        self.known =
+            Some(Known { rev: base.to_owned(), commit: String::new(), left_out: before - self.findings.len() });
     }
 }
 

@@ -318,6 +318,9 @@ fn judge(
     let locked = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     merged_back(files, tree, checked, Some(&locked), config)?;
     checked.judge(&old, base, config, &locked, &**tree);
+    if let Some(known) = &mut checked.known {
+        known.commit.clone_from(since);
+    }
     Ok(locked)
 }
 

@@ -18,8 +18,8 @@ use crate::fetch::Fetcher;
 use crate::git::LocalRepo;
 use crate::graph::{Graph, Survey};
 use crate::kustomization::Kind;
-use crate::message::failure::{Failure, FailureKind, Failures, Result};
-use crate::message::finding::Finding;
+use crate::message::failure::{Failure, FailureKind, Failures, Location, Result};
+use crate::message::finding::{Finding, Rule};
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan::{Options, Plan, changed, in_place, reached_left};
 use crate::targets::affected::{Affected, affected};
@@ -56,8 +56,17 @@ pub(super) struct Building<'a> {
 struct Came {
     builds: Builds,
     findings: Vec<Finding>,
+    /// What was not built because something is not locked.
+    unlocked: Vec<Unlocked>,
     /// Why nothing could be localized, or built.
     failures: Vec<Failure>,
+}
+
+/// A root that was not built because something that it reaches is not locked.
+struct Unlocked {
+    file: String,
+    by: String,
+    failures: Failures,
 }
 
 type Built = Result<Vec<u8>, Failures>;
@@ -146,7 +155,14 @@ impl<'a> Building<'a> {
 
     /// Adds to a check what was found. What the check finds wrong is not localized, and said once.
     pub(super) fn add_to(self, checked: &mut Checked) {
-        let Came { mut builds, findings, failures } = self.came.into_inner();
+        let unlocked = std::mem::take(&mut self.came.borrow_mut().unlocked);
+        for Unlocked { file, by, failures } in &unlocked {
+            match is_told(failures, &checked.findings) {
+                true => self.unknown(by, &reason(failures)),
+                false => self.not_built(file, by, failures),
+            }
+        }
+        let Came { mut builds, findings, failures, .. } = self.came.into_inner();
         builds.stopped = !failures.is_empty();
         checked.builds = Some(builds);
         if checked.status() == 0 {
@@ -179,8 +195,10 @@ impl<'a> Building<'a> {
             // The base may have that, too. The others are built all the same.
             Err(failures) if self.affected.is_some() && failures.0.iter().all(is_unlocked) => match builders {
                 [builder] => {
-                    self.not_built(&file(builder), &builder.by, &failures);
-                    vec![Err(reason(&failures))]
+                    let output = Err(reason(&failures));
+                    let unlocked = Unlocked { file: file(builder), by: builder.by.clone(), failures };
+                    self.came.borrow_mut().unlocked.push(unlocked);
+                    vec![output]
                 }
                 all => all.iter().flat_map(|one| self.build(&[one])).collect(),
             },
@@ -329,6 +347,17 @@ impl<'a> Building<'a> {
 /// Returns the kustomization that is built.
 fn file(builder: &Builder) -> String {
     path::join(&builder.made.directory, builder.made.file_name)
+}
+
+/// Returns whether findings tell of all that is not locked, at its line.
+fn is_told(failures: &Failures, findings: &[Finding]) -> bool {
+    failures.0.iter().all(|failure| {
+        let is_there = |location: &Location, finding: &Finding| {
+            location.file == finding.path && finding.span.is_some_and(|span| span.start == location.position)
+        };
+        let mut unlocked = findings.iter().filter(|finding| finding.rule == Rule::RemoteReference);
+        unlocked.any(|finding| failure.location.as_deref().is_some_and(|location| is_there(location, finding)))
+    })
 }
 
 fn is_unlocked(failure: &Failure) -> bool {

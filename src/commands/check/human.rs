@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::check::{Builds, Checked};
+use crate::check::{Builds, Checked, Known};
 use crate::commands::findings::{each, explain, painted};
 use crate::commands::messages::{commit, counted, first, named};
 use crate::commands::output::Shown;
@@ -96,13 +96,13 @@ fn summary(checked: &Checked) -> String {
     let warned = |rule: Rule| checked.findings.iter().filter(is_warned).filter(|one| one.rule == rule).count();
     let [unknown, not_built] = [Rule::UnknownTarget, Rule::NotBuilt].map(warned);
     let warnings = warnings - unknown - not_built;
-    let (left_out, base) = checked.known.as_ref().map_or((0, ""), |known| (known.left_out, &known.rev));
+    let left_out = checked.known.as_ref().map_or(0, |known| known.left_out);
     let failed = checked.failures.len();
     let parts = [
         (errors, counted(errors, "error")),
         (warnings, counted(warnings, "warning")),
         (allowed, format!("{allowed} allowed")),
-        (left_out, format!("{left_out} already in {}", visible(base))),
+        (left_out, format!("{} already in {}", counted(left_out, "finding"), base(checked.known.as_ref()))),
         (failed, format!("{failed} could not be checked")),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
@@ -115,6 +115,18 @@ fn summary(checked: &Checked) -> String {
     ];
     let unknown = unknown.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text);
     format!("{line}{differing}: {found}{}", unknown.collect::<String>())
+}
+
+/// Returns what a change was compared with: the commit, and what was named, if that is another one.
+fn base(known: Option<&Known>) -> String {
+    let Some(Known { rev, commit, .. }) = known else { return String::new() };
+    let is_id = |text: &str| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let name = if is_id(rev) { short(rev).to_owned() } else { visible(rev) };
+    match visible(short(commit)) {
+        id if id.is_empty() => name,
+        id if commit.starts_with(&**rev) => id,
+        id => format!("{id}, the merge base with {name}"),
+    }
 }
 
 /// Returns how many findings there are by rule and by upstream, and how to begin.

@@ -74,7 +74,7 @@ fn telling(text: &str) -> Checked {
     allowed.path = text.to_owned();
     allowed.allowed.as_mut().unwrap().reason = text.to_owned();
     Checked {
-        known: Some(Known { rev: text.to_owned(), left_out: 1 }),
+        known: Some(Known { rev: text.to_owned(), commit: text.to_owned(), left_out: 1 }),
         failures: vec![failure(text)],
         ..reporting(vec![whole, told, allowed])
     }
@@ -199,7 +199,7 @@ fn the_last_line_names_the_source_and_the_result() {
     }
     let unknown = Finding { rule: Rule::UnknownTarget, severity: Severity::Warning, ..finding() };
     let checked = Checked {
-        known: Some(Known { rev: "HEAD".to_owned(), left_out: 7 }),
+        known: Some(Known { rev: "1".repeat(40), commit: "2".repeat(40), left_out: 7 }),
         failures: vec![failure("x")],
         differing: 2,
         ..reporting([many(10_000), vec![unknown; 2]].concat())
@@ -208,7 +208,7 @@ fn the_last_line_names_the_source_and_the_result() {
     assert_eq!(text.matches("error[remote-reference]").count(), 10_000);
     let end = "
 for more: git kustomize-localize explain remote-reference unknown-target
-checked 1 kustomization with 0 references in the index (2 differ in the working tree; fixes count after `git add`): 10000 errors, 7 already in HEAD, 1 could not be checked; 2 targets unknown
+checked 1 kustomization with 0 references in the index (2 differ in the working tree; fixes count after `git add`): 10000 errors, 7 findings already in 222222222222, the merge base with 111111111111, 1 could not be checked; 2 targets unknown
 ";
     assert!(text.ends_with(end), "{}", &text[text.len() - 500..]);
 }

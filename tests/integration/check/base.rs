@@ -49,7 +49,7 @@ const CHANGES: [Change; 11] = [
         &["error[remote-reference]", "b/kustomization.yaml:2"],
     ),
     ("nothing off", &[(FILE, "")], 0, &[]),
-    ("an entry for what is there", &[(FILE, ENTRY)], 0, &[": 2 allowed, 1 already in HEAD^"]),
+    ("an entry for what is there", &[(FILE, ENTRY)], 0, &[": 2 allowed, 1 finding already in "]),
     ("accepted from now on", &[(FILE, "rules: {new-exception: warning}\n")], 0, &[]),
     (
         "a comment that is accepted",
@@ -100,7 +100,12 @@ fn a_change_is_compared_with_its_merge_base_and_judged_by_the_tip() {
     repo.write(FILE, "rules: {missing-path: warning}\n");
     repo.commit("mended");
     let check = |repo: &Repo| repo.run(&["check", "--rev=topic", "--base=main"]);
-    check(&repo).success().stdout_has("warning[missing-path]").stdout_has("2 already in main").lacks("old/");
+    check(&repo)
+        .success()
+        .stdout_has("warning[missing-path]")
+        .stdout_has("2 findings already in ")
+        .stdout_has(", the merge base with main\n")
+        .lacks("old/");
     // Where history is cut off, nobody knows.
     let origin = format!("file://{}", repo.path().display());
     let clone = |args: &[&str]| sandbox.git(&sandbox.path(""), &[&["clone", "--quiet"], args].concat());

@@ -140,14 +140,14 @@ fn what_the_base_has_too_is_left_out() {
     repo.write("apps/b/kustomization.yaml", text("?ref=v1.0.0"));
     repo.commit("old");
     check(&repo, &["--base=HEAD"]).success().says(expect![[r#"
-        checked 2 kustomizations with 4 references in the working tree: 5 already in HEAD
+        checked 2 kustomizations with 4 references in the working tree: 5 findings already in <0>, the merge base with HEAD
     "#]]);
     // What git takes for renamed is, and another version of the same is not new.
     repo.git(&["mv", "apps", "teams"]);
     repo.write("teams/a/kustomization.yaml", text("?ref=v1.2.0"));
     repo.git(&["add", "--all"]);
     for source in [&["--staged"][..], &[]] {
-        check(&repo, &[source, &["--base=HEAD"]].concat()).success().stdout_has("already in HEAD");
+        check(&repo, &[source, &["--base=HEAD"]].concat()).success().stdout_has(", the merge base with HEAD\n");
     }
     repo.commit("moved");
     check(&repo, &["--rev", "HEAD", "--base=HEAD~"]).success();
@@ -165,7 +165,7 @@ fn what_the_base_has_too_is_left_out() {
           = help: or vendor it: git kustomize-localize vendor :/teams/b
 
         for more: git kustomize-localize explain remote-reference
-        checked 1 kustomization with 2 references in the working tree: 1 error, 1 already in HEAD
+        checked 1 kustomization with 2 references in the working tree: 1 error, 1 finding already in <0>, the merge base with HEAD
     "#]]);
     let new = [
         "!remote-reference teams/b/kustomization.yaml:3",

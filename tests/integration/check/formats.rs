@@ -80,7 +80,7 @@ fn json_says_what_was_checked() {
         }
         if status == 0 {
             assert_eq!(value["commit"], commit.trim());
-            assert_eq!(value["base"], json!({"rev": "HEAD", "left_out": 1}));
+            assert_eq!(value["base"], json!({"rev": "HEAD", "commit": commit.trim(), "left_out": 1}));
         }
     }
 }

@@ -25,6 +25,8 @@ struct Runner {
     origin: Repo,
     /// The checkout that `actions/checkout` made.
     checkout: Repo,
+    /// The directory where steps begin.
+    workspace: PathBuf,
     /// The values of expressions, such as `inputs.base`.
     context: BTreeMap<String, String>,
 }
@@ -40,7 +42,8 @@ impl Runner {
         let checkout = sandbox.repo("checkout");
         let url = format!("file://{}", origin.path().display());
         checkout.git(&["remote", "add", "origin", &url]);
-        let mut runner = Runner { sandbox, origin, checkout, context: BTreeMap::new() };
+        let mut runner =
+            Runner { workspace: checkout.path().to_owned(), sandbox, origin, checkout, context: BTreeMap::new() };
         runner.set("github.action_path", env!("CARGO_MANIFEST_DIR"));
         runner.set("github.action_repository", "owner/repository");
         runner.set("github.action_ref", "main");
@@ -89,7 +92,9 @@ impl Runner {
         for step in action["runs"]["steps"].as_sequence().unwrap() {
             let is_run = match step["if"].as_str() {
                 None => !has_failed,
-                Some("always() && inputs.comment == 'true'") => self.context["inputs.comment"] == "true",
+                Some("always() && inputs.comment == 'true' && inputs.diff != 'false'") => {
+                    self.context["inputs.comment"] == "true" && self.context["inputs.diff"] != "false"
+                }
                 Some(other) => panic!("{other}"),
             };
             if is_run {
@@ -125,7 +130,7 @@ impl Runner {
             };
             (name.to_owned(), value)
         });
-        let output = super::step(&self.sandbox, self.checkout.path(), run, variables);
+        let output = super::step(&self.sandbox, &self.workspace, run, variables);
         let added = fs::read_to_string(self.sandbox.path("runner/GITHUB_PATH")).unwrap();
         for directory in added.lines() {
             let path = format!("{directory}:{}", std::env::var("PATH").unwrap());
@@ -206,6 +211,13 @@ fn a_build_sees_what_the_reader_does_not() {
         runner.set("inputs.build", build);
         runner.run().fails(1).stdout_has("::error file=app/kustomization.yaml").stdout_has("unread-reference");
     }
+    // A URL that is not locked is told of at its line, and nowhere else; also where nothing can be built for it.
+    runner.sandbox.unset("KUSTOMIZE_LOCALIZE_BLIND_TO");
+    let output = runner.run();
+    output.fails(1).stdout_has("; 1 build unknown\n");
+    let annotations =
+        output.stdout.lines().filter(|line| line.starts_with("::error ") || line.starts_with("::warning "));
+    assert_eq!(annotations.count(), 1, "{output:?}");
     runner.set("inputs.build", "yes");
     runner.run().fails(2).stdout_has("build is true, false or auto");
 }
@@ -340,16 +352,75 @@ fn a_base_that_cannot_be_fetched_fails() {
     let (mut runner, (base, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
     runner.set("github.event.before", &base);
     runner.set("github.event.merge_group.base_sha", &base);
+    let server = Server::start();
+    server.require_password("/", "x-access-token", "s3cr3t");
     for event in rows(EVENTS, 2) {
         let right = if event == "pull_request_target" { &head } else { &merge };
+        let nowhere = "file:///nowhere".to_owned();
+        let is_parent = ["pull_request", "pull_request_target", "merge_group"].contains(&event);
+        let by_depth = if is_parent { "give actions/checkout fetch-depth: 2" } else { "see the log" };
         runner.event(event, right, 1);
         runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
         // As without `persist-credentials`.
         let url = runner.checkout.git(&["remote", "get-url", "origin"]);
-        runner.checkout.git(&["remote", "set-url", "origin", "file:///nowhere"]);
-        runner.run().fails(2).stdout_has("cannot be fetched: give ");
+        for (other, hint) in [(server.url(), "give actions/checkout persist-credentials: true"), (nowhere, by_depth)] {
+            runner.checkout.git(&["remote", "set-url", "origin", &other]);
+            runner.run().fails(2).stdout_has(&format!("cannot be fetched: {hint}\n"));
+        }
         runner.checkout.git(&["remote", "set-url", "origin", &url]);
     }
+}
+
+#[test]
+fn a_checkout_is_found_or_it_is_said_where_it_is() {
+    let (mut runner, (_, _, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
+    runner.event("pull_request", &merge, 2);
+    // As in a container.
+    runner.sandbox.set("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
+    let command = format!("git config --global --add safe.directory '{}'", runner.checkout.path().display());
+    runner.run().fails(2).stdout_has(&format!(": before this step, run {command}\n"));
+    runner.sandbox.unset("GIT_TEST_ASSUME_DIFFERENT_OWNER");
+    let inner = runner.checkout.path().to_owned();
+    let workspace = runner.sandbox.path("workspace");
+    fs::create_dir_all(workspace.join("src")).unwrap();
+    fs::rename(&inner, workspace.join("src/fleet")).unwrap();
+    runner.workspace = workspace;
+    runner.set("inputs.sarif", "sarif");
+    runner.run().fails(2).stdout_has("nothing is checked out here, but in src/fleet: give directory: src/fleet\n");
+    runner.set("inputs.directory", "src/fleet");
+    runner.run().fails(1).stdout_has("::error file=app/kustomization.yaml,line=2,");
+    assert!(runner.workspace.join("sarif").exists());
+    runner.set("inputs.directory", "elsewhere");
+    runner.run().fails(2).stdout_has("there is no directory elsewhere");
+    fs::remove_dir_all(runner.workspace.join("src/fleet")).unwrap();
+    runner.set("inputs.directory", ".");
+    runner.run().fails(2).stdout_has("actions/checkout must come first");
+}
+
+#[test]
+fn what_branch_makes_is_verified_and_no_change() {
+    let mut runner = Runner::new();
+    let upstream = runner.sandbox.repo("upstream");
+    super::clean(&upstream);
+    runner.origin.write(ROOT, format!("resources: ['file://{}//app']\n", upstream.path().display()));
+    runner.origin.run(&["lock"]).success();
+    runner.origin.commit("lock");
+    runner.origin.run(&["branch", "--no-verify"]).success();
+    // An App pushes it for the first time: no commit was there before.
+    runner.set("github.event.before", "0".repeat(40));
+    let push = |runner: &mut Runner, branch: &str| {
+        let tip = runner.origin.id("localized/main");
+        runner.event("push", &tip, 1);
+        runner.sandbox.set("GITHUB_REF", format!("refs/heads/{branch}"));
+        runner.run()
+    };
+    push(&mut runner, "localized/main").success().stdout_has("verified HEAD (");
+    push(&mut runner, "topic").fails(1).stdout_has("merged-back");
+    runner.origin.git(&["switch", "--quiet", "localized/main"]);
+    runner.origin.write(ROOT, LOCAL);
+    runner.origin.commit("by hand");
+    let edited = push(&mut runner, "localized/main");
+    edited.fails(1).stdout_has("::error title=git kustomize-localize::localized/main is not what its record says");
 }
 
 #[test]
@@ -415,14 +486,16 @@ fn an_event_that_cannot_be_checked_fails() {
 
     runner.event("push", &merge, 1);
     runner.set("github.event.before", "1".repeat(40));
-    runner.run().fails(2).stdout_has("cannot be fetched");
+    runner.run().fails(2).stdout_has(", which this change starts from, is gone, as after a forced push: give base\n");
     runner.event("pull_request", &head, 1);
     for nonsense in ["", "--upload-pack=touch pwned", "main"] {
         runner.set("github.event.pull_request.base.sha", nonsense);
         runner.run().fails(2).stdout_has("names no commit");
     }
     runner.set("inputs.base", "--nonsense");
-    runner.run().fails(2).stdout_has("base names no commit");
+    runner.run().fails(2).stdout_has("base names no commit that is at hand: give actions/checkout fetch-depth: 0");
+    runner.checkout.git(&["fetch", "--quiet", "--unshallow", "origin"]);
+    runner.run().fails(2).stdout_has("base names no commit\n");
     runner.event("schedule", &base, 1);
     runner.set("inputs.base", &base);
     runner.set("inputs.paths", "nowhere\n");
@@ -618,6 +691,7 @@ struct Commented {
     api: Server,
 }
 
+const HEAD_REPOSITORY: &str = "github.event.pull_request.head.repo.full_name";
 const COMMENTS: &str = "/api/repos/acme/fleet/issues/7/comments";
 
 impl Commented {
@@ -632,7 +706,7 @@ impl Commented {
         runner.sandbox.set("GITHUB_REPOSITORY", "acme/fleet");
         runner.set("inputs.comment", "true");
         runner.set("github.event.pull_request.number", "7");
-        runner.set("github.event.pull_request.head.repo.fork", "false");
+        runner.set(HEAD_REPOSITORY, "acme/fleet");
         runner.set("github.token", "s3cr3t");
         api.route(COMMENTS, Reply::status(201));
         Some(Commented { runner, api })
@@ -690,32 +764,48 @@ fn a_pull_request_has_one_comment() {
     assert_eq!((status, sent.len()), (2, 1), "{sent:?}");
     let expected = format!("{marker}\n**what this change deploys is not known**: see the log of the check\n");
     assert_eq!(sent[0].2, expected);
+    // That alone is no comment, and neither is what was not asked for.
+    commented.has(1, 0, &[]);
+    assert_eq!(commented.run(), (2, Vec::new()));
+    commented.runner.set("inputs.paths", "");
+    commented.runner.set("inputs.diff", "false");
+    assert_eq!(commented.run(), (0, Vec::new()));
 }
 
 #[test]
-fn a_comment_that_cannot_be_written_fails() {
+fn a_comment_that_cannot_be_written_is_a_warning() {
     let Some(mut commented) = Commented::new() else { return };
     let last = |commented: &mut Commented| {
-        commented.runner.run();
         let action = yaml("action.yml");
         let step = action["runs"]["steps"].as_sequence().unwrap().last().unwrap().clone();
         commented.runner.step(&step)
     };
-    let refused = Reply::status(403).body("Resource not accessible by integration");
-    commented.api.route(&format!("{COMMENTS}?per_page=100&page=1"), refused.clone());
-    last(&mut commented)
-        .fails(2)
-        .stdout_has("::error title=git kustomize-localize::the comments cannot be read: Resource");
+    let first_page = format!("{COMMENTS}?per_page=100&page=1");
+    let refused = Reply::status(403).body("Resource not\naccessible by integration");
+    commented.api.route(&first_page, refused.clone());
+    assert_eq!(commented.run(), (0, Vec::new()));
+    let warning = "::warning title=git kustomize-localize::the comments cannot be read: Resource not%0Aaccessible";
+    last(&mut commented).success().stdout_has(warning);
     commented.has(1, 0, &[]);
     commented.api.route(COMMENTS, refused);
-    last(&mut commented).fails(2).stdout_has("which needs pull-requests: write, or the scope api: Resource not");
-    // No comment where there is no pull request, or the token may not write.
-    commented.runner.set("github.event.pull_request.head.repo.fork", "true");
-    assert_eq!(commented.run(), (0, Vec::new()));
-    commented.runner.set("github.event.pull_request.head.repo.fork", "false");
-    commented.runner.set("github.event.pull_request.number", "");
-    assert_eq!(commented.run(), (0, Vec::new()));
-    commented.runner.set("github.event.pull_request.number", "7");
+    last(&mut commented).success().stdout_has("which needs pull-requests: write, or the scope api: Resource not");
+    // What is busy is asked again.
+    commented.api.route_in_turn(&first_page, [Reply::status(502), Reply::ok("[]")]);
+    commented.api.route(COMMENTS, Reply::status(201));
+    last(&mut commented).success().lacks("::warning");
+    // No comment where there is no pull request, or the token may not write: not in the repository that is forked, and
+    // where the fork is gone; but in a fork of its own.
+    for (repository, number, count) in
+        [("other/fleet", "7", 0), ("", "7", 0), ("acme/fleet", "", 0), ("acme/fleet", "7", 1)]
+    {
+        commented.runner.set(HEAD_REPOSITORY, repository);
+        commented.runner.set("github.event.pull_request.head.repo.fork", "true");
+        commented.runner.set("github.event.pull_request.number", number);
+        commented.api.forget();
+        last(&mut commented).success();
+        let sent = commented.api.requests().iter().filter(|request| request.method == "POST").count();
+        assert_eq!(sent, count, "{repository} {number}");
+    }
     commented.runner.set("inputs.comment", "false");
     assert_eq!(commented.run(), (0, Vec::new()));
 }
