@@ -120,7 +120,7 @@ impl Scene {
 /// Returns the identity of a repository `acme/fleet`.
 pub(super) fn identity(config: &Config) -> Identity {
     let remotes = ["https://github.com/acme/fleet".to_owned()];
-    Identity::new(remotes, config, [])
+    Identity::new(remotes, config, ["main".to_owned()])
 }
 
 /// Returns everything that a report shows unchanged. The line of the file is not included: reports remove secrets from

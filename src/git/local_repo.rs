@@ -319,14 +319,24 @@ impl LocalRepo {
     }
 
     /// Returns the short names of the branches that stand for the repository as a whole: the one that is checked out,
-    /// and those that the remotes call their HEAD. They are asked for once in a run.
+    /// and those that the remotes call their HEAD. Where no remote does, as in most jobs, that is a branch with the name
+    /// that repositories begin with, if it is here or nothing else is known. They are asked for once in a run.
     pub fn main_branches(&self) -> Result<Vec<String>> {
         if let Some(known) = self.main_branches.get() {
             return Ok(known.clone());
         }
+        const FIRST: [&str; 2] = ["main", "master"];
         let heads = self.refs(&["refs/remotes/*/HEAD"])?;
-        let names = self.head()?.into_iter().chain(heads.into_values().filter_map(|head| head.other_name));
-        let branches: Vec<String> = names.filter_map(|name| branch_of(&name).map(str::to_owned)).collect();
+        let mut names: Vec<String> = heads.into_values().filter_map(|head| head.other_name).collect();
+        if names.is_empty() {
+            let patterns = FIRST.map(|name| [format!("refs/heads/{name}"), format!("refs/remotes/*/{name}")]);
+            names.extend(self.refs(patterns.as_flattened())?.into_keys());
+        }
+        names.extend(self.head()?);
+        let mut branches: Vec<String> = names.iter().filter_map(|name| branch_of(name).map(str::to_owned)).collect();
+        if branches.is_empty() {
+            branches = FIRST.map(str::to_owned).to_vec();
+        }
         Ok(self.main_branches.get_or_init(|| branches).clone())
     }
 

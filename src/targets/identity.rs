@@ -29,9 +29,6 @@ pub struct Identity {
     repo: Option<Rc<LocalRepo>>,
 }
 
-/// The branches that a repository begins with.
-const DEFAULTS: [&str; 2] = ["main", "master"];
-
 impl Identity {
     /// Makes it of the URLs of remotes, of what the configuration adds, and of the branches that can be what is looked
     /// at.
@@ -133,7 +130,7 @@ impl Identity {
             None | Some("" | "HEAD") => true,
             Some(branch) => {
                 let source = branch.strip_prefix(LOCALIZED).unwrap_or(branch);
-                self.branches.contains(source) || DEFAULTS.contains(&source)
+                self.branches.contains(source)
             }
         };
         let is_fixed =
@@ -199,7 +196,7 @@ mod tests {
         for (name, is_this) in [
             (None, true),
             (Some("HEAD"), true),
-            (Some("main"), true),
+            (Some("main"), false),
             (Some("trunk"), true),
             (Some("refs/heads/trunk"), true),
             (Some("localized/trunk"), true),

@@ -49,7 +49,7 @@ spec:
     }
     tree.file("cm.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --enable-helm}\n", false);
     let remotes = ["https://github.com/acme/fleet".to_owned()];
-    let identity = || Ok(Identity::new(remotes.clone(), &config, []));
+    let identity = || Ok(Identity::new(remotes.clone(), &config, ["main".to_owned()]));
     survey(targets::find(&tree, &config, &identity).unwrap())
 }
 
@@ -77,7 +77,7 @@ fn where_paths_of_another_repository_are_here_it_says_how_this_one_is_known() {
         let mut tree = OverlayTree::default();
         tree.file("x.yaml", object.as_bytes(), false);
         tree.file("web/kustomization.yaml", b"", false);
-        let identity = || Ok(Identity::new([], &config, []));
+        let identity = || Ok(Identity::new([], &config, ["main".to_owned()]));
         let found = survey(targets::find(&tree, &config, &identity).unwrap());
         assert_eq!(found.text(Shown::default()).contains(note), is_said, "{object}");
     }

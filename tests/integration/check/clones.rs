@@ -6,6 +6,29 @@ use crate::support::{Sandbox, config};
 const FLEET: &str = "https://github.com/acme/fleet";
 
 #[test]
+fn only_the_branch_that_is_checked_is_this_revision() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write(".kustomize-localize", format!("repository: [{{url: '{FLEET}'}}]\n"));
+    repo.write("argo/a.yaml", format!("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: a}}\nspec: {{source: {{repoURL: '{FLEET}', path: gone, targetRevision: main}}}}\n"));
+    repo.commit("deployed from main");
+    let missing = ["!missing-target argo/a.yaml:4"];
+    assert_eq!(found(&repo, &[]), missing);
+    // A branch of it: that may be deployed from main once it is merged.
+    repo.git(&["switch", "-q", "-c", "topic"]);
+    assert_eq!(found(&repo, &[]), missing);
+    repo.git(&["branch", "-q", "-D", "main"]);
+    assert_eq!(found(&repo, &[]), [""; 0]);
+    // A job knows no branch at all.
+    repo.git(&["switch", "-q", "--detach"]);
+    repo.git(&["branch", "-q", "-D", "topic"]);
+    assert_eq!(found(&repo, &[]), missing);
+    repo.git(&["update-ref", "refs/remotes/origin/trunk", "HEAD"]);
+    repo.git(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk"]);
+    assert_eq!(found(&repo, &[]), [""; 0]);
+}
+
+#[test]
 fn the_remotes_of_a_clone_decide_nothing() {
     // Where nothing but a remote tells that it is this repository, nothing is missing.
     for (apps, expected) in [(&["a", "b"][..], &["!missing-target argo/typo.yaml:4"][..]), (&[], &[])] {

@@ -58,7 +58,7 @@ impl Memory {
     pub(crate) fn check(&self) -> Result<Checked, Failures> {
         let config = Config::of(&self.tree, "")?;
         let fleet = "https://github.com/acme/fleet".to_owned();
-        let identity = || Ok(Identity::new([fleet.clone()], &config, []));
+        let identity = || Ok(Identity::new([fleet.clone()], &config, ["main".to_owned()]));
         Ok(check(Input {
             source: Snapshot::Index,
             config: &config,
