@@ -317,14 +317,18 @@ fn help_fits_why_it_could_not_be_resolved() {
         (
             format!("{lib}//web?ref=v9"),
             "hint: list its refs: git ls-remote https://github.com/acme/lib",
-            "'https://github.com/acme/lib//web?ref=v9', reason: TODO}",
+            "'https://github.com/acme/lib//web?ref=v9', reason: \"TODO\"}",
         ),
         (
             format!("{lib}//ohter?ref=v1"),
             "hint: did you mean `other`?",
-            "'https://github.com/acme/lib//ohter?ref=v1', reason: TODO}",
+            "'https://github.com/acme/lib//ohter?ref=v1', reason: \"TODO\"}",
         ),
-        (format!("https://github.com/{gone}v1"), "", "'https://github.com/acme/nowhere//web?ref=v1', reason: TODO}"),
+        (
+            format!("https://github.com/{gone}v1"),
+            "",
+            "'https://github.com/acme/nowhere//web?ref=v1', reason: \"TODO\"}",
+        ),
         (format!("https://github.com/{gone}{none}"), "", "'https://github.com/acme/nowhere//web?ref=0000"),
         // What may be there tomorrow is not to be left.
         (
@@ -543,7 +547,7 @@ fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
     let (_, entries) = output.stderr.split_once("add to `allow` in `.kustomize-localize`:\n").unwrap();
     let (entries, _) = entries.split_once("error: ").unwrap();
     assert_eq!(entries.lines().count(), urls.len(), "{output:?}");
-    let entries = entries.replace("reason: TODO", "reason: they are gone");
+    let entries = entries.replace("TODO", "they are gone");
     world.commit(&[(".kustomize-localize", &format!("allow:\n{entries}"))]);
     run(&world, &[]).success();
     world.work.commit("lock");
