@@ -382,6 +382,9 @@ impl Checked {
         let unlocked = new_exception::no_longer_localized(&self.findings, config, before);
         self.leave_out(old, base);
         floating_ref::leave_out_remote(&mut self.findings);
+        if *before == Lock::default() {
+            new_exception::accept_first(&mut self.findings, old);
+        }
         let new = new_exception::find(&self.findings, config);
         self.findings.extend(new.into_iter().chain(unlocked));
         fill(tree, &mut self.findings);

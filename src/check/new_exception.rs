@@ -3,7 +3,7 @@
 //! A gate must not trust the change that it judges, and a reviewer should see an exception as such. What the base has
 //! already needs none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::RemoteReferences;
 use crate::config::{Config, FILE_NAME};
@@ -33,6 +33,18 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
         })
     });
     found.collect()
+}
+
+/// Accepts what `init` writes beside the first lock: exceptions for one reference each behind what the base, whose findings
+/// `old` are, fetches on the same line already, and that only a lock tells.
+pub(super) fn accept_first(findings: &mut [Finding], old: &[Finding]) {
+    let place = |one: &Finding| (one.path.clone(), one.line_text.clone());
+    let fetched: HashSet<_> = old.iter().filter(|one| RemoteReferences::is_one(one)).map(place).collect();
+    for finding in findings.iter_mut().filter(|one| RemoteReferences::is_one(one) && fetched.contains(&place(one))) {
+        if let Some(allowed) = finding.allowed.as_mut().filter(|allowed| allowed.is_exact) {
+            allowed.is_new = false;
+        }
+    }
 }
 
 /// Returns one finding for each exception that only the change has, unless the rule is off.

@@ -58,6 +58,7 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
                     span: comments.comments[index].span,
                     reason: said.reason.clone(),
                     is_new: own.is_some(),
+                    is_exact: false,
                 });
             }
         }
@@ -114,7 +115,8 @@ fn unused(config: &Config, entry: &Allow, findings: &[Finding]) -> Finding {
 
 fn by_entry(config: &Config, index: usize, is_new: bool) -> Allowed {
     let entry = &config.allow[index];
-    Allowed { path: config.file.clone(), span: entry.span, reason: redact::text(&entry.reason), is_new }
+    let (reason, is_exact) = (redact::text(&entry.reason), entry.is_exact());
+    Allowed { path: config.file.clone(), span: entry.span, reason, is_new, is_exact }
 }
 
 #[cfg(test)]

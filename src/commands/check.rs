@@ -298,6 +298,11 @@ fn judge(
     config: &Config,
 ) -> Result<Rc<Lock>, Failures> {
     let (since, old_tree) = (&before.commit.commit, before.survey.tree());
+    // What is not read names the same where it is the same.
+    let has = |tree: &SharedTree, path: &str| (tree.entry(path).ok(), tree.read(path).ok());
+    for finding in checked.findings.iter_mut().filter(|one| one.unread && one.url.is_empty()) {
+        finding.unread = has(tree, &finding.path) != has(&old_tree, &finding.path);
+    }
     checked.new_config = here.changed_lines(since, &checked.source, FILE_NAME)?;
     for place in tree.locks()? {
         // One that cannot be read is a failure of the check already.

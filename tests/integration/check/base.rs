@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Repo, Sandbox, config};
+use crate::support::{Repo, Sandbox, World, config};
 
 const FILE: &str = ".kustomize-localize";
 const ROOT: &str = "app/kustomization.yaml";
@@ -116,6 +116,56 @@ fn a_change_is_compared_with_its_merge_base_and_judged_by_the_tip() {
     shallow.run(&["affected", "--rev=topic", "main"]).fails(2).stderr_has("git fetch --unshallow");
     shallow.git(&["fetch", "--quiet", "--unshallow"]);
     check(&shallow).success();
+}
+
+/// Returns what of a kustomization names `url`.
+fn names(url: &str) -> String {
+    format!("resources:\n- {url}\n")
+}
+
+#[test]
+fn what_init_writes_passes_the_gate_and_the_same_tree_has_nothing_new() {
+    let world = World::acme();
+    let gone = "https://github.com/acme/gone//x?ref=v1";
+    world.upstream_of("acme/mid", &[("m/kustomization.yaml", &names(gone))]);
+    world.commit(&[
+        ("a/kustomization.yaml", &names("https://github.com/acme/mid//m?ref=v1")),
+        ("b/kustomization.yaml", &names("https://github.com/acme/lib//none?ref=v1")),
+        ("c/kustomization.yaml", "resources: [\n"),
+        ("d/kustomization.yaml", "generators: [g.yaml]\n"),
+        ("d/g.yaml", "apiVersion: acme.example/v1\nkind: Unknown\nmetadata: {name: x}\n"),
+        (
+            "argo/a.yaml",
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: x}\nspec: {source: {repoURL: x}}\n",
+        ),
+    ]);
+    let repo = &world.work;
+    let base = ["check", "--rev", "HEAD", "--base", "HEAD^"];
+    repo.run_as_is(&["check", "--rev", "HEAD", "--base", "HEAD"]).success().stdout_has("already in HEAD");
+    repo.run_as_is(&["init"]).fails(1).stdout_has("2 places to edit (stale-allow)");
+    let entries = repo.read(FILE).replace("TODO", "it is gone, and we know");
+    repo.write(FILE, &entries);
+    repo.commit("what init writes");
+    repo.run_as_is(&base)
+        .success()
+        .stdout_has(&format!("new in the configuration: +- {{url: '{gone}', reason: "))
+        .stdout_has("2 allowed, 3 already in HEAD^");
+    repo.run_as_is(&["check", "--rev", "HEAD", "--base", "HEAD"]).success();
+    // Later, an exception needs a change of its own; so does a wide one, and one for what is new.
+    repo.git(&["reset", "-q", "--soft", "HEAD^"]);
+    repo.write("e/kustomization.yaml", names("https://evil.example/x.yaml"));
+    repo.write(FILE, format!("{entries}- {{url: 'https://evil.example/x.yaml', reason: ours}}\n"));
+    repo.commit("more than that");
+    repo.run_as_is(&base).fails(1).stdout_has("adds this exception for remote-reference at e/").stdout_has(" 1 error,");
+    repo.git(&["reset", "-q", "--soft", "HEAD^"]);
+    repo.git(&["rm", "-qrf", "e"]);
+    repo.write(FILE, entries.replace("//x?ref=v1'", "', refs: any"));
+    repo.commit("wide");
+    repo.run_as_is(&base).fails(1).stdout_has("adds this exception for remote-reference at a/");
+    // A file that is not read and not the same may name anything.
+    repo.write("c/kustomization.yaml", "resources: [x\n");
+    repo.commit("broken");
+    repo.run_as_is(&base).fails(1).stdout_has("error[invalid-kustomization]");
 }
 
 #[test]
