@@ -153,7 +153,7 @@ impl Config {
     pub fn entries(exceptions: &[&Exception]) -> Vec<String> {
         let entry = |one: &Exception| {
             let rules = if one.rule.is_empty() { String::new() } else { format!(", rules: [{}]", one.rule) };
-            format!("- {{{}: {}{rules}, reason: \"{PLACEHOLDER}\"}}", one.key, quoted(&one.text))
+            format!("- {{{}: {}{rules}, reason: '{PLACEHOLDER}'}}", one.key, quoted(&one.text))
         };
         exceptions.iter().copied().collect::<BTreeSet<_>>().into_iter().map(entry).collect()
     }

@@ -317,18 +317,14 @@ fn help_fits_why_it_could_not_be_resolved() {
         (
             format!("{lib}//web?ref=v9"),
             "hint: list its refs: git ls-remote https://github.com/acme/lib",
-            "'https://github.com/acme/lib//web?ref=v9', reason: \"TODO\"}",
+            "'https://github.com/acme/lib//web?ref=v9', reason: 'TODO'}",
         ),
         (
             format!("{lib}//ohter?ref=v1"),
             "hint: did you mean `other`?",
-            "'https://github.com/acme/lib//ohter?ref=v1', reason: \"TODO\"}",
+            "'https://github.com/acme/lib//ohter?ref=v1', reason: 'TODO'}",
         ),
-        (
-            format!("https://github.com/{gone}v1"),
-            "",
-            "'https://github.com/acme/nowhere//web?ref=v1', reason: \"TODO\"}",
-        ),
+        (format!("https://github.com/{gone}v1"), "", "'https://github.com/acme/nowhere//web?ref=v1', reason: 'TODO'}"),
         (format!("https://github.com/{gone}{none}"), "", "'https://github.com/acme/nowhere//web?ref=0000"),
         // What may be there tomorrow is not to be left.
         (

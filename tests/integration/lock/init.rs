@@ -118,7 +118,7 @@ fn only_what_git_does_not_find_is_gone() {
         output
             .fails(1)
             .stdout_has("1 reference could not be locked")
-            .stdout_has(&format!("- {{url: '{url}', reason: \"TODO\"}}"));
+            .stdout_has(&format!("- {{url: '{url}', reason: 'TODO'}}"));
         assert_eq!(written(&world), ["", ""], "{reply:?}");
         world.server.unroute(asked);
     }
@@ -150,15 +150,15 @@ fn what_is_probably_misspelled_is_to_edit() {
         1 reference could not be locked
           app/kustomization.yaml:3: `https://github.com/acme/lib//wep?ref=v1`: there is no directory `wep` in https://github.com/acme/lib at <0>
           help: did you mean `web`?
-          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//wep?ref=v1', reason: "TODO"}
+          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//wep?ref=v1', reason: 'TODO'}
         1 reference could not be locked
           app/kustomization.yaml:2: `https://github.com/acme/lib/tree/v1/web`: there is no directory `tree/v1/web` in https://github.com/acme/lib at <0>
           help: this is a web page; write https://github.com/acme/lib//web?ref=v1
-          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//tree/v1/web', reason: "TODO"}
+          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//tree/v1/web', reason: 'TODO'}
         1 reference could not be locked
           app/kustomization.yaml:4: https://github.com/acme/lib has no ref `abcdef1`, and a short commit id cannot be fetched
           help: write the commit id in full, 40 digits
-          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//web?ref=abcdef1', reason: "TODO"}
+          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//web?ref=abcdef1', reason: 'TODO'}
         next: git kustomize-localize init
     "#]]);
     assert_eq!(written(&world), ["", ""]);
@@ -170,7 +170,7 @@ fn what_is_probably_misspelled_is_to_edit() {
     world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/behind//web?ref=v1']\n")]);
     init(&world, &[])
         .success()
-        .stdout_has("allow: {url: 'https://github.com/acme/lib//tree/v1/web', reason: \"TODO\"}\n");
+        .stdout_has("allow: {url: 'https://github.com/acme/lib//tree/v1/web', reason: 'TODO'}\n");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_variable_in_a_reference_leaves_the_others() {
         wrote .kustomize-localize
         wrote kustomize-localize.lock
           added https://github.com/acme/lib?ref=v1 <0>
-          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//web?ref=${VERSION}', reason: "TODO"}
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//web?ref=${VERSION}', reason: 'TODO'}
             https://github.com/acme/lib has no ref `${VERSION}`
         1 place to edit (invalid-kustomization)
           b/kustomization.yaml:2: not valid YAML: "-" is only valid inside a block
@@ -214,13 +214,13 @@ fn each_exception_has_its_cause() {
     init(&world, &[]).success().says(expect![[r#"
         wrote .kustomize-localize
         wrote kustomize-localize.lock
-          .kustomize-localize: allow: {url: 'https://files.example.com/gone.yaml', reason: "TODO"}
+          .kustomize-localize: allow: {url: 'https://files.example.com/gone.yaml', reason: 'TODO'}
             cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
-          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//none?ref=v1', reason: "TODO"}
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//none?ref=v1', reason: 'TODO'}
             `https://github.com/acme/lib//none?ref=v1`: there is no directory `none` in https://github.com/acme/lib at <0>
-          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//web?ref=v9', reason: "TODO"}
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib//web?ref=v9', reason: 'TODO'}
             https://github.com/acme/lib has no ref `v9`
-          .kustomize-localize: allow: {url: 'https://github.com/acme/none?ref=v1', reason: "TODO"}
+          .kustomize-localize: allow: {url: 'https://github.com/acme/none?ref=v1', reason: 'TODO'}
             cannot fetch https://github.com/acme/none?ref=v1: github.com answered 404 Not Found; as a git repository: could not fetch https://github.com/acme/none: '/home/me/upstream/acme/none' does not appear to be a git repository
         4 places to edit (stale-allow)
           .kustomize-localize:2: https://files.example.com/gone.yaml
@@ -260,12 +260,12 @@ fn an_outage_is_named_and_allowed_by_nothing() {
         .stdout_has("503")
         .stdout_has("next: git kustomize-localize init\n");
     let [config, _] = written(&world);
-    assert_eq!(config.matches("reason: \"TODO\"").count(), 2, "{config}");
+    assert_eq!(config.matches("reason: 'TODO'").count(), 2, "{config}");
     assert!(config.contains("acme/none") && config.contains("gone.yaml"), "{config}");
     assert!(!config.contains("127.0.0.1") && !config.contains("away"), "{config}");
     // What needs a login is not gone. Whoever wants it remote all the same writes that.
     assert!(!config.contains("private") && !config.contains("forbidden"), "{config}");
-    first.stdout_has("- {url: 'https://files.example.com/private.yaml', reason: \"TODO\"}\n");
+    first.stdout_has("- {url: 'https://files.example.com/private.yaml', reason: 'TODO'}\n");
     world.work.run_as_is(&["lock"]).fails(1).stderr_has("to leave it remote, add to `allow` in");
     again(&world, &first);
 }

@@ -118,7 +118,7 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
     let work = &stage.work;
     work.write("own/kustomization.yaml", format!("resources: ['{gone}']\n"));
     work.commit("own");
-    let entry = "- {url: 'https://example.com/acme/gone.git?ref=v1', reason: \"TODO\"}";
+    let entry = "- {url: 'https://example.com/acme/gone.git?ref=v1', reason: 'TODO'}";
     work.run(&["lock"]).stderr_has(entry);
     allow(&stage, &entry.replace("TODO", "gone for good"));
     let run = || {

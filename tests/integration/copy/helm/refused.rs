@@ -130,7 +130,7 @@ fn a_failing_helm_is_reported_with_its_output() {
         error: app/kustomization.yaml:3:9: helmCharts[0]: oci://registry.example/charts#absent@1.2.3: helm could not pull it: chart "absent" version "1.2.3" not found in oci://registry.example/charts repository
           hint: to see what helm does: helm pull --version=1.2.3 -- oci://registry.example/charts/absent
         hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
-          - {chart: 'oci://registry.example/charts#absent@1.2.3', reason: "TODO"}
+          - {chart: 'oci://registry.example/charts#absent@1.2.3', reason: 'TODO'}
     "#]]);
     assert!(!stage.sandbox.path("copy").exists());
     assert_eq!(stage.sandbox.leftovers(), [""; 0]);
