@@ -202,12 +202,6 @@ const RULES: [Find; 20] = [
 fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules.iter().flat_map(|find| find(context)).collect();
     for finding in &mut findings {
-        // The first way is no other one.
-        if let Some(first) = finding.help.first_mut()
-            && let Some(rest) = first.strip_prefix("or ")
-        {
-            *first = rest.to_owned();
-        }
         for text in iter::once(&mut finding.message).chain(&mut finding.help) {
             *text = redact::message(text).into_owned();
         }

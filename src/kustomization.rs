@@ -37,7 +37,7 @@ mod yaml;
 pub use edit::{Edit, edit};
 pub(crate) use objects::{documents, read_object, unescaped};
 pub(crate) use plugin::{Runs, is_pinned};
-pub(crate) use read::{TEMPLATE, is_same_key};
+pub(crate) use read::is_same_key;
 pub use read::{read, read_plugin, reshaping};
 pub(crate) use sniff::{is_flux_object, looks_like_html, looks_like_resources};
 pub(crate) use yaml::{Data, Value};
@@ -170,6 +170,8 @@ pub enum ProblemKind {
     Empty,
     /// `kind` or `apiVersion` is not what kustomize wants.
     WrongKind,
+    /// Its text is a template, of which something else makes YAML.
+    Template,
     /// More than what is read of a file: nothing in it is known.
     TooLarge,
     /// A program would take a text for one of its options.

@@ -97,7 +97,8 @@ impl<'a> Context<'a> {
     pub(super) fn unfollowed(&self) -> Vec<Finding> {
         let found = self.troubles.iter().filter_map(|trouble| {
             let unread = trouble.kind.hides_references();
-            Some(Finding { unread, ..self.trouble(rule(&trouble.kind)?, trouble)? })
+            let is_template = trouble.kind == TroubleKind::Problem(ProblemKind::Template);
+            Some(Finding { unread, is_template, ..self.trouble(rule(&trouble.kind)?, trouble)? })
         });
         found.collect()
     }

@@ -14,7 +14,6 @@ use super::{News, check, fetcher, fetching, lock};
 use crate::check::{Checked, RemoteReferences};
 use crate::config::{Config, FILE_NAME, is_placeholder};
 use crate::fetch::Fetcher;
-use crate::kustomization::TEMPLATE;
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::{Position, Span};
@@ -288,7 +287,7 @@ fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
 /// Returns whether something is wrong because its file is filled in by something else before it is built. One that can be
 /// read is a kustomization: a variable in one of its references says nothing about the others.
 fn is_template(finding: &Finding) -> bool {
-    is_filled_in(&finding.path) || finding.help.iter().any(|help| help == TEMPLATE)
+    finding.is_template || is_filled_in(&finding.path)
 }
 
 /// Returns whether a path holds a variable of a template.

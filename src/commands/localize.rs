@@ -24,7 +24,7 @@ use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destinati
 use crate::fetch::{self, Fetcher, Move, Tip};
 use crate::git::LocalRepo;
 use crate::message::failure::{Failure, Failures, Result};
-use crate::message::finding::{self, Finding, Rule, Severity};
+use crate::message::finding::{self, Finding, MendedBy, Rule, Severity};
 use crate::os::interrupt;
 use crate::plan::{self, Changes, Options, Plan, Rewritten};
 use crate::record::{Change, LoadRestrictor, Lock, Remotes, serialize_left, serialize_remotes, sha256_hex, stored};
@@ -352,16 +352,16 @@ impl<'a> Run<'a> {
         // What a run left that was killed is finished.
         let is_left = |repo: &Rc<LocalRepo>| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY);
         let brings_back = resolves && (self.request.how.overwrite || self.workspace.repo().is_some_and(is_left));
-        let is_mended = |finding: &Finding| match (finding.rule, &finding.subject) {
-            (Rule::DeployedRemote, _) => true,
-            (Rule::LockedReference | Rule::StaleLock | Rule::MergedBack | Rule::RemoteReference, _) => resolves,
-            (Rule::RemoteChart, _) => resolves && self.workspace.config.helm,
-            (Rule::EditedCopy, _) => brings_back,
-            // What was brought in, and is brought in again.
-            (Rule::MissingPath, finding::Subject::Path { path }) => brings_back && stored::home(path).is_some(),
+        let is_mended = |finding: &Finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
+            (MendedBy::Nothing, ..) => false,
+            (MendedBy::Localizing, ..) => true,
+            (MendedBy::Vendoring, Rule::RemoteChart, _) => resolves && self.workspace.config.helm,
             // It becomes a relative one, or is refused.
-            (Rule::OutOfScope, _) => resolves && path::is_absolute(&finding.reference),
-            _ => false,
+            (MendedBy::Vendoring, Rule::OutOfScope, _) => resolves && path::is_absolute(&finding.reference),
+            (MendedBy::Vendoring, ..) => resolves,
+            // What was brought in.
+            (MendedBy::Refreshing, _, finding::Subject::Path { path }) => brings_back && stored::home(path).is_some(),
+            (MendedBy::Refreshing, rule, _) => brings_back && rule == Rule::EditedCopy,
         };
         // Roots that localizing does not change are built then, too.
         let HowArgs { no_verify, with, offline, .. } = self.request.how;

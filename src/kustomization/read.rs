@@ -16,9 +16,6 @@ use crate::os::failpoint::is_blind_to;
 use crate::os::limits::PATH;
 use crate::reference::is_url;
 
-/// What to do about a template.
-pub(crate) const TEMPLATE: &str = "if it is a template, add its directory to `exclude` in `.kustomize-localize`";
-
 /// Reads a kustomization file.
 ///
 /// Returns what keeps its references from being read, in the order of the text. Whether a reference leads anywhere is not
@@ -110,9 +107,12 @@ fn parse<'t>(
                 "resolve the conflict, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file";
             wrong(line + 1, message, hint)
         } else {
-            let is_template = text.contains("{{") || text.contains("{%");
-            let hint = if is_template { TEMPLATE } else { "" };
-            Problem { hint: hint.to_owned(), ..error.context("not valid YAML") }
+            let error = error.context("not valid YAML");
+            if !text.contains("{{") && !text.contains("{%") {
+                return error;
+            }
+            let hint = "if it is a template, add its directory to `exclude` in `.kustomize-localize`".to_owned();
+            Problem { kind: ProblemKind::Template, hint, ..error }
         }
     })
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::failure::Location;
+pub(crate) use super::rule::MendedBy;
 pub use super::rule::Rule;
 use super::upstream::Upstream;
 use crate::message::position::{Position, Span};
@@ -145,6 +146,9 @@ pub struct Finding {
     /// Whether something was not read as a whole: it may name more than is known, so nothing leaves this out.
     #[serde(skip)]
     pub unread: bool,
+    /// Whether that is because something else makes YAML of it.
+    #[serde(skip)]
+    pub is_template: bool,
     /// Whether and where it is allowed.
     pub allowed: Option<Allowed>,
     /// What deploys the build that it is in, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
@@ -183,6 +187,7 @@ impl Finding {
             message,
             help,
             unread: false,
+            is_template: false,
             allowed: None,
             deployed: Vec::new(),
             starts: Arc::default(),

@@ -16,8 +16,20 @@ enum Allow {
     Never,
 }
 
+/// Which way of localizing where things stand mends what a rule finds, and so is not kept from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MendedBy {
+    Nothing,
+    /// Each of them.
+    Localizing,
+    /// One that resolves what no lock holds.
+    Vendoring,
+    /// One that may bring in again what is localized.
+    Refreshing,
+}
+
 macro_rules! rules {
-    ($($rule:ident $id:literal $severity:ident $allow:ident;)+) => {
+    ($($rule:ident $id:literal $severity:ident $allow:ident $mended:ident;)+) => {
         /// A rule, with a page in `check/ID.md`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
         #[serde(rename_all = "kebab-case")]
@@ -29,13 +41,13 @@ macro_rules! rules {
             /// Every rule, in the order in which they are listed.
             pub const ALL: &[Rule] = &[$(Rule::$rule,)+];
 
-            /// Returns its id, what applies unless the configuration says otherwise, what can allow it, and its page:
-            /// its summary as a heading, then what it finds, why that matters, and how to fix it.
-            fn definition(self) -> (&'static str, Severity, Allow, &'static str) {
+            /// Returns its id, what applies unless the configuration says otherwise, what can allow it, what mends it, and its
+            /// page: its summary as a heading, then what it finds, why that matters, and how to fix it.
+            fn definition(self) -> (&'static str, Severity, Allow, MendedBy, &'static str) {
                 match self {
                     $(Rule::$rule => {
                         let page = include_str!(concat!("../check/", $id, ".md"));
-                        ($id, Severity::$severity, Allow::$allow, page)
+                        ($id, Severity::$severity, Allow::$allow, MendedBy::$mended, page)
                     })+
                 }
             }
@@ -44,34 +56,34 @@ macro_rules! rules {
 }
 
 rules! {
-    RemoteReference "remote-reference" Error Always;
-    UnlistedSource "unlisted-source" Error Never;
-    YoungSource "young-source" Error Named;
-    UnsignedSource "unsigned-source" Error Never;
-    LockedReference "locked-reference" Off Always;
-    FloatingRef "floating-ref" Warning Always;
-    RemoteChart "remote-chart" Error Always;
-    OutOfScope "out-of-scope" Error Named;
-    MissingPath "missing-path" Error Always;
-    UntrackedPath "untracked-path" Warning Always;
-    InvalidKustomization "invalid-kustomization" Error Named;
-    UnsafeReference "unsafe-reference" Error Named;
-    Function "function" Error Named;
-    InvalidTarget "invalid-target" Error Named;
-    MissingTarget "missing-target" Error Always;
-    UnknownTarget "unknown-target" Warning Named;
-    Engine "engine" Error Named;
-    DeployedRemote "deployed-remote" Warning Named;
-    EditedCopy "edited-copy" Error Never;
-    StaleLock "stale-lock" Warning Never;
-    StaleAllow "stale-allow" Warning Never;
-    NewException "new-exception" Error Never;
-    LeftLicense "left-license" Warning Never;
-    MergedBack "merged-back" Warning Never;
-    NotBuilt "not-built" Warning Never;
-    RewrittenBranch "rewritten-branch" Warning Never;
-    StrippedExecutable "stripped-executable" Warning Never;
-    UnreadReference "unread-reference" Error Never;
+    RemoteReference "remote-reference" Error Always Vendoring;
+    UnlistedSource "unlisted-source" Error Never Nothing;
+    YoungSource "young-source" Error Named Nothing;
+    UnsignedSource "unsigned-source" Error Never Nothing;
+    LockedReference "locked-reference" Off Always Vendoring;
+    FloatingRef "floating-ref" Warning Always Nothing;
+    RemoteChart "remote-chart" Error Always Vendoring;
+    OutOfScope "out-of-scope" Error Named Vendoring;
+    MissingPath "missing-path" Error Always Refreshing;
+    UntrackedPath "untracked-path" Warning Always Nothing;
+    InvalidKustomization "invalid-kustomization" Error Named Nothing;
+    UnsafeReference "unsafe-reference" Error Named Nothing;
+    Function "function" Error Named Nothing;
+    InvalidTarget "invalid-target" Error Named Nothing;
+    MissingTarget "missing-target" Error Always Nothing;
+    UnknownTarget "unknown-target" Warning Named Nothing;
+    Engine "engine" Error Named Nothing;
+    DeployedRemote "deployed-remote" Warning Named Localizing;
+    EditedCopy "edited-copy" Error Never Refreshing;
+    StaleLock "stale-lock" Warning Never Vendoring;
+    StaleAllow "stale-allow" Warning Never Nothing;
+    NewException "new-exception" Error Never Nothing;
+    LeftLicense "left-license" Warning Never Nothing;
+    MergedBack "merged-back" Warning Never Vendoring;
+    NotBuilt "not-built" Warning Never Nothing;
+    RewrittenBranch "rewritten-branch" Warning Never Nothing;
+    StrippedExecutable "stripped-executable" Warning Never Nothing;
+    UnreadReference "unread-reference" Error Never Nothing;
 }
 
 impl Rule {
@@ -98,17 +110,21 @@ impl Rule {
 
     /// Returns what it finds, in one phrase.
     pub fn summary(self) -> &'static str {
-        self.definition().3.lines().next().unwrap_or_default().trim_start_matches("# ")
+        self.definition().4.lines().next().unwrap_or_default().trim_start_matches("# ")
     }
 
     /// Returns what it finds, why that matters, and how to fix it, as Markdown.
     pub fn explanation(self) -> &'static str {
-        self.definition().3.split_once('\n').unwrap_or_default().1.trim()
+        self.definition().4.split_once('\n').unwrap_or_default().1.trim()
     }
 
     /// Returns whether the configuration cannot give it another severity.
     pub fn is_always_an_error(self) -> bool {
         matches!(self, Rule::YoungSource | Rule::UnreadReference)
+    }
+
+    pub(crate) fn mended_by(self) -> MendedBy {
+        self.definition().3
     }
 
     pub fn can_be_allowed(self) -> bool {

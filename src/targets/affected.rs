@@ -19,7 +19,7 @@ use super::{Found, Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, Input, RootInputs};
 use crate::graph::{Explored, FileId, Graph, Place, RootId, TroubleKind, reach};
-use crate::kustomization::{ProblemKind, TEMPLATE};
+use crate::kustomization::ProblemKind;
 use crate::message::failure::Result;
 use crate::reference::Upstream;
 use crate::tree::path;
@@ -193,7 +193,7 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
         let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;
         let message = "its references are unknown (see: git kustomize-localize check)";
         let path = graph.own_path(file)?.to_owned();
-        let is_template = trouble.failure.hints.iter().any(|hint| hint == TEMPLATE);
+        let is_template = trouble.kind == TroubleKind::Problem(ProblemKind::Template);
         let why = if is_template { Why::Template } else { Why::Invalid };
         let unread = Unread { file: path, line: 0, message: message.to_owned(), why };
         Some((root, unread))
