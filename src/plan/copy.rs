@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::files::{File, Localized};
-use super::lock::{self, Joined};
+use super::lock;
 use super::result::localize;
 use super::{Affected, Options, Plan, proof, remotes};
 use crate::config::Config;
@@ -53,15 +53,12 @@ pub(crate) fn plan(
     let (localized, after) = localized(&graph, config, &held)?;
     let own = remotes::own(&graph, config, &held);
     let is_left = |one: &Upstream| (!held.holds(one)).then(|| lock::excepted(config, one)).flatten();
-    let Joined { remotes, left, .. } =
-        lock::joined(&Lock::default(), &localized.remotes, &BTreeSet::new(), own, &is_left);
     let lock = Lock {
         target: Some(target.name.clone()),
         trailers: options.trailers,
         scope: target.scope,
-        left,
-        remotes,
         files: localized.files.values().map(|(_, entry)| entry.clone()).collect(),
+        ..lock::joined(&Lock::default(), &localized.remotes, &BTreeSet::new(), &own, &is_left)
     };
     if localized.files.contains_key(LOCK_NAME) {
         return Err(Failure::new(format!("the target contains its own file `{LOCK_NAME}`"))

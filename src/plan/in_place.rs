@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::files::{File, Localized, Rewritten, edited};
-use super::lock::Joined;
 use super::result::{entry, localize};
 use super::troubles::Troubles;
 use super::{Affected, Changes, Options, Plan, hydrator, lock, proof, remotes};
@@ -225,8 +224,7 @@ fn relocked(
     own.starts.extend(found.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path))));
     // What was localized is, whatever an exception says.
     let is_left = |one: &Upstream| (!held.holds(one)).then(|| lock::excepted(&workspace.config, one)).flatten();
-    let Joined { remotes, left, .. } = lock::joined(&before, &localized.remotes, &BTreeSet::new(), own, &is_left);
-    let mut lock = Lock { trailers: held.trailers, remotes, left, files: before.files, ..Lock::default() };
+    let mut lock = lock::joined(&before, &localized.remotes, &BTreeSet::new(), &own, &is_left);
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {

@@ -35,18 +35,16 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let held = without_charts(workspace.lock.as_deref(), config.helm);
     let explored = walk(workspace, None)?;
     let troubles = Troubles::of(&explored);
-    let own = remotes::own(&explored.graph, config, &held);
-    let joined = joined(&held, &Remotes::new(), &BTreeSet::new(), with(own, &held, troubles.has_unread), &|one| {
-        excepted(config, one)
-    });
+    let own = with(remotes::own(&explored.graph, config, &held), &held, troubles.has_unread);
+    let lock = joined(&held, &Remotes::new(), &BTreeSet::new(), &own, &|one| excepted(config, one));
     // An image is never locked, and a chart only where helm is on.
     let is_to_ask = |upstream: &Upstream| match upstream {
         Upstream::Image { .. } => false,
         Upstream::Chart { .. } => config.helm,
         Upstream::Git { .. } | Upstream::File { .. } => true,
     };
-    let fits = troubles.remote.is_empty() && !joined.unlocked.iter().any(is_to_ask);
-    Ok(fits.then(|| joined.relocked(&held, troubles)))
+    let fits = troubles.remote.is_empty() && !unlocked(&lock, &own).any(|one| is_to_ask(&one));
+    Ok(fits.then(|| relocked(lock, &own, troubles)))
 }
 
 /// Returns whether a lock of the tree would hold nothing, as far as can be told without fetching.
@@ -91,7 +89,8 @@ pub(crate) fn relock(workspace: &Workspace, held: &Lock, remotes: &mut dyn graph
     let (graph, config) = (&explored.graph, &workspace.config);
     let found = remotes::remotes(graph, held)?;
     let own = with(remotes::own(graph, config, held), held, troubles.has_unread);
-    Ok(joined(held, &found, &as_held, own, &|one| excepted(config, one)).relocked(held, troubles))
+    let lock = joined(held, &found, &as_held, &own, &|one| excepted(config, one));
+    Ok(relocked(lock, &own, troubles))
 }
 
 /// Adds what stays locked although no file names it: what stored files were brought in from, and with `all` everything.
@@ -104,25 +103,16 @@ pub(super) fn with(mut own: Own, held: &Lock, all: bool) -> Own {
     own
 }
 
-/// What is reached, by what becomes of it.
-#[derive(Default)]
-pub(super) struct Joined {
-    pub(super) remotes: Remotes,
-    pub(super) left: BTreeMap<Upstream, String>,
-    /// What is neither.
-    pub(super) unlocked: BTreeSet<Upstream>,
-}
-
-/// Follows what is named: as it was found, or else as `held` says. `as_held` are the sources of which only `held` tells.
-/// What stays remote, although the user's own files do not want it localized, `is_left` says.
+/// Returns a lock of what is named: as it was found, or else as `held` says. `as_held` are the sources of which only `held`
+/// tells. What stays remote, although the user's own files do not want it localized, `is_left` says.
 pub(super) fn joined(
     held: &Lock,
     found: &Remotes,
     as_held: &BTreeSet<Upstream>,
-    own: Own,
+    own: &Own,
     is_left: &dyn Fn(&Upstream) -> Option<String>,
-) -> Joined {
-    let mut joined = Joined::default();
+) -> Lock {
+    let mut lock = Lock { trailers: held.trailers, files: held.files.clone(), ..Lock::default() };
     let mut todo: Vec<Upstream> = own.starts.iter().chain(own.left.keys()).cloned().collect();
     let mut seen = BTreeSet::new();
     while let Some(upstream) = todo.pop() {
@@ -131,7 +121,7 @@ pub(super) fn joined(
         }
         let reason = || own.left.get(&upstream).cloned().or_else(|| is_left(&upstream));
         if let Some(reason) = (!own.starts.contains(&upstream)).then(reason).flatten() {
-            joined.left.insert(upstream, reason);
+            lock.left.insert(upstream, reason);
             continue;
         }
         let source = upstream.source();
@@ -143,26 +133,26 @@ pub(super) fn joined(
         let same = old.filter(|old| pinned.is_some_and(|pinned| pinned.digest == old.digest));
         let sides = [new, same].into_iter().flatten();
         let names = sides.into_iter().find_map(|pinned| pinned.paths.get(upstream.path()));
-        let (Some(pinned), Some(names)) = (pinned, names) else {
-            joined.unlocked.insert(upstream);
-            continue;
-        };
+        let (Some(pinned), Some(names)) = (pinned, names) else { continue };
         todo.extend(names.iter().cloned());
-        let entry = joined.remotes.entry(source).or_insert_with(|| Pinned { paths: BTreeMap::new(), ..pinned.clone() });
+        let entry = lock.remotes.entry(source).or_insert_with(|| Pinned { paths: BTreeMap::new(), ..pinned.clone() });
         entry.paths.insert(upstream.path().to_owned(), names.clone());
     }
-    joined
+    lock
 }
 
-impl Joined {
-    fn relocked(self, held: &Lock, troubles: Troubles) -> Relocked {
-        let Joined { remotes, left, unlocked } = self;
-        let lock = Lock { trailers: held.trailers, remotes, left, files: held.files.clone(), ..Lock::default() };
-        // What could be resolved and is not has an error of its own.
-        let unlocked = unlocked.iter().filter(|one| matches!(one, Upstream::Chart { .. } | Upstream::Image { .. }));
-        let unlocked = unlocked.map(|one| Failure::new(format!("{one} is not locked")));
-        Relocked { unread: troubles.local.into_iter().chain(unlocked).collect(), lock, unresolved: troubles.remote }
-    }
+/// Returns what the user's own files lead to and a lock neither holds nor leaves.
+pub(super) fn unlocked(lock: &Lock, own: &Own) -> impl Iterator<Item = Upstream> {
+    let reached = lock.reach(own.starts.iter().cloned());
+    reached.into_iter().filter(|one| !lock.holds(one) && !lock.left.contains_key(one))
+}
+
+fn relocked(lock: Lock, own: &Own, troubles: Troubles) -> Relocked {
+    // What could be resolved and is not has an error of its own.
+    let unlocked = unlocked(&lock, own).filter(|one| matches!(one, Upstream::Chart { .. } | Upstream::Image { .. }));
+    let unlocked = unlocked.map(|one| Failure::new(format!("{one} is not locked")));
+    let unread = troubles.local.into_iter().chain(unlocked).collect();
+    Relocked { unread, lock, unresolved: troubles.remote }
 }
 
 /// Returns a lock without the charts that are not stored beside it, unless `helm` is on.

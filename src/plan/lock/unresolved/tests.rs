@@ -4,7 +4,7 @@ use super::take_out;
 use crate::config::Config;
 use crate::graph::testing::{Upstreams, source};
 use crate::graph::{Policy, explore};
-use crate::plan::lock::joined;
+use crate::plan::lock::{joined, unlocked};
 use crate::plan::remotes;
 use crate::record::Lock;
 
@@ -34,9 +34,9 @@ fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     let as_held = take_out(&mut explored, held);
     let found = remotes::remotes(&explored.graph, held).unwrap();
     let own = remotes::own(&explored.graph, &config, held);
-    let joined = joined(held, &found, &as_held, own, &|_| None);
-    assert!(joined.left.is_empty() && joined.unlocked.is_empty(), "{:?}", joined.unlocked);
-    let lock = Lock { remotes: joined.remotes, ..Lock::default() };
+    let lock = joined(held, &found, &as_held, &own, &|_| None);
+    let lock = Lock { remotes: lock.remotes, left: lock.left, ..Lock::default() };
+    assert!(lock.left.is_empty() && unlocked(&lock, &own).next().is_none());
     lock.render().unwrap();
     let labels = lock.remotes.keys().map(ToString::to_string).collect();
     (lock, labels)
