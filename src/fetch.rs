@@ -131,15 +131,6 @@ enum Got {
     Bytes(Vec<u8>),
 }
 
-/// What a key turned out to be.
-#[derive(Clone)]
-enum Known {
-    Repository(Rc<Repository>),
-    File(Rc<RemoteFile>),
-    /// None of a chart that stays remote.
-    Chart(Option<Rc<Archive>>),
-}
-
 /// Brings in what remote references name, each once.
 pub(crate) struct Fetcher {
     network: Rc<Network>,
@@ -149,7 +140,7 @@ pub(crate) struct Fetcher {
     tips: OnceCell<Vec<Tip>>,
     /// The repository whose localized branches are looked at, if something is wanted.
     branches: Option<Rc<LocalRepo>>,
-    known: HashMap<Key, Result<Known>>,
+    known: HashMap<Key, Result<Found>>,
     /// The repositories whose files are taken from the cache.
     opened: HashMap<RepoRef, (Rc<CheckoutTree>, Rc<Repository>)>,
     /// Who signed which commit of what, by a key of which file.
@@ -194,7 +185,7 @@ impl Fetcher {
 
     /// Returns what was brought in as it is today: no lock holds it, and it may be something else tomorrow.
     pub(crate) fn unlocked(&self) -> impl Iterator<Item = Upstream> {
-        let is_there = |known: &Result<Known>| !matches!(known, Err(_) | Ok(Known::Chart(None)));
+        let is_there = |known: &Result<Found>| !matches!(known, Err(_) | Ok(Found::Chart(None)));
         let found = self.known.iter().filter(move |(_, known)| is_there(known)).map(|(key, _)| key.upstream());
         let is_fixed = |one: &Upstream| one.pin() == Pin::Commit;
         found.filter(move |one| !is_fixed(one) && self.locks.iter().all(|lock| lock.get(one).is_none()))
@@ -213,7 +204,7 @@ impl Fetcher {
         let wanted = RemoteRef { text: spec.clone_spec(), wants: Wants::Root, spec: Some(spec.clone()), by: None };
         match self.references(&[Rc::new(wanted)]).remove(0)? {
             Found::Root(repository) => Ok(repository),
-            Found::File(_) => Err(Failure::new("the target was not resolved")),
+            Found::File(_) | Found::Chart(_) => Err(Failure::new("the target was not resolved")),
         }
     }
 
@@ -247,20 +238,20 @@ impl Fetcher {
         }
     }
 
-    fn keep_known(&mut self, job: Job, known: Result<Known>) {
-        if let (Ok(Known::Repository(repository)), Some(signed)) = (&known, job.signed) {
+    fn keep_known(&mut self, job: Job, known: Result<Found>) {
+        if let (Ok(Found::Root(repository)), Some(signed)) = (&known, job.signed) {
             let _ = repository.signed.set(signed);
         }
         self.known.insert(job.key, known);
     }
 
     /// Returns what needs no network; none if that has to be asked.
-    fn held(&mut self, job: &Job) -> Result<Option<Known>> {
+    fn held(&mut self, job: &Job) -> Result<Option<Found>> {
         let upstream = job.key.upstream();
         let mut label = upstream.to_string();
         if let (Key::Git(key), Some(request)) = (&job.key, job.request()) {
             if let Some(repository) = self.held_by_tip(key, &request)? {
-                return Ok(Some(Known::Repository(repository)));
+                return Ok(Some(Found::Root(repository)));
             }
             if let Some(fetched) = self.network.cached(&request)? {
                 return self.open(key, fetched).map(Some);
@@ -289,7 +280,7 @@ impl Fetcher {
                 chart.refuse_unsafe()?;
                 // `remote-chart` says what comes of it.
                 if !self.options.helm || self.options.locked {
-                    return Ok(Some(Known::Chart(None)));
+                    return Ok(Some(Found::Chart(None)));
                 }
             }
             (Key::File(_), None) | (Key::Git(_), _) => {}
@@ -320,17 +311,17 @@ impl Fetcher {
         Ok(Some(Rc::new(Repository { tree: Rc::new(tree), version, commit, signed })))
     }
 
-    fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Known> {
+    fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Found> {
         let (version, commit, signed) = (key.clone(), fetched.commit.clone(), OnceCell::new());
         let tree = CheckoutTree::open(&self.network, fetched, key.upstream().to_string(), key.submodules)?;
         let tree = Rc::new(tree);
         let repository = Rc::new(Repository { tree: tree.clone(), version, commit, signed });
         self.opened.insert(key.clone(), (tree, repository.clone()));
-        Ok(Known::Repository(repository))
+        Ok(Found::Root(repository))
     }
 
     /// Takes what the network gave, if it is what the lock says, and keeps its bytes.
-    fn received(&mut self, job: &Job, got: Got) -> Result<Known> {
+    fn received(&mut self, job: &Job, got: Got) -> Result<Found> {
         match (&job.key, got) {
             (Key::Git(key), Got::Commit(fetched)) => self.open(key, fetched),
             (Key::File(url), Got::Bytes(bytes)) if kustomization::looks_like_html(&bytes) => {
@@ -392,15 +383,14 @@ impl Fetcher {
         }
         Some(match self.known.get(way)?.clone() {
             Err(failure) => Err(failure),
-            Ok(Known::Repository(repository)) => Ok(Found::Root(repository)),
-            Ok(Known::File(file)) => match kustomization::looks_like_resources(&file.bytes) {
+            Ok(Found::File(file)) => match kustomization::looks_like_resources(&file.bytes) {
                 // Where a root would do as well, what the file holds decides.
                 Err(what) if wanted.wants == Wants::Either => {
                     Err(Failure::new(format!("{} does not contain resources: {what}", shown())))
                 }
                 _ => Ok(Found::File(file)),
             },
-            Ok(Known::Chart(_)) => return None,
+            Ok(found) => Ok(found),
         })
     }
 
@@ -505,7 +495,7 @@ impl Remotes for Fetcher {
         }
         self.bring(wanted.iter().map(|(chart, _)| (Key::Chart(chart.clone()), None)));
         let answer = |(chart, _): &(ChartRef, Option<String>)| match self.known.get(&Key::Chart(chart.clone())) {
-            Some(Ok(Known::Chart(pulled))) => Ok(pulled.clone()),
+            Some(Ok(Found::Chart(pulled))) => Ok(pulled.clone()),
             Some(Err(failure)) => {
                 let was_there = self.was_there(|lock| chart.locked(lock).map(drop));
                 Err(self.advised(failure.clone(), Rule::RemoteChart, &chart.upstream().subject(), was_there))
@@ -544,10 +534,10 @@ impl Remotes for Fetcher {
     }
 }
 
-fn remote_file(url: &SafeUrl, bytes: Vec<u8>) -> Known {
-    Known::File(Rc::new(RemoteFile { url: url.clone(), sha256: sha256_hex(&bytes), bytes: bytes.into() }))
+fn remote_file(url: &SafeUrl, bytes: Vec<u8>) -> Found {
+    Found::File(Rc::new(RemoteFile { url: url.clone(), sha256: sha256_hex(&bytes), bytes: bytes.into() }))
 }
 
-fn archived(archive: Archive) -> Known {
-    Known::Chart(Some(Rc::new(archive)))
+fn archived(archive: Archive) -> Found {
+    Found::Chart(Some(Rc::new(archive)))
 }

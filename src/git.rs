@@ -20,7 +20,7 @@ pub(crate) use date::{date, made};
 pub use local_repo::Snapshot;
 pub(crate) use local_repo::{CommitId, LocalRepo, Staged, branch_of, is_branch_name};
 pub(crate) use remote_git::untied;
-pub(crate) use remote_git::{Exchange, Fetch, Login, Part, Pinned, RemoteGit, is_http, take_login};
+pub(crate) use remote_git::{Exchange, Fetch, Login, Part, Peer, RemoteGit, is_http, take_login};
 pub(crate) use signature::Signers;
 
 use std::process::Command;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::disk;
 use super::proxy::{self, Served};
 use super::secrets::Secrets;
-use super::stand_in::{Manifest, Upstream};
+use super::stand_in::{Checkout, Manifest};
 use crate::graph::inputs::{Input, RootInputs, leads_out, of_no_root};
 use crate::graph::{FileId, Graph, Origin, Place, RemoteFile, RootId, Source, SourceId, Target};
 use crate::kustomization::{NoteKind, Runs};
@@ -48,13 +48,13 @@ impl Answers {
     pub(super) fn of(graph: &Graph, offline: bool, top: &Path) -> Result<Answers> {
         let sources = graph.sources.iter().enumerate();
         let upstreams =
-            sources.filter_map(|(number, source)| Some(Upstream::new(source.repository.as_ref()?, place(number, top))));
+            sources.filter_map(|(number, source)| Some(Checkout::new(source.repository.as_ref()?, place(number, top))));
         let images = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
             NoteKind::Code { runs: Runs::Image { image, .. }, .. } => Some(image.clone()),
             _ => None,
         });
-        let upstreams: Vec<Upstream> = upstreams.collect();
-        let fetched = upstreams.iter().map(Upstream::identity).collect();
+        let upstreams: Vec<Checkout> = upstreams.collect();
+        let fetched = upstreams.iter().map(Checkout::identity).collect();
         let manifest = Manifest { upstreams, images: images.collect() }.write(top)?;
         let answers = |files| {
             let (digests, secrets) = Default::default();

@@ -39,7 +39,7 @@ exec \"${0%/*}/program/git\" \"$@\"
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
-    pub(super) upstreams: Vec<Upstream>,
+    pub(super) upstreams: Vec<Checkout>,
     /// The images of the functions that the kustomizations name.
     pub(super) images: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Manifest {
 /// What was fetched: one commit of a repository, checked out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Upstream {
+pub(super) struct Checkout {
     /// The clone spec without secrets.
     url: String,
     /// The ref as written; none for HEAD.
@@ -60,10 +60,10 @@ pub(super) struct Upstream {
     directory: PathBuf,
 }
 
-impl Upstream {
-    pub(super) fn new(repository: &Repository, directory: PathBuf) -> Upstream {
+impl Checkout {
+    pub(super) fn new(repository: &Repository, directory: PathBuf) -> Checkout {
         let version = &repository.version;
-        Upstream {
+        Checkout {
             url: version.url.shown(),
             reference: version.reference.clone(),
             submodules: version.submodules,
@@ -71,12 +71,10 @@ impl Upstream {
             directory,
         }
     }
-}
 
-impl Upstream {
     /// Returns what kustomize may ask for to get it, and where its files are.
     pub(super) fn identity(&self) -> (String, PathBuf) {
-        let Upstream { url, reference, submodules, commit, directory } = self;
+        let Checkout { url, reference, submodules, commit, directory } = self;
         (format!("{url:?} {reference:?} {submodules} {commit}"), directory.clone())
     }
 }
@@ -254,7 +252,7 @@ impl Manifest {
 
 /// Returns what was fetched of a repository: with submodules, without them, or both. kustomize asks for `HEAD` where
 /// no ref is named, and where that one is.
-fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Upstream>, Refusal> {
+fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Checkout>, Refusal> {
     let mut found = Manifest::read(manifest)?.upstreams;
     let url = redact::url(url);
     found.retain(|one| one.url == url && one.reference.as_deref().unwrap_or("HEAD") == reference);
@@ -278,7 +276,7 @@ mod tests {
     /// A directory with what was fetched from one repository, once and from two logins.
     fn fetched() -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
-        let upstream = |commit: &str| Upstream {
+        let upstream = |commit: &str| Checkout {
             url: "https://h/o/r".to_owned(),
             reference: Some("v1".to_owned()),
             submodules: false,
@@ -286,7 +284,7 @@ mod tests {
             directory: top.path().join(commit),
         };
         for (name, commits) in [("manifest.json", &["1"][..]), ("two.json", &["1", "2"])] {
-            let upstreams: Vec<Upstream> = commits.iter().map(|commit| upstream(commit)).collect();
+            let upstreams: Vec<Checkout> = commits.iter().map(|commit| upstream(commit)).collect();
             let written = Manifest { upstreams, images: Vec::new() }.write(top.path()).unwrap();
             fs::rename(written, top.path().join(name)).unwrap();
         }

@@ -14,7 +14,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use url::Url;
 
-use self::index::Listed;
+use self::index::Release;
 use super::http::forget_userinfo;
 use super::{DEFAULT_TIMEOUT, Network};
 use crate::config::is_one_version;
@@ -87,7 +87,7 @@ fn below(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
 }
 
 /// Returns the version that helm takes: the one that is asked for, or else the newest of a range.
-fn choose(chart: &ChartRef, versions: Vec<Listed>) -> Result<Listed> {
+fn choose(chart: &ChartRef, versions: Vec<Release>) -> Result<Release> {
     let is_listed = versions.iter().any(|listed| listed.version == chart.version);
     let version = if is_listed { chart.version.clone() } else { newest(chart, &versions)? };
     versions.into_iter().find(|listed| !listed.url.is_empty() && listed.version == version).ok_or_else(|| {
@@ -102,7 +102,7 @@ fn choose(chart: &ChartRef, versions: Vec<Listed>) -> Result<Listed> {
 
 /// Returns the newest version that helm takes for the one that is written; empty if there is none. helm gets an index of
 /// our own, and asks nobody.
-fn newest(chart: &ChartRef, versions: &[Listed]) -> Result<String> {
+fn newest(chart: &ChartRef, versions: &[Release]) -> Result<String> {
     let entries: Vec<Value> =
         versions.iter().map(|listed| json!({"name": chart.name, "version": listed.version})).collect();
     if entries.is_empty() {
@@ -136,7 +136,7 @@ fn newest(chart: &ChartRef, versions: &[Listed]) -> Result<String> {
 }
 
 /// Returns the artifact of a registry that an index names for a version.
-fn artifact(url: &Url, listed: &Listed) -> Option<ChartRef> {
+fn artifact(url: &Url, listed: &Release) -> Option<ChartRef> {
     let (repo, name) = url.as_str().rsplit_once('/')?;
     let (name, _tag) = name.split_once(':').unwrap_or((name, ""));
     let artifact = ChartRef { repo: repo.into(), name: name.to_owned(), version: listed.version.clone(), devel: false };

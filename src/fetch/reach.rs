@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use url::{Host, Url};
 
-use crate::git::{self, Pinned, RemoteGit};
+use crate::git::{self, Peer, RemoteGit};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::reference::RepoSpec;
@@ -156,7 +156,7 @@ impl Reach {
             // A proxy may know a name that nobody knows here.
             Some(Host::Domain(host)) => {
                 let port = Url::parse(url).ok().and_then(|url| url.port_or_known_default()).unwrap_or(443);
-                Ok(git.pinned(Pinned { host, port, addresses }))
+                Ok(git.speaking_to(Peer { host, port, addresses }))
             }
             Some(_) => Ok(git),
             None => Err(refused(url, "it is not an http URL")),

@@ -6,7 +6,7 @@ mod spoken;
 
 pub(crate) use exchange::Exchange;
 pub(crate) use fetching::{Fetch, Part};
-pub(crate) use spoken::{Login, Pinned, is_http, take_login};
+pub(crate) use spoken::{Login, Peer, is_http, take_login};
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub(crate) struct RemoteGit {
     /// Whether no login may be sent.
     anonymous: bool,
     /// Where the host lies that is spoken to, if its name does not decide.
-    pinned: Option<Pinned>,
+    peer: Option<Peer>,
 }
 
 impl RemoteGit {

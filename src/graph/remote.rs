@@ -132,11 +132,11 @@ impl Walker {
     }
 
     fn arrive(&mut self, wanted: &RemoteRef, accepts: Accepts, answer: Result<Found>) -> WalkResult<Target> {
-        let repository = match answer? {
-            Found::File(remote) => return Ok(Target::File(self.downloaded(&remote))),
-            Found::Root(repository) => repository,
+        let (repository, spec) = match (answer?, &wanted.spec) {
+            (Found::File(remote), _) => return Ok(Target::File(self.downloaded(&remote))),
+            (Found::Root(repository), Some(spec)) => (repository, spec),
+            _ => return Err(Failure::new("the reference is not a git URL").into()),
         };
-        let spec = wanted.spec.as_ref().ok_or_else(|| Failure::new("the reference is not a git URL"))?;
         let source = self.source(&repository);
         let shown = wanted.text.shown();
         match tree::resolve(&*repository.tree, &spec.directory())? {

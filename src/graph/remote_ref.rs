@@ -133,12 +133,14 @@ impl RemoteRef {
     }
 }
 
-/// What a remote reference turned out to be.
+/// What something remote turned out to be.
 #[derive(Clone)]
 pub(crate) enum Found {
     File(Rc<RemoteFile>),
     /// A repository; the root lies in the directory that the reference names.
     Root(Rc<Repository>),
+    /// `None` of a chart that stays remote.
+    Chart(Option<Rc<Archive>>),
 }
 
 impl Found {

@@ -7,7 +7,7 @@ use crate::os::limits::{CHART_VERSIONS, INDEX};
 
 /// A version of a chart.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Listed {
+pub(super) struct Release {
     pub version: String,
     /// The first one, which is the one that helm takes; may be relative.
     pub url: String,
@@ -25,9 +25,9 @@ enum Open {
 }
 
 /// Returns the versions that an index lists.
-pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Listed>, String> {
+pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Release>, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
-    let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<Listed>::new(), false);
+    let (mut open, mut listed, mut has_entries) = (Vec::new(), Vec::<Release>::new(), false);
     for (count, event) in Parser::new_from_str(text).enumerate() {
         let bounds = [(count, INDEX), (listed.len(), CHART_VERSIONS)];
         if let Some((_, limit)) = bounds.iter().find(|(count, limit)| *count > limit.most) {
@@ -43,7 +43,7 @@ pub(super) fn versions(bytes: &[u8], chart: &str) -> Result<Vec<Listed>, String>
             Event::DocumentEnd => break,
             Event::MappingStart(_, 0, _) => {
                 if of_chart.is_empty() {
-                    listed.push(Listed::default());
+                    listed.push(Release::default());
                 }
                 open.push(Open::Key);
             }
@@ -88,13 +88,13 @@ fn complete(open: &mut [Open], word: &str) {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Listed>, String> {
+    fn read(text: &str) -> Result<Vec<Release>, String> {
         versions(text.as_bytes(), "web")
     }
 
     #[test]
     fn the_versions_of_one_chart_are_read() {
-        let listed = |version: &str, url: &str, digest: &str| Listed {
+        let listed = |version: &str, url: &str, digest: &str| Release {
             version: version.to_owned(),
             url: url.to_owned(),
             digest: digest.to_owned(),

@@ -17,7 +17,7 @@ const NOWHERE: &str = "255.255.255.255";
 
 /// Where the host of an http URL lies, whatever its name stands for a moment later.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pinned {
+pub(crate) struct Peer {
     /// Its name.
     pub host: String,
     /// The port that is asked.
@@ -66,8 +66,8 @@ pub(super) fn split_login(url: &str) -> (String, Option<Login>) {
 
 impl RemoteGit {
     /// Returns the same that connects to no other addresses.
-    pub(crate) fn pinned(&self, pinned: Pinned) -> Self {
-        RemoteGit { pinned: Some(pinned), ..self.clone() }
+    pub(crate) fn speaking_to(&self, peer: Peer) -> Self {
+        RemoteGit { peer: Some(peer), ..self.clone() }
     }
 
     /// A command that talks to a URL, as the remote [`REMOTE`]. It sends only the logins that it may, and follows no
@@ -109,7 +109,7 @@ impl RemoteGit {
             }
             command.env("KUSTOMIZE_LOCALIZE_USER", user).env("KUSTOMIZE_LOCALIZE_PASSWORD", password);
         }
-        if let Some(Pinned { host, port, addresses }) = &self.pinned {
+        if let Some(Peer { host, port, addresses }) = &self.peer {
             let listed: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
             let to_where = if listed.is_empty() { NOWHERE.to_owned() } else { listed.join(",") };
             command.args(["-c", &format!("http.curloptResolve={host}:{port}:{to_where}")]);
@@ -138,8 +138,8 @@ mod tests {
     fn a_pinned_host_is_connected_to_at_its_addresses() {
         let to = |url: &str, port, addresses: &[&str]| {
             let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
-            let pinned = Pinned { host: "git.example.com".to_owned(), port, addresses };
-            RemoteGit::default().pinned(pinned).to(url, Terminal::Detached)
+            let peer = Peer { host: "git.example.com".to_owned(), port, addresses };
+            RemoteGit::default().speaking_to(peer).to(url, Terminal::Detached)
         };
         for (url, port, addresses, expected) in [
             ("https://git.example.com/a/b", 443, &["1.1.1.1", "2606:4700::1"][..], "443:1.1.1.1,2606:4700::1"),
