@@ -230,7 +230,7 @@ impl Setup {
             configuration: self.added,
             kept: self.workspace.merged.clone().unwrap_or_default(),
             status: self.checked.status(),
-            next: if dry_run { INIT.to_owned() } else { status::next(&repository_offline()?)? },
+            next: if dry_run { Some(INIT.to_owned()) } else { status::next(&repository_offline()?)? },
         })
     }
 
@@ -339,7 +339,7 @@ struct Edit {
     #[serde(skip)]
     cause: String,
     /// The entry of `allow` that lets it stay; none where none should.
-    #[serde(skip)]
+    #[serde(rename = "allow", skip_serializing_if = "Option::is_none")]
     exception: Option<String>,
     /// Whether it is not resolved: another run may do that, where a server did not answer.
     #[serde(skip)]
@@ -402,8 +402,8 @@ struct Initialized {
     kept: Vec<Failure>,
     #[serde(skip)]
     status: u8,
-    /// The next command.
-    next: String,
+    /// The next command; `None` if there is nothing to do.
+    next: Option<String>,
 }
 
 impl Initialized {
@@ -429,11 +429,21 @@ impl Initialized {
             // What is another command for each is in `check`.
             let shared = one.help.iter().filter(|help| group.iter().all(|other| other.help.contains(help)));
             out.extend(shared.map(|help| format!("  help: {help}")));
-            let which = if group.len() > 1 { "each; the first" } else { "it" };
-            let entry = one.exception.iter();
-            out.extend(entry.map(|entry| format!("  help: or allow {which}, below `allow:` in {FILE_NAME}: {entry}")));
+            out.extend(allowing(&group));
         }
         out
+    }
+}
+
+/// Returns how what people must edit may stay as it is: every entry of `allow` that this takes.
+fn allowing(group: &[&Edit]) -> Vec<String> {
+    let entries: BTreeSet<&str> = group.iter().filter_map(|edit| edit.exception.as_deref()).collect();
+    let which = if group.len() > 1 { "each" } else { "it" };
+    let help = format!("  help: or allow {which}, below `allow:` in {FILE_NAME}:");
+    match Vec::from_iter(entries).as_slice() {
+        [] => Vec::new(),
+        [entry] => vec![format!("{help} {entry}")],
+        all => [help].into_iter().chain(all.iter().map(|entry| format!("    {entry}"))).collect(),
     }
 }
 
@@ -457,7 +467,11 @@ impl Outcome for Initialized {
             (0, _) => out.push("check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes".to_owned()),
             _ => {}
         }
-        out.push(format!("next: {}", self.next));
+        out.push(match &self.next {
+            // Until then, it would say the same.
+            Some(next) if self.status > 0 && self.outcome != super::Status::DryRun => format!("after that: {next}"),
+            next => status::next_line(next.as_deref()),
+        });
         lines(out)
     }
 

@@ -53,8 +53,8 @@ pub(super) struct Status {
     /// The engines that the tree installs.
     engines: Vec<Installed>,
     branch: Branch,
-    /// The next command.
-    pub next: String,
+    /// The next command; `None` if there is nothing to do.
+    pub next: Option<String>,
 }
 
 /// What is deployed.
@@ -103,9 +103,14 @@ fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
     Ok(status)
 }
 
-/// Returns the next command.
-pub(super) fn next(here: &Rc<LocalRepo>) -> Result<String, Failures> {
+/// Returns the next command; `None` if there is nothing to do.
+pub(super) fn next(here: &Rc<LocalRepo>) -> Result<Option<String>, Failures> {
     Ok(Status::without_targets(here)?.0.next)
+}
+
+/// Returns the next command as people read it.
+pub(super) fn next_line(next: Option<&str>) -> String {
+    next.map_or_else(|| "nothing to do".to_owned(), |next| format!("next: {next}"))
 }
 
 impl Status {
@@ -123,14 +128,14 @@ impl Status {
         let read = std::mem::take(&mut checked.read);
         let mut status = Status::of(checked, branch);
         if let Some(next) = status.before_branch(here, read)? {
-            status.next = next;
+            status.next = Some(next);
         }
         Ok((status, survey))
     }
 
     fn of(checked: Checked, branch: Branch) -> Status {
         let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
-        let next = branch.next();
+        let next = branch.next(checked.remote.locked > 0);
         Status {
             source: checked.source,
             kustomizations: checked.kustomizations,
@@ -175,8 +180,7 @@ impl Status {
         if self.failures == 0 && !changed.is_empty() {
             return Ok(Some(format!("{} -m 'Lock remote references'", commit(here, &changed)?)));
         }
-        let is_next = self.failures == 0 && self.remote_references.locked > 0;
-        Ok((!is_next).then(|| "git kustomize-localize check".to_owned()))
+        Ok((self.failures > 0).then(|| "git kustomize-localize check".to_owned()))
     }
 }
 
@@ -239,25 +243,29 @@ impl Branch {
         }
     }
 
-    /// Returns the command that brings it up to date, or shows it.
-    fn next(&self) -> String {
-        match (&self.state, &self.name) {
-            (State::Missing | State::Behind { .. }, _) => "git kustomize-localize branch".to_owned(),
-            (State::UpToDate | State::Edited { .. }, Some(name)) => command("git kustomize-localize verify", [name]),
-            (State::Unknown { hint: Some(hint), .. }, _) => {
-                match hint.rsplit_once(": ").map_or(&**hint, |(_, last)| last) {
-                    command if command.starts_with("git ") => command.to_owned(),
-                    _ => "git kustomize-localize check".to_owned(),
-                }
+    /// Returns the command that brings it up to date, here and where others see it; `None` if it is, or if there is nothing
+    /// to localize and no branch.
+    fn next(&self, has_locked: bool) -> Option<String> {
+        let next = match &self.state {
+            State::Missing if !has_locked => return None,
+            State::UpToDate => return None,
+            State::Missing | State::Behind { .. } => "git kustomize-localize branch",
+            State::Ahead { .. } => "git kustomize-localize branch --push",
+            State::Edited { .. } => "git kustomize-localize branch --overwrite",
+            State::Unknown { hint, .. } => {
+                let hint = hint.as_deref().unwrap_or_default();
+                let command = hint.rsplit_once(": ").map_or(hint, |(_, last)| last);
+                if command.starts_with("git ") { command } else { "git kustomize-localize check" }
             }
-            _ => "git kustomize-localize check".to_owned(),
-        }
+        };
+        Some(next.to_owned())
     }
 
     fn text(&self) -> String {
         let state = match &self.state {
             State::Missing => "missing".to_owned(),
             State::UpToDate => "up to date".to_owned(),
+            State::Ahead { remote } => format!("up to date, and `{remote}` does not have it yet"),
             State::Behind { commits: Some(count) } => format!("{} behind", counted(*count, "commit")),
             State::Behind { commits: None } => "behind".to_owned(),
             State::Edited { paths } => format!("edited by hand: {}", listed(paths, 3)),
@@ -309,7 +317,7 @@ impl Outcome for Status {
             out.push(format!("engines: {}", listed(engines, NAMED)));
         }
         out.push(self.branch.text());
-        out.push(format!("next: {}", self.next));
+        out.push(next_line(self.next.as_deref()));
         lines(out)
     }
 }

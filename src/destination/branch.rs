@@ -16,6 +16,8 @@ pub(crate) struct Branch {
     pub local: Option<String>,
     /// The commit to continue from: the local branch, else its remote-tracking ref.
     pub tip: Option<String>,
+    /// The remote that does not have the local branch yet, as far as this clone knows; `None` if it has it, and without one.
+    pub unseen_by: Option<String>,
 }
 
 /// Returns the name of the branch to commit to. `source` is the branch that the source commit was named by; none when it
@@ -89,9 +91,12 @@ pub(super) fn open(
             return Err(Failure::new(format!("branch `{name}` is behind `{short}`"))
                 .hint(command("git fetch .", [format!("{tracking}:{full}")])));
         }
-        return Ok(Branch { name: name.to_owned(), tip: Some(remote.clone()), local: Some(local.clone()) });
+        let (tip, local) = (Some(remote.clone()), Some(local.clone()));
+        return Ok(Branch { name: name.to_owned(), tip, local, unseen_by: None });
     }
-    Ok(Branch { name: name.to_owned(), tip: local.clone().or(remote), local })
+    let published = published.filter(|_| local.is_some() && local != remote);
+    let unseen_by = published.map(|published| published.remote().to_owned());
+    Ok(Branch { name: name.to_owned(), tip: local.clone().or(remote), local, unseen_by })
 }
 
 /// Refuses to move a branch whose files somewhere would not follow. `worktree` may have it checked out.

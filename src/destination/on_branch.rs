@@ -85,6 +85,11 @@ pub(crate) fn commit(repo: &LocalRepo, changed: &[String]) -> Result<String> {
 pub(crate) enum State {
     Missing,
     UpToDate,
+    /// The same, but not where others see it.
+    Ahead {
+        /// The remote that does not have it yet.
+        remote: String,
+    },
     Behind {
         /// How many commits were not localized yet; none where history does not tell.
         commits: Option<usize>,
@@ -207,7 +212,10 @@ impl OnBranch {
         let source = &self.source.commit;
         Ok(match tip.made.source.as_ref().map(Digest::hex) {
             _ if !tip.edited.is_empty() => State::Edited { paths: tip.edited.clone() },
-            Some(made) if made == source => State::UpToDate,
+            Some(made) if made == source => match self.branch.unseen_by.clone() {
+                Some(remote) => State::Ahead { remote },
+                None => State::UpToDate,
+            },
             Some(made) => {
                 self.refuse_older(tip)?;
                 State::Behind { commits: self.repo.commits_since(made, source)? }

@@ -159,7 +159,7 @@ fn what_is_probably_misspelled_is_to_edit() {
           app/kustomization.yaml:4: https://github.com/acme/lib has no ref `abcdef1`, and a short commit id cannot be fetched
           help: write the commit id in full, 40 digits
           help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//web?ref=abcdef1', reason: 'TODO'}
-        next: git kustomize-localize init
+        after that: git kustomize-localize init
     "#]]);
     assert_eq!(written(&world), ["", ""]);
     // Nobody here can correct an upstream.
@@ -194,7 +194,7 @@ fn a_variable_in_a_reference_leaves_the_others() {
         1 place to edit (stale-allow)
           .kustomize-localize:2: https://github.com/acme/lib//web?ref=${VERSION}
           help: replace `TODO` with the reason for this exception
-        next: git kustomize-localize init
+        after that: git kustomize-localize init
     "#]]);
     again(&world, &first);
     world.work.write("b/live/kustomization.yaml", "resources: ['https://evil.example/x.yaml']\n");
@@ -258,7 +258,7 @@ fn an_outage_is_named_and_allowed_by_nothing() {
         .stdout_has("  app/kustomization.yaml:2")
         .stdout_has("1 reference could not be locked\n")
         .stdout_has("503")
-        .stdout_has("next: git kustomize-localize init\n");
+        .stdout_has("after that: git kustomize-localize init\n");
     let [config, _] = written(&world);
     assert_eq!(config.matches("reason: 'TODO'").count(), 2, "{config}");
     assert!(config.contains("acme/none") && config.contains("gone.yaml"), "{config}");
@@ -290,7 +290,7 @@ fn templates_that_nothing_names_are_left_out() {
         1 place to edit (invalid-kustomization)
           named/kustomization.yaml:2: not valid YAML: "-" is only valid inside a block
           help: if it is a template, add its directory to `exclude` in `.kustomize-localize`
-        next: git kustomize-localize init
+        after that: git kustomize-localize init
     "#]]);
     let [config, _] = written(&world);
     assert_eq!(config, "exclude:\n- templates/a\n- templates/b\n- '[{][{]cookie.name[}][}]/base'\n");
@@ -375,7 +375,7 @@ fn a_configuration_that_cannot_be_edited_is_refused_and_nothing_is_written() {
 #[test]
 fn without_anything_remote_there_is_nothing_to_write() {
     let world = world(&[("app/kustomization.yaml", "namePrefix: a-\n")]);
-    world.work.run_unchanged(&["init"]).success().stdout_has("next: git kustomize-localize check\n");
+    world.work.run_unchanged(&["init"]).success().stdout_has("\nnothing to do\n");
     world.work.run_unchanged(&["status"]).success().stdout_has("0 remote references");
     let nowhere = world.sandbox.path("nowhere");
     std::fs::create_dir(&nowhere).unwrap();
@@ -391,4 +391,33 @@ fn offline_the_cache_is_enough() {
     world.work.write("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=v1']\n");
     init(&world, &["--offline"]).success();
     assert!(world.work.read(LOCK).contains("other"));
+}
+
+#[test]
+fn every_entry_that_people_may_write_is_printed_as_it_can_be_written() {
+    let chart =
+        |name: &str| format!("helmCharts: [{{name: {name}, repo: 'https://charts.example.com', version: 1.2.3}}]\n");
+    let world = world(&[
+        ("a/kustomization.yaml", &chart("a")),
+        ("b/kustomization.yaml", &chart("b")),
+        ("again/kustomization.yaml", &chart("b")),
+    ]);
+    let output = init(&world, &[]);
+    output.fails(1).says(expect![[r#"
+        nothing to write: 0 locked, 0 allowed
+        3 places to edit (remote-chart)
+          a/kustomization.yaml:1: the chart `a` 1.2.3 of https://charts.example.com is not in the tree: helm downloads it to `a/charts/a-1.2.3/a`
+          again/kustomization.yaml:1: the chart `b` 1.2.3 of https://charts.example.com is not in the tree: helm downloads it to `again/charts/b-1.2.3/b`
+          b/kustomization.yaml:1: the chart `b` 1.2.3 of https://charts.example.com is not in the tree: helm downloads it to `b/charts/b-1.2.3/b`
+          help: write `helm: true` into .kustomize-localize, and lock it: git kustomize-localize lock && git add -f -- :/.kustomize-localize :/kustomize-localize.lock
+          help: or allow each, below `allow:` in .kustomize-localize:
+            - {chart: 'https://charts.example.com#a@1.2.3', reason: 'TODO'}
+            - {chart: 'https://charts.example.com#b@1.2.3', reason: 'TODO'}
+        after that: git kustomize-localize init
+    "#]]);
+    let printed = output.stdout.lines().filter_map(|line| line.strip_prefix("    "));
+    let entries: String = printed.map(|line| format!("{}\n", line.replace("TODO", "soon, with a mirror"))).collect();
+    world.work.write(CONFIG, format!("allow:\n{entries}"));
+    init(&world, &[]).success();
+    world.work.run_as_is(&["check"]).success().stdout_has(": 3 allowed\n");
 }

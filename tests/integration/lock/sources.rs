@@ -39,7 +39,7 @@ fn what_is_not_listed_is_not_locked_by_any_command() {
         1 reference could not be locked
           app/kustomization.yaml:2: `https://github.com/acme/lib//web?ref=v1` is not in `sources`, so it may not be locked
           help: if it may be used, add it to `sources` in .kustomize-localize: - {url: github.com/acme/lib}
-        next: git kustomize-localize init
+        after that: git kustomize-localize init
     "#]]);
 }
 

@@ -1,6 +1,6 @@
 //! `status`: what is here, and the next command.
 
-use crate::support::{Output, Running, World};
+use crate::support::{Output, Repo, Running, World};
 
 fn world() -> World {
     let world = World::acme();
@@ -16,7 +16,8 @@ fn world() -> World {
     world
 }
 
-/// Runs the program without arguments, which changes nothing, and compares the branch and the next command.
+/// Runs the program without arguments, which changes nothing, and compares the branch and the next command; empty where there
+/// is nothing to do.
 #[track_caller]
 fn is(world: &World, branch: &str, next: &str) -> Output {
     let before = world.work.state();
@@ -24,12 +25,85 @@ fn is(world: &World, branch: &str, next: &str) -> Output {
     let output = world.work.run_as_is(&[]);
     before.assert_same(&world.work.state());
     assert_eq!(world.server.requests().len(), requests);
-    let end = format!("{branch}\nnext: {next}\n");
-    output.success().stdout_has(&end);
+    let (line, value) = match next {
+        "" => ("nothing to do".to_owned(), "null".to_owned()),
+        next => (format!("next: {next}"), serde_json::to_string(next).unwrap()),
+    };
+    output.success().stdout_has(&format!("{branch}\n{line}\n"));
     assert_eq!(world.work.run_as_is(&["status"]).success().stdout, output.stdout);
     let json = world.work.run_as_is(&["--format", "json"]);
-    json.success().stdout_has(&format!("\"next\": {}\n", serde_json::to_string(next).unwrap()));
+    json.success().stdout_has(&format!("\"next\": {value}\n"));
     output
+}
+
+/// Runs a printed command.
+fn shell(repo: &Repo, script: &str) -> Output {
+    Running::start(repo.sandbox().command("sh", repo.path()).args(["-c", script])).wait()
+}
+
+/// Runs what is printed as the next command, one after the other, until there is nothing to do. Returns these.
+#[track_caller]
+fn walk(repo: &Repo) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    loop {
+        let status = repo.run_as_is(&[]);
+        let Some((_, next)) = status.stdout.trim_end().split_once("\nnext: ") else {
+            status.success().stdout_has("\nnothing to do\n");
+            return all;
+        };
+        assert!(!all.contains(&next.to_owned()), "the same again: {next} after {all:?}");
+        shell(repo, next).success();
+        all.push(next.to_owned());
+    }
+}
+
+#[test]
+fn the_printed_commands_lead_to_where_nothing_is_to_do() {
+    let world = World::acme();
+    world.sandbox.offer_itself();
+    world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n")]);
+    let repo = &world.work;
+    let origin = world.sandbox.path("origin.git");
+    let origin = origin.to_str().unwrap();
+    repo.git(&["clone", "-q", "--bare", ".", origin]);
+    repo.git(&["remote", "add", "origin", origin]);
+    let [init, lock, branch, push] = [
+        "git kustomize-localize init",
+        "git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'",
+        "git kustomize-localize branch",
+        "git kustomize-localize branch --push",
+    ];
+    assert_eq!(walk(repo), [init, lock, branch, push]);
+    repo.commit("behind");
+    assert_eq!(walk(repo), [branch, push]);
+    let tip = repo.id("localized/main");
+    let tree = repo.git(&["write-tree"]);
+    let edited = repo.git(&["commit-tree", "-p", &tip, "-m", "by hand", tree.trim()]);
+    repo.git(&["update-ref", "refs/heads/localized/main", edited.trim()]);
+    is(
+        &world,
+        "branch localized/main: edited by hand: app/kustomization.yaml, app/localized-files, kustomize-localize.lock",
+        "git kustomize-localize branch --overwrite",
+    );
+    assert_eq!(walk(repo), ["git kustomize-localize branch --overwrite", push]);
+    repo.git(&["push", "-q", "origin", "main"]);
+    // A clone of which little is there.
+    let clone = |args: &[&str], name: &str| {
+        let url = format!("file://{origin}");
+        repo.git(&[&["clone", "-q"], args, &[&url, &format!("../{name}")]].concat());
+        Repo::new(&world.sandbox, world.sandbox.path(name))
+    };
+    let shallow = clone(&["--depth=1", "--no-single-branch"], "shallow");
+    assert_eq!(walk(&shallow), [""; 0]);
+    shallow.commit("more");
+    assert_eq!(walk(&shallow), [branch, push]);
+    repo.git(&["fetch", "-q"]);
+    let sparse = clone(&["--sparse"], "sparse");
+    sparse.commit("less");
+    assert_eq!(walk(&sparse), [branch, push]);
+    sparse.git(&["switch", "-q", "--detach"]);
+    sparse.run_as_is(&[]).success().stdout_has("branch: unknown: ").stdout_has("next: git kustomize-localize check\n");
+    sparse.run_as_is(&["check"]).success();
 }
 
 #[test]
@@ -51,7 +125,7 @@ fn each_state_of_the_branch_has_its_next_command() {
     world.work.commit("lock");
     is(&world, "branch localized/main: missing", "git kustomize-localize branch");
     world.work.run_as_is(&["branch"]).success();
-    is(&world, "branch localized/main: up to date", "git kustomize-localize verify localized/main");
+    is(&world, "branch localized/main: up to date", "");
     world.work.commit("one");
     is(&world, "branch localized/main: 1 commit behind", "git kustomize-localize branch");
     world.work.commit("two");
@@ -62,7 +136,7 @@ fn each_state_of_the_branch_has_its_next_command() {
     world.work.commit("by hand");
     world.work.git(&["switch", "--quiet", "main"]);
     let edited = "branch localized/main: edited by hand: app/kustomization.yaml";
-    is(&world, edited, "git kustomize-localize verify localized/main");
+    is(&world, edited, "git kustomize-localize branch --overwrite");
 }
 
 #[test]
@@ -81,7 +155,7 @@ fn a_branch_that_is_behind_its_remote_says_how_to_follow_it() {
     is(&world, "branch: unknown: branch `localized/main` is behind `origin/localized/main`", next);
     // A clone without the branch takes that of the remote for it.
     world.work.git(&["branch", "-D", "localized/main"]);
-    is(&world, "branch localized/main: up to date", "git kustomize-localize verify localized/main");
+    is(&world, "branch localized/main: up to date", "");
 }
 
 #[test]
@@ -110,7 +184,7 @@ fn it_works_where_there_is_little_to_see() {
         next: git kustomize-localize branch
     "#]]);
     world.sandbox.run(&world.sandbox.path("bare.git"), &["branch"]).success();
-    bare("bare.git").stdout_has("branch localized/main: up to date\n");
+    bare("bare.git").stdout_has("branch localized/main: up to date, and `origin` does not have it yet\n");
 
     let nowhere = world.sandbox.path("nowhere");
     std::fs::create_dir(&nowhere).unwrap();
@@ -134,8 +208,7 @@ fn what_vendor_wrote_is_committed_by_the_next_command() {
     let next = |expected: &str| {
         let output = is(&world, "branch localized/main: missing", expected);
         let script = output.stdout.rsplit_once("next: ").unwrap().1;
-        let mut shell = world.sandbox.command("sh", world.work.path());
-        Running::start(shell.args(["-c", script])).wait().success();
+        shell(&world.work, script).success();
         assert_eq!(world.work.git(&["status", "--porcelain"]), "", "after {expected}");
         world.work.run_as_is(&["check", "--rev", "HEAD"]).success();
     };
@@ -155,5 +228,5 @@ fn what_vendor_wrote_is_committed_by_the_next_command() {
     next(&format!("{all} && git commit -m 'Lock remote references'"));
     // What others edit has nothing to do with it.
     world.work.write("plain/kustomization.yaml", "namePrefix: c-\n");
-    is(&world, "branch localized/main: missing", "git kustomize-localize check");
+    is(&world, "branch localized/main: missing", "");
 }
