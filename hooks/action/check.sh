@@ -99,8 +99,6 @@ case $GITHUB_EVENT_NAME in
   push)
     is_the_change "$GITHUB_SHA" "$by_default"
     from=default
-    # What `branch` has made is no change: it is what its record says, or somebody has edited it.
-    [[ -n $base || $GITHUB_REF != refs/heads/localized/* ]] || from=$head is_localized=true
     # A new branch comes from no commit.
     [[ $GITHUB_REF != "refs/heads/$KL_DEFAULT_BRANCH" || ! $KL_BEFORE =~ [1-9a-f] ]] || from=$KL_BEFORE
     ;;
@@ -110,6 +108,8 @@ case $GITHUB_EVENT_NAME in
     from=default
     ;;
 esac
+# What `branch` has made is no change: it is what its record says, or somebody has edited it.
+[[ -n $base || $from != default || $GITHUB_REF != refs/heads/localized/* ]] || from=$head is_localized=true
 if [[ -n $base ]]; then
   is_commit "$base" || {
     [[ $(git rev-parse --is-shallow-repository) != true ]] || fail 'base names no commit that is at hand: give actions/checkout fetch-depth: 0'

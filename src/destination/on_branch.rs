@@ -17,7 +17,7 @@ use crate::fetch::{Histories, Published, Tip};
 use crate::git::object_id;
 use crate::git::{CommitId, LocalRepo, branch_of};
 use crate::graph::Graph;
-use crate::message::failure::{Failure, Failures, Result, listed, short, stage};
+use crate::message::failure::{Failure, Failures, Result, command, listed, short, stage};
 use crate::plan::Plan;
 use crate::record::history;
 use crate::record::history::tip::{self, TipState};
@@ -272,7 +272,13 @@ impl OnBranch {
         let (name, recorded, source) = (&self.branch.name, short(recorded), short(source));
         Err(Failure::new(format!("`{name}` was localized from {recorded}, which is newer than HEAD ({source})"))
             .hint("bring HEAD up to date: git pull")
-            .hint("to localize HEAD anyway: --rev HEAD"))
+            .hint(match self.into {
+                Some(_) => "if it was reset, localize it anyway: --rev HEAD".to_owned(),
+                None => command(
+                    "if it was reset, localize it anyway: git kustomize-localize branch --rev HEAD --branch",
+                    [name],
+                ),
+            }))
     }
 
     /// Returns the path of NEW_DIR; empty for the repository where it stands.

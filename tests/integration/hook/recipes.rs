@@ -93,6 +93,10 @@ fn gitlab_checks_and_follows() {
     let empty = work.git(&["commit-tree", "-m", "empty", &tree]);
     sandbox.set("CI_MERGE_REQUEST_DIFF_BASE_SHA", &empty);
     let check = gitlab("check");
+    // A merged result has what its target has: only the rest is the change.
+    sandbox.set("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", work.id("HEAD"));
+    run(&project, work, &check).success().stdout_has("1 finding already in ");
+    sandbox.set("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "");
     run(&project, work, &check).fails(1).stdout_has("error[remote-reference]");
     let report = "gl-code-quality-report.json";
     let found: Value = serde_json::from_str(&work.read(report)).unwrap();
@@ -109,17 +113,37 @@ fn gitlab_checks_and_follows() {
     sandbox.set("CI_SERVER_URL", "https://gitlab.example.com");
     sandbox.set("CI_PROJECT_URL", url);
     let to = origin.path().to_str().unwrap();
-    let tips = ["one", "two"].map(|name| {
+    let localize = gitlab("localize");
+    let job = |name: &str| {
+        let job = sandbox.clone_of(&origin, name);
+        job.git(&["checkout", "--quiet", "--detach"]);
+        job
+    };
+    let push = |name: &str| {
         work.write("README.md", name);
         work.commit(name);
         work.git(&["push", "--quiet", to, "main"]);
-        let job = sandbox.clone_of(&origin, name);
-        job.git(&["checkout", "--quiet", "--detach"]);
-        run(&project, &job, &gitlab("localize")).success();
-        origin.id("localized/main")
-    });
-    origin.git(&["merge-base", "--is-ancestor", &tips[0], &tips[1]]);
-    assert_ne!(tips[0], tips[1]);
+    };
+    push("one");
+    run(&project, &job("one"), &localize).success();
+    let tip = origin.id("localized/main");
+    push("two");
+    let late = job("late");
+    push("three");
+    run(&project, &job("three"), &localize).success();
+    origin.git(&["merge-base", "--is-ancestor", &tip, "localized/main"]);
+    let tip = origin.id("localized/main");
+    run(&project, &late, &localize).success().stdout_has("nothing to do");
+    assert_eq!(origin.id("localized/main"), tip);
+    // After a reset, it says how to go on.
+    origin.git(&["update-ref", "refs/heads/main", "main~2"]);
+    let reset = job("reset");
+    let refused = run(&project, &reset, &localize);
+    let (_, command) = refused.fails(2).stderr.split_once("hint: if it was reset, localize it anyway: ").unwrap();
+    let command = format!("{}; git push --quiet origin localized/main", command.trim_end());
+    run(&project, &reset, &command).success();
+    assert_eq!(origin.show("localized/main", "README.md"), "one");
+    origin.git(&["merge-base", "--is-ancestor", &tip, "localized/main"]);
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn an_older_source_is_localized_only_when_it_is_asked_for() {
                     &older[..12]
                 ))
                 .stderr_has("hint: bring HEAD up to date: git pull")
-                .stderr_has("hint: to localize HEAD anyway: --rev HEAD");
+                .stderr_has("hint: if it was reset, localize it anyway: ");
         }
         goes_on(work, &[args, &["--rev", "HEAD"]].concat(), "localized/main", &[tip, older]);
         let [first, now] = trees(work, ["localized/main~2", LOCALIZED]);
