@@ -11,7 +11,7 @@ use git_kustomize_localize::seams::record::sha256_hex;
 use serde_json::{Value, json};
 
 use crate::support::pages::{self, section, source};
-use crate::support::{Kustomize, Output, Project, Reply, Repo, Running, Sandbox, Server, config, rows};
+use crate::support::{Kustomize, Output, Project, Reply, Repo, Running, Sandbox, Server, config};
 
 /// Returns the page with the recipes.
 fn page() -> String {
@@ -281,14 +281,14 @@ fn run(project: &Project, repo: &Repo, script: &str) -> Output {
 }
 
 /// A hosting side that has the user's repository, and asks for a token.
-struct Hosting {
+pub(super) struct Hosting {
     sandbox: Sandbox,
-    server: Server,
-    origin: Repo,
+    pub(super) server: Server,
+    pub(super) origin: Repo,
 }
 
 impl Hosting {
-    fn of(sandbox: &Sandbox, work: &Repo, token: &str) -> Hosting {
+    pub(super) fn of(sandbox: &Sandbox, work: &Repo, token: &str) -> Hosting {
         let server = Server::start();
         let origin = sandbox.clone_with(work, "srv/owner/repository.git", &["--bare"]);
         origin.git(&["config", "http.receivepack", "true"]);
@@ -402,39 +402,38 @@ fn the_branch_follows_any_branch() {
 
 #[test]
 fn nothing_is_installed_but_what_was_asked_for() {
+    // The tool comes from the commit that the caller names, and is installed as the action is: `super::action`. That is
+    // done before the caller's repository is there, which removes it again.
+    for name in ["localize", "lock", "upstream"] {
+        let steps = steps(&called(&format!(".github/workflows/{name}.yml")));
+        let [repository, commit] = ["${{ job.workflow_repository }}", "${{ job.workflow_sha }}"];
+        let tool = json!({"repository": repository, "ref": commit, "path": "tool", "persist-credentials": false});
+        assert_eq!(steps[0]["with"], tool);
+        let variables = json!({
+            "KL_INSTALL": "auto", "KL_ACTION": "${{ github.workspace }}/tool", "KL_REPOSITORY": repository, "KL_REF": commit
+        });
+        assert_eq!((&steps[1]["name"], &steps[1]["env"]), (&json!("Install"), &variables));
+        assert_eq!(steps[1]["run"], "bash \"$KL_ACTION/hooks/action/install.sh\"");
+        assert!(steps[2]["with"]["path"].is_null() && steps[2]["uses"] == steps[0]["uses"], "{name}");
+    }
+    // They log in in the same way.
+    let login = |(name, job): (&str, &str)| {
+        let script = step(&format!(".github/workflows/{name}.yml"), job);
+        script.split_inclusive("\nfi\n").next().unwrap().to_owned()
+    };
+    let [localize, lock, upstream] = [("localize", "Localize"), ("lock", "Lock"), ("upstream", "Verify")].map(login);
+    assert_eq!((&lock, &upstream), (&localize, &localize));
+
+    // The kustomize that builds.
     let sandbox = Sandbox::new();
     let server = Server::start();
-    for (name, value) in [("RUNNER_TEMP", "temp"), ("PIP_FIND_LINKS", "wheels")] {
-        std::fs::create_dir(sandbox.path(value)).unwrap();
-        sandbox.set(name, sandbox.path(value));
-    }
-    let path = sandbox.path("path");
-    sandbox.set("GITHUB_PATH", &path);
-    sandbox.set("PIP_NO_INDEX", "1");
+    std::fs::create_dir(sandbox.path("temp")).unwrap();
+    sandbox.set("RUNNER_TEMP", sandbox.path("temp"));
+    sandbox.set("GITHUB_PATH", sandbox.path("path"));
     sandbox.trust(&server);
     sandbox.set("CURL_CA_BUNDLE", sandbox.path("authority.pem"));
     sandbox.set("https_proxy", server.as_https_proxy());
-    let wheel = sandbox.path("wheels/git_kustomize_localize-1.2.3-py3-none-any.whl");
-    Running::start(sandbox.command("python3", &sandbox.path("")).args(["-c", WHEEL]).arg(&wheel)).wait().success();
-    let wheel = sha256_hex(&std::fs::read(&wheel).unwrap());
-    let workflows = ["localize", "lock", "upstream"].map(|name| format!(".github/workflows/{name}.yml"));
-    let [install, lock, upstream] = workflows.each_ref().map(|path| step(path, "Install"));
-    assert_eq!((&lock, &upstream), (&install, &install));
-    let install = |script: &str, version: &str, digest: &str| {
-        let given = [("VERSION", version), ("SHA256", digest)].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        super::step(&sandbox, &sandbox.path(""), script, given)
-    };
-    let other = "0".repeat(64);
-    for (version, digest) in rows([("1.2.3", &other), ("1.2.4", &wheel), ("1.2.3", &String::new())], 2) {
-        assert_ne!(install(&lock, version, digest).status, 0);
-        assert!(!sandbox.path("temp/tools/bin/git-kustomize-localize").exists() && !path.exists());
-    }
-    install(&lock, "1.2.3", &wheel).success();
-    let added = std::fs::read_to_string(&path).unwrap();
-    assert!(Path::new(added.trim_end()).join("git-kustomize-localize").exists(), "{added}");
-
-    // The kustomize that builds.
-    let script = step(&workflows[0], "Install kustomize");
+    let script = step(".github/workflows/localize.yml", "Install kustomize");
     sandbox.script("kustomize", "echo built");
     let mut tar = sandbox.command("tar", &sandbox.path("bin"));
     Running::start(tar.args(["-czf", "../kustomize.tar.gz", "kustomize"])).wait().success();
@@ -442,25 +441,15 @@ fn nothing_is_installed_but_what_was_asked_for() {
     let kustomize = sha256_hex(&archive);
     let release = "https://github.com/kubernetes-sigs/kustomize/releases/download";
     server.route(&format!("{release}/kustomize%2Fv5.8.1/kustomize_v5.8.1_linux_amd64.tar.gz"), Reply::ok(archive));
-    for digest in ["", &other] {
-        assert_ne!(install(&script, "5.8.1", digest).status, 0);
-        assert!(!sandbox.path("temp/tools/bin/kustomize").exists());
+    let install = |digest: &str| {
+        let given = [("VERSION", "5.8.1"), ("SHA256", digest)].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        super::step(&sandbox, &sandbox.path(""), &script, given)
+    };
+    for digest in ["", &"0".repeat(64)] {
+        assert_ne!(install(digest).status, 0);
+        assert!(!sandbox.path("temp/kustomize/kustomize").exists() && !sandbox.path("path").exists());
     }
-    install(&script, "5.8.1", &kustomize).success();
-    assert!(sandbox.path("temp/tools/bin/kustomize").exists());
+    install(&kustomize).success();
+    let added = std::fs::read_to_string(sandbox.path("path")).unwrap();
+    assert!(Path::new(added.trim_end()).join("kustomize").exists(), "{added}");
 }
-
-/// Makes a wheel of nothing but a script.
-const WHEEL: &str = r##"
-import sys, zipfile
-name = "git_kustomize_localize-1.2.3"
-files = {
-    "data/scripts/git-kustomize-localize": "#!/bin/sh\n",
-    "dist-info/METADATA": "Metadata-Version: 2.1\nName: git-kustomize-localize\nVersion: 1.2.3\n",
-    "dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    "dist-info/RECORD": "",
-}
-with zipfile.ZipFile(sys.argv[1], "w") as wheel:
-    for path, text in files.items():
-        wheel.writestr(f"{name}.{path}", text)
-"##;

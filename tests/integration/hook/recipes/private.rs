@@ -56,8 +56,8 @@ impl World {
         self.work.git(&["push", "--quiet", origin, "main"]);
     }
 
-    /// Returns what the recipe adds to the environment of a step, for this host.
-    fn login(&self) -> BTreeMap<String, String> {
+    /// Returns what the recipe adds to the environment of a step in a job of one's own, for this host.
+    fn own_login(&self) -> BTreeMap<String, String> {
         let text = blocks("Private upstreams", "yaml").remove(0);
         let host = self.hosting.server.url();
         let text = text.replace("https://github.com", host.trim_end_matches('/'));
@@ -73,6 +73,11 @@ impl World {
                 (name.clone(), value)
             })
             .collect()
+    }
+
+    /// Returns what the workflows are given.
+    fn login(&self) -> BTreeMap<String, String> {
+        [("UPSTREAM_TOKEN".to_owned(), UPSTREAM.to_owned())].into()
     }
 
     fn checkout(&self, name: &str) -> Repo {
@@ -171,6 +176,10 @@ fn without_the_login_it_says_what_it_could_not_read() {
     world.run(&checkout, &script, &world.login()).success();
     let lock = checkout.show("HEAD", "kustomize-localize.lock");
     assert!(lock.contains("/acme/bases"), "{lock}");
+    // So does a job of one's own.
+    std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    checkout.git(&["rm", "--quiet", "kustomize-localize.lock"]);
+    world.run(&checkout, "git kustomize-localize lock", &world.own_login()).success();
     world.assert_kept(&[]);
 }
 
@@ -241,7 +250,7 @@ fn the_branch_can_be_kept_in_another_repository() {
     let script = blocks("Private upstreams", "sh").remove(0);
     let keep = |name: &str| {
         let checkout = world.checkout(name);
-        world.run(&checkout, &script, &world.login()).success();
+        world.run(&checkout, &script, &world.own_login()).success();
         sandbox.git(&deploy, &["rev-parse", "refs/heads/localized/main"])
     };
     let first = keep("first");
