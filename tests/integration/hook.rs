@@ -1,5 +1,6 @@
 mod action;
 mod installed;
+mod played;
 mod pre_commit;
 mod recipes;
 
