@@ -1,5 +1,6 @@
 //! YAML as values that know their bytes. A text is read by two parsers, which must agree.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
@@ -100,9 +101,10 @@ pub(super) fn read_repeated(text: &str, limit: usize) -> Result<Stream<'_>, Prob
     options.set_emit_comments(false);
     options.emit_anchor_events = true;
     let events = Parser::new_from_str_with_options(text, options);
-    let (anchors, names) = (HashMap::new(), HashSet::new());
-    let stream = Reader { text, events, anchors, names, size: 0, repeated: None }.stream(limit)?;
-    agree(&stream)?;
+    let (anchors, names, marks) = (HashMap::new(), HashSet::new(), Vec::new());
+    let mut reader = Reader { text, events, anchors, names, marks, is_reused: false, size: 0, repeated: None };
+    let stream = reader.stream(limit)?;
+    agree(&stream, &reader.with_own_names())?;
     Ok(stream)
 }
 
@@ -179,9 +181,14 @@ impl Value {
 struct Reader<'t> {
     text: &'t str,
     events: Parser<'t, StrInput<'t>>,
-    /// Each with its size.
+    /// Each with its size, by number: of a name that is there twice, an alias means the last one before it.
     anchors: HashMap<usize, (Value, usize)>,
+    /// The names of anchors.
     names: HashSet<String>,
+    /// Where anchors and aliases stand, with those numbers.
+    marks: Vec<(Range<usize>, usize)>,
+    /// Whether two anchors have one name.
+    is_reused: bool,
     /// How many nodes there are, with what anchors hold and aliases stand for.
     size: usize,
     repeated: Option<Problem>,
@@ -190,7 +197,7 @@ struct Reader<'t> {
 type Next<'t> = (Event<'t>, Span);
 
 impl<'t> Reader<'t> {
-    fn stream(mut self, limit: usize) -> Result<Stream<'t>, Problem> {
+    fn stream(&mut self, limit: usize) -> Result<Stream<'t>, Problem> {
         let mut stream = Stream { text: self.text, documents: Vec::new(), rest: None, before: 0, repeated: None };
         while let Some(next) = self.events.next_event() {
             let is_done = stream.documents.len() >= limit;
@@ -199,7 +206,6 @@ impl<'t> Reader<'t> {
                 Ok((Event::DocumentStart(..), span)) if is_done => stream.rest = Some(place_of(&span.start)),
                 Ok((Event::DocumentStart(..), _)) => {
                     self.anchors.clear();
-                    self.names.clear();
                     let next = self.next()?;
                     stream.documents.push(self.value(next, false, 0)?);
                     // Its end.
@@ -211,16 +217,30 @@ impl<'t> Reader<'t> {
                 break;
             }
         }
-        stream.repeated = self.repeated;
+        stream.repeated = self.repeated.take();
         Ok(stream)
+    }
+
+    /// Returns the text with another name for each anchor, if two have one: the other parser (yaml_serde 0.10.7) mixes them up.
+    fn with_own_names(mut self) -> Cow<'t, str> {
+        if !self.is_reused {
+            return self.text.into();
+        }
+        self.marks.sort_by_key(|(range, _)| range.start);
+        let (mut text, mut end) = (String::new(), 0);
+        for (range, number) in &self.marks {
+            text += self.text.get(end..=range.start).unwrap_or_default();
+            text += &format!("a{number}");
+            end = range.end;
+        }
+        (text + self.text.get(end..).unwrap_or_default()).into()
     }
 
     fn next(&mut self) -> Result<Next<'t>, Problem> {
         match self.events.next_event() {
-            Some(Ok((Event::Anchor(_, name), span))) => {
-                if !self.names.insert(name.to_string()) {
-                    return wrong(place_of(&span.start), format!("the anchor `{name}` appears twice"));
-                }
+            Some(Ok((Event::Anchor(number, name), span))) => {
+                self.marks.extend(span.byte_range().map(|range| (range, number)));
+                self.is_reused |= !self.names.insert(name.into_owned());
                 self.next()
             }
             Some(next) => next.map_err(|error| syntax(&error)),
@@ -252,6 +272,7 @@ impl<'t> Reader<'t> {
                 (anchor, tag)
             }
             Event::Alias(anchor) => {
+                self.marks.push((value.range.clone(), anchor));
                 let Some((target, size)) = self.anchors.get(&anchor) else {
                     return wrong(place, "this alias refers to a value that contains it");
                 };
@@ -263,7 +284,7 @@ impl<'t> Reader<'t> {
             }
             _ => return wrong(place, "not a value"),
         };
-        value.tag = tag.map(|tag: std::borrow::Cow<'_, Tag>| format!("{}{}", tag.handle(), tag.suffix()));
+        value.tag = tag.map(|tag: Cow<'_, Tag>| format!("{}{}", tag.handle(), tag.suffix()));
         count(&mut self.size, value.text().map_or(1, |text| 1 + text.len() / LONG), place)?;
         if anchor != 0 {
             value.is_anchored = true;
@@ -380,8 +401,8 @@ fn syntax(error: &ScanError) -> Problem {
 
 /// Checks that libyaml, the ancestor of the parser in kustomize, reads the same: where the two disagree, kustomize may see
 /// a reference that we do not.
-fn agree(stream: &Stream<'_>) -> Result<(), Problem> {
-    let bare = stream.text.strip_prefix('\u{feff}').unwrap_or(stream.text);
+fn agree(stream: &Stream<'_>, text: &str) -> Result<(), Problem> {
+    let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut others = serde_yaml::Deserializer::from_str(bare);
     for document in &stream.documents {
         // An empty text has no document for the one reader and an empty one for the other.
