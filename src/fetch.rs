@@ -37,12 +37,12 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::config::{Config, Source};
+use crate::config::{Comments, Config, Source};
 use crate::git::{LocalRepo, RemoteGit};
-use crate::graph::{Archive, ChartRef, Found, RemoteFile, RemoteRef, Remotes, Repository, Wants};
+use crate::graph::{ANEW, Archive, ChartRef, Found, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result, command};
-use crate::message::finding::{Rule, Subject};
+use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
 use crate::record::{Lock, sha256_hex};
 use crate::reference::{self, Pin, RepoRef, RepoSpec, Upstream};
@@ -201,7 +201,13 @@ impl Fetcher {
 
     /// Brings in one repository: a remote target.
     pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
-        let wanted = RemoteRef { text: spec.clone_spec(), wants: Wants::Root, spec: Some(spec.clone()), by: None };
+        let wanted = RemoteRef {
+            text: spec.clone_spec(),
+            wants: Wants::Root,
+            spec: Some(spec.clone()),
+            by: None,
+            is_page: false,
+        };
         match self.references(&[Rc::new(wanted)]).remove(0)? {
             Found::Root(repository) => Ok(repository),
             Found::File(_) | Found::Chart(_) => Err(Failure::new("the target was not resolved")),
@@ -324,13 +330,9 @@ impl Fetcher {
     fn received(&mut self, job: &Job, got: Got) -> Result<Found> {
         match (&job.key, got) {
             (Key::Git(key), Got::Commit(fetched)) => self.open(key, fetched),
-            (Key::File(url), Got::Bytes(bytes)) if kustomization::looks_like_html(&bytes) => {
-                let message = format!("{} is an HTML page, not a file that a build can read", url.shown());
-                Err(Failure::new(message)
-                    .hint("use the URL of the raw file; if it is a login page, the server requires credentials"))
-            }
             (Key::File(url), Got::Bytes(bytes)) => {
-                self.keep(job, &bytes)?;
+                let is_page = kustomization::looks_like_html(&bytes);
+                self.keep(job, &bytes).map_err(|failure| if is_page { page(url) } else { failure })?;
                 Ok(remote_file(url, bytes))
             }
             (Key::Chart(chart), Got::Bytes(bytes)) => {
@@ -377,12 +379,21 @@ impl Fetcher {
     /// Returns the result of one way; none if it was not tried.
     fn outcome(&self, wanted: &RemoteRef, way: &Key) -> Option<Result<Found>> {
         let shown = || wanted.text.shown();
-        if matches!(way, Key::Git(_)) && wanted.spec.as_ref().is_some_and(|spec| spec.query_dropped) {
-            let message = format!("{}: the query cannot be parsed, so kustomize builds HEAD", shown());
-            return Some(Err(Failure::new(message).hint(reference::PLAIN_QUERY)));
+        if let (Key::Git(_), Some(spec)) = (way, &wanted.spec) {
+            if spec.query_dropped {
+                let message = format!("{}: the query cannot be parsed, so kustomize builds HEAD", shown());
+                return Some(Err(Failure::new(message).hint(reference::PLAIN_QUERY)));
+            }
+            if let Err(why) = reference::refuse_unsafe(wanted.text.exposed(), Some(spec)) {
+                let failure = Failure::new(format!("`{}` is refused: {why}", shown()));
+                return Some(Err(failure.hint(ANEW).because(FailureKind::NoRepository)));
+            }
         }
         Some(match self.known.get(way)?.clone() {
             Err(failure) => Err(failure),
+            Ok(Found::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
+                Err(page(&file.url))
+            }
             Ok(Found::File(file)) => match kustomization::looks_like_resources(&file.bytes) {
                 // Where a root would do as well, what the file holds decides.
                 Err(what) if wanted.wants == Wants::Either => {
@@ -449,13 +460,19 @@ impl Fetcher {
         })
     }
 
-    /// Returns a failure with what else can be done about it: an exception, unless it was there once.
-    fn advised(&self, mut failure: Failure, rule: Rule, subject: &Subject, was_there: bool) -> Failure {
+    /// Returns a failure with what else can be done about it: an exception, unless it was there once. `by` names what only an
+    /// upstream names.
+    fn advised(&self, failure: Failure, rule: Rule, upstream: &Upstream, by: Option<&str>, was_there: bool) -> Failure {
         // What was there once, or cannot be reached today, is not to stay remote.
-        if !was_there && !failure.kind.is_outage() && !self.options.offline {
-            failure.exception = Config::exception(rule, subject, "").map(Box::new);
+        if was_there || failure.kind.is_outage() || self.options.offline {
+            return failure;
         }
-        failure
+        match Config::exception(rule, &upstream.subject(), "").map(Box::new) {
+            None if by.is_none() => {
+                failure.hint(format!("to leave it remote, write above it: {}", Comments::of_rule(rule)))
+            }
+            exception => Failure { exception, ..failure },
+        }
     }
 
     /// Returns whether a lock holds something, or held it before.
@@ -494,11 +511,11 @@ impl Remotes for Fetcher {
             self.network.reach.name(chart.repo.exposed());
         }
         self.bring(wanted.iter().map(|(chart, _)| (Key::Chart(chart.clone()), None)));
-        let answer = |(chart, _): &(ChartRef, Option<String>)| match self.known.get(&Key::Chart(chart.clone())) {
+        let answer = |(chart, by): &(ChartRef, Option<String>)| match self.known.get(&Key::Chart(chart.clone())) {
             Some(Ok(Found::Chart(pulled))) => Ok(pulled.clone()),
             Some(Err(failure)) => {
                 let was_there = self.was_there(|lock| chart.locked(lock).map(drop));
-                Err(self.advised(failure.clone(), Rule::RemoteChart, &chart.upstream().subject(), was_there))
+                Err(self.advised(failure.clone(), Rule::RemoteChart, &chart.upstream(), by.as_deref(), was_there))
             }
             _ => Err(Failure::new("the chart was not pulled")),
         };
@@ -524,7 +541,7 @@ impl Remotes for Fetcher {
         let answers = self.references(wanted);
         let advised = |one: &RemoteRef, failure| {
             let was_there = self.was_there(|lock| one.locked(lock).map(drop));
-            self.advised(failure, Rule::RemoteReference, &one.subject(), was_there)
+            self.advised(failure, Rule::RemoteReference, &one.meant(), one.by.as_deref(), was_there)
         };
         let answer = |(one, answer): (&Rc<RemoteRef>, Result<Found>)| match self.refused(one) {
             Some(failure) => Err(failure),
@@ -532,6 +549,12 @@ impl Remotes for Fetcher {
         };
         wanted.iter().zip(answers).map(answer).collect()
     }
+}
+
+/// Returns what is wrong with a page for people in the place of a file.
+fn page(url: &SafeUrl) -> Failure {
+    Failure::new(format!("{} is an HTML page, not a file that a build can read", url.shown()))
+        .hint("use the URL of the raw file; if it is a login page, the server requires credentials")
 }
 
 fn remote_file(url: &SafeUrl, bytes: Vec<u8>) -> Found {

@@ -80,6 +80,10 @@ mod tests {
             ("$HOME/x", "write the path: kustomize expands neither `~` nor variables"),
             ("~/x", "write the path: kustomize expands neither `~` nor variables"),
             (r"..\x", "separate names by `/`"),
+            (
+                "gitlab.com/o/r//d?ref=v1",
+                "kustomize knows only github.com without a scheme: write https://gitlab.com/o/r//d?ref=v1",
+            ),
         ] {
             assert_eq!(one(scene(&format!("resources: ['{text}']\n"))).help, [help]);
         }

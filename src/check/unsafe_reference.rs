@@ -8,7 +8,7 @@ mod ambiguous_path;
 use super::Context;
 use crate::graph::{ANEW, Target};
 use crate::kustomization::NoteKind;
-use crate::message::finding::{Finding, Rule};
+use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact;
 use crate::reference;
 
@@ -24,8 +24,11 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let text = edge.reference.text.as_str();
         let is_remote = text.contains("://") || edge.remote.is_some();
         if is_remote && redact::has_secret(text) {
-            let (message, help) = secret(&redact::url(text));
-            findings.push(context.at_reference(Rule::UnsafeReference, edge, message, help));
+            let user = clone_user(text).map(|user| user_name(&redact::url(text), user));
+            let severity = if user.is_some() { Severity::Warning } else { Rule::UnsafeReference.default_severity() };
+            let (message, help) = user.unwrap_or_else(|| secret(&redact::url(text)));
+            let finding = context.at_reference(Rule::UnsafeReference, edge, message, help);
+            findings.push(Finding { severity, ..finding });
         }
     }
     for noted in &context.graph.notes {
@@ -50,6 +53,28 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     }
     findings.extend(ambiguous_path::find(context));
     findings
+}
+
+/// Returns the user name in a URL as Azure DevOps and Bitbucket give it to everybody who wants to clone; `None` where it may be
+/// a token.
+fn clone_user(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
+    let (authority, path) = rest.split_once('/')?;
+    let (user, host) = authority.split_once('@')?;
+    let is_plain = user.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+    let is_of_forge = match host.to_ascii_lowercase().as_str() {
+        "dev.azure.com" => path.split('/').next().is_some_and(|owner| owner.eq_ignore_ascii_case(user)),
+        "bitbucket.org" => true,
+        _ => false,
+    };
+    let is_all = || !redact::has_secret(user) && !redact::has_secret(&format!("{scheme}://{host}/{path}"));
+    (is_plain && is_of_forge && is_all()).then_some(user)
+}
+
+/// Returns the message and help for a user name, of which `shown` shows nothing.
+fn user_name(shown: &str, user: &str) -> (String, Vec<String>) {
+    let message = format!("`{shown}` contains a user name: git asks in that name, whoever builds");
+    (message, vec![format!("remove `{user}@`")])
 }
 
 /// Returns the message and help for a secret, of which `shown` shows nothing.
@@ -105,6 +130,24 @@ mod tests {
             assert!(!shown(&findings).contains('\u{1b}'));
             // Each problem is reported once.
             assert_eq!(Scene::of(text).check().findings.len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_meant_is_said() {
+        for (text, help) in [
+            (
+                "https://github.com/o/r//d?ref=v1+k3s1&submodules=false",
+                Some("a `+` in a query is a space: write https://github.com/o/r//d?ref=v1%2Bk3s1&submodules=false"),
+            ),
+            ("https://gitlab.com/g/p/-/tree/v1/d", Some("this is a web page; write https://gitlab.com/g/p//d?ref=v1")),
+            // kustomize asks for the file first.
+            ("https://gitlab.com/g/p/-/raw/v1/a.yaml", None),
+            ("https://gitlab.com/-/snippets/1/raw/main/a.yaml", None),
+        ] {
+            let findings = find(&format!("resources: ['{text}']"));
+            let said = findings.iter().flat_map(|one| &one.help).map(String::as_str);
+            assert_eq!(said.collect::<Vec<_>>(), Vec::from_iter(help), "{text}");
         }
     }
 
@@ -212,6 +255,28 @@ mod tests {
             let told = "contains a login or a token";
             let told: Vec<_> = findings.iter().filter(|finding| finding.message.ends_with(told)).collect();
             assert_eq!(told.len(), 1, "{text}: {findings:?}");
+            assert!(!shown(&findings).contains("hunter2"), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn the_user_name_of_a_clone_button_is_no_secret() {
+        for (url, user) in [
+            ("https://Org@dev.azure.com/org/p/_git/r//web?ref=v1", Some("Org")),
+            ("https://me-2@bitbucket.org/team/r.git//web?ref=v1", Some("me-2")),
+            ("https://me@bitbucket.org/team/r.git?ref=v1&token=hunter2", None),
+            ("https://org:hunter2@dev.azure.com/org/p/_git/r", None),
+            ("https://hunter2@dev.azure.com/org/p/_git/r", None),
+            ("https://ATBBhunter2hunter2hunter2@bitbucket.org/team/r.git", None),
+            ("https://hunter2@h.example/org/r", None),
+        ] {
+            let findings = find(&format!("resources: ['{url}']"));
+            let [finding] = findings.as_slice() else { panic!("{url}: {findings:?}") };
+            assert_eq!(finding.fails(), user.is_none(), "{url}");
+            let help = user.map_or("remove it, and revoke the secret: it stays in the history".to_owned(), |user| {
+                format!("remove `{user}@`")
+            });
+            assert_eq!(finding.help[0], help);
             assert!(!shown(&findings).contains("hunter2"), "{findings:?}");
         }
     }

@@ -25,7 +25,8 @@
 
 use globset::{GlobMatcher, escape};
 
-use super::glob;
+use super::{Comments, glob};
+use crate::message::finding::Rule;
 use crate::message::redact;
 use crate::reference::{RepoSpec, Upstream};
 use crate::tree::path;
@@ -144,7 +145,9 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
     let exact: Vec<Exact> = exact.collect();
     if exact.is_empty() {
         let why = compile(text).err().filter(|_| !text.contains(['#', '?', ' ']));
-        return Err(why.unwrap_or_else(|| "is ambiguous: clients read it differently".to_owned()));
+        let why = why.unwrap_or_else(|| "is ambiguous: clients read it differently".to_owned());
+        let rule = if key == "chart" { Rule::RemoteChart } else { Rule::RemoteReference };
+        return Err(format!("{why}\nwrite a comment above the reference instead: {}", Comments::of_rule(rule)));
     }
     Ok(exact)
 }

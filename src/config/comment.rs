@@ -19,6 +19,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use granit_parser::{Event, Parser};
 
+use super::PLACEHOLDER;
 use crate::message::failure::{nearest, shown};
 use crate::message::finding::Rule;
 use crate::message::position::{Position, Span};
@@ -67,6 +68,11 @@ impl Comments {
             }
         }
         Comments { comments, by_line }
+    }
+
+    /// Returns a comment that allows what a rule finds, but for its reason.
+    pub(crate) fn of_rule(rule: Rule) -> String {
+        format!("# {NAME}: allow[{rule}] {PLACEHOLDER}")
     }
 
     /// Returns the indexes of the comments that allow what a rule finds at a place: at the whole file where there is

@@ -17,7 +17,7 @@ use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
 use crate::record::answer::{Answer, Update, Verdict};
 use crate::record::{Digest, Pinned, sha256_hex};
-use crate::reference::{Pin, RepoSpec, Upstream, file_pin, refuse_unsafe};
+use crate::reference::{Pin, RepoSpec, Upstream, file_pin, names_page, refuse_unsafe};
 
 /// How the full name of a tag begins.
 const TAGS: &str = "refs/tags/";
@@ -166,7 +166,7 @@ impl Network {
     fn of_file(&self, url: &str) -> Result<Answer> {
         let bytes = self.client.get(url)?;
         let now = Digest::Sha256(sha256_hex(&bytes));
-        if kustomization::looks_like_html(&bytes) {
+        if kustomization::looks_like_html(&bytes) && !names_page(url) {
             return Ok(Answer::unusable(Some(now), "it is a web page, possibly a login"));
         }
         let why = match file_pin(url) {

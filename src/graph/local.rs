@@ -213,7 +213,9 @@ impl Walker {
             absence = policy.absence(&self.graph, *source, &path::join(path, FILE_NAMES[0]));
         }
         let message = format!("there is no `{}`", tree.label(path));
+        let scheme = reference::without_scheme(text);
         let hint = match () {
+            () if scheme.is_some() => scheme.as_deref().unwrap_or_default(),
             () if text.contains('*') => "list each file: kustomize expands no pattern",
             () if text.starts_with("~/") || text.starts_with('$') || text.contains("${") => {
                 "write the path: kustomize expands neither `~` nor variables"

@@ -22,7 +22,11 @@ impl Walker {
         let refused = |why: &dyn Display| {
             Trouble::new(TroubleKind::Unsafe, format!("`{}` is refused: {why}", wanted.text.shown()))
         };
-        reference::refuse_unsafe(text, spec).map_err(|reason| refused(&reason).hint(ANEW))?;
+        // Of what is meant as a file, what git could misread is refused before git gets it: kustomize asks for the file first.
+        reference::refuse_unsafe(text, wanted.repository()).map_err(|reason| {
+            let meant = reference::web_page(text).or_else(|| reference::plus_hint(text, spec?));
+            refused(&reason).hint(meant.unwrap_or_else(|| ANEW.to_owned()))
+        })?;
         let is_from_here = wanted.by.as_ref().is_none_or(|url| url.starts_with("file://"));
         if spec.is_some_and(RepoSpec::is_file) && !is_from_here {
             return Err(refused(&"an upstream may not reference a local path")

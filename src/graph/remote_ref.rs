@@ -34,6 +34,8 @@ pub(crate) struct RemoteRef {
     pub spec: Option<RepoSpec>,
     /// The upstream whose files name it, by its URL without secrets; none for the user's own.
     pub by: Option<String>,
+    /// Whether HTML is meant: data of a generator whose name says so.
+    pub is_page: bool,
 }
 
 impl RemoteRef {
@@ -50,7 +52,9 @@ impl RemoteRef {
             Accepts::Either | Accepts::Plugin if is_http => (Wants::Either, spec().filter(|spec| !spec.escapes())),
             _ => (Wants::Root, Some(spec()?)),
         };
-        Some(RemoteRef { text: text.into(), wants, spec, by: by() })
+        let is_page =
+            reference.key.as_ref().is_some_and(|key| reference::names_page(&key.name) || reference::names_page(text));
+        Some(RemoteRef { text: text.into(), wants, spec, by: by(), is_page })
     }
 
     /// Returns how it is read as a repository, unless it is meant as a file. Only an answer would tell for
@@ -72,7 +76,7 @@ impl RemoteRef {
     }
 
     /// Returns what was probably meant, also where kustomize cannot read all of it.
-    pub(super) fn meant(&self) -> Upstream {
+    pub(crate) fn meant(&self) -> Upstream {
         self.repository().map_or_else(|| self.file(), Upstream::git)
     }
 

@@ -113,7 +113,8 @@ pub(crate) fn wanted(source: &Upstream) -> Option<RemoteRef> {
         Upstream::Git { .. } => (Wants::Root, Some(spec_of(source)?)),
         Upstream::Chart { .. } | Upstream::Image { .. } => return None,
     };
-    Some(RemoteRef { text: source.to_string().into(), wants, spec, by: None })
+    let is_page = reference::names_page(source.url());
+    Some(RemoteRef { text: source.to_string().into(), wants, spec, by: None, is_page })
 }
 
 /// Returns the lock without these entries, so that they are resolved again.
@@ -216,12 +217,13 @@ fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
     let is_ref = |part: &str| part.starts_with("ref=") || part.starts_with("version=");
     let mut parts: Vec<String> = query.split('&').map(str::to_owned).collect();
     parts.retain(|part| !part.is_empty());
+    let written = reference::escaped(to);
     match parts.iter_mut().find(|part| is_ref(part)) {
         Some(part) => {
             let key = part.split('=').next().unwrap_or("ref").to_owned();
-            *part = format!("{key}={to}");
+            *part = format!("{key}={written}");
         }
-        None => parts.insert(0, format!("ref={to}")),
+        None => parts.insert(0, format!("ref={written}")),
     }
     let new = format!("{location}?{}", parts.join("&"));
     let read = RepoSpec::parse(&new).ok()?;

@@ -2,6 +2,7 @@
 
 use super::go_url::{HttpUrl, strip_prefix_ignore_case};
 use super::spec::{RepoSpec, marker_split, split_host};
+use crate::message::redact;
 
 /// Returns whether kustomize takes a text for a URL.
 pub(crate) fn is_url(text: &str) -> bool {
@@ -68,6 +69,19 @@ pub(crate) fn unsupported_scheme(text: &str) -> Option<String> {
     }
     // The shorthand that kustomize read until 5.0.
     (scheme == "gh" && after.starts_with(':')).then(|| "gh:".to_owned())
+}
+
+/// The forges that are often written without a scheme.
+const FORGES: [&str; 4] = ["gitlab.com", "bitbucket.org", "dev.azure.com", "codeberg.org"];
+
+/// Returns what to write for a text that was meant as the URL of a repository, and that kustomize takes for a path: without a
+/// scheme, it knows only github.com. `None` if it may be a path.
+pub(crate) fn without_scheme(text: &str) -> Option<String> {
+    let (host, url) = (text.split('/').next()?, format!("https://{text}"));
+    let is_host = host.contains('.') && host.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_named = ["?ref=", "?version="].iter().any(|query| text.contains(query));
+    let is_meant = is_host && (is_named || FORGES.contains(&host)) && RepoSpec::parse(&url).is_ok();
+    is_meant.then(|| format!("kustomize knows only github.com without a scheme: write {}", redact::url(&url)))
 }
 
 #[cfg(test)]
@@ -145,6 +159,32 @@ mod tests {
             "",
         ] {
             assert!(!has_git_marker(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_that_were_meant_as_urls() {
+        let hint = |text: &str| without_scheme(text);
+        for text in [
+            "gitlab.com/o/r",
+            "bitbucket.org/o/r.git//d",
+            "git.example.com/o/r//d?ref=v1",
+            "h.example:8443/o/r?version=v1",
+        ] {
+            let written = format!("kustomize knows only github.com without a scheme: write https://{text}");
+            assert_eq!(hint(text), Some(written));
+        }
+        for text in [
+            "app.d/base",
+            "../gitlab.com/o/r",
+            "gitlab.com",
+            "v1.2//x",
+            "base?ref=v1",
+            ".x/y?ref=v1",
+            "-h.example/o/r?ref=v1",
+            "",
+        ] {
+            assert_eq!(hint(text), None, "{text}");
         }
     }
 

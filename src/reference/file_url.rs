@@ -17,6 +17,12 @@ pub(crate) fn looks_like_file(url: &str) -> bool {
             && UrlParts::of(url).is_some_and(|parts| parts.forge().is_some()))
 }
 
+/// Returns whether the URL or the name of a file says that it is HTML.
+pub(crate) fn names_page(name: &str) -> bool {
+    let path = name.split(['?', '#']).next().unwrap_or(name).to_ascii_lowercase();
+    [".html", ".htm"].iter().any(|ending| path.ends_with(ending))
+}
+
 /// Returns how firmly the URL of a file names a version, and the part of it that does, as `main` or
 /// `releases/latest`, empty where one is missing; `None` when nothing in it is known to be a version.
 ///

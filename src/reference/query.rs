@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use super::RepoSpec;
 use super::go_url::escapes_are_valid;
+use crate::message::redact;
 
 /// What to do about a query that Go refuses.
 pub(crate) const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`";
@@ -23,6 +25,21 @@ pub(super) fn pairs(query: &str) -> Option<Vec<(String, String)>> {
     Some(pairs.collect())
 }
 
+/// Returns what to write where a `+` of a ref is read as a space; `None` if there is none.
+pub(crate) fn plus_hint(text: &str, spec: &RepoSpec) -> Option<String> {
+    let (location, query) = text.split_once('?')?;
+    let is_read = query.contains('+') && spec.reference.as_ref().is_some_and(|name| name.contains(' '));
+    let written = redact::url(&format!("{location}?{}", query.replace('+', "%2B")));
+    is_read.then(|| format!("a `+` in a query is a space: write {written}"))
+}
+
+/// Returns a ref as a query has it, without changing what is plain there.
+pub(crate) fn escaped(name: &str) -> String {
+    let is_odd = |letter: char| letter.is_ascii() && !letter.is_ascii_alphanumeric() && !"-_./~@,=:".contains(letter);
+    let write = |letter: char| if is_odd(letter) { format!("%{:02X}", u32::from(letter)) } else { letter.to_string() };
+    name.chars().map(write).collect()
+}
+
 fn unescape(text: &str) -> String {
     let text = text.replace('+', " ");
     percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()
@@ -41,7 +58,6 @@ pub(super) fn timeout(text: &str) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RepoSpec;
     use super::*;
 
     fn parse(query: &str) -> RepoSpec {

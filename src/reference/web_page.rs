@@ -1,5 +1,6 @@
 //! Addresses copied from the web page of a repository, which kustomize reads as something else.
 
+use super::escaped;
 use super::url_parts::UrlParts;
 
 /// Returns what to do about the address of a web page of GitHub or GitLab, as a phrase for a hint that names what to write
@@ -35,8 +36,7 @@ pub(crate) fn web_page(text: &str) -> Option<String> {
         ("tree", path) => path,
         _ => return None,
     };
-    let separator = if path.is_empty() { "" } else { "//" };
-    Some(format!("this is a web page; write {repository}{separator}{}?ref={reference}", path.join("/")))
+    Some(root(&repository, path, reference))
 }
 
 /// Returns what to do if a reference to GitLab fails because its repository lies in a subgroup. Most do not.
@@ -52,9 +52,37 @@ pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     })
 }
 
-/// Returns what was probably meant by a reference that failed: [`web_page`], else [`subgroup_hint`].
+/// Returns what was probably meant by a reference that failed: [`web_page`], else a page of Bitbucket or Gitea, whose address
+/// may also be that of a directory, else [`subgroup_hint`].
 pub(crate) fn web_page_hint(text: &str) -> Option<String> {
-    web_page(text).or_else(|| subgroup_hint(text))
+    web_page(text).or_else(|| source_page(text)).or_else(|| subgroup_hint(text))
+}
+
+fn source_page(text: &str) -> Option<String> {
+    let UrlParts { host, segments, is_marked: false, .. } = UrlParts::of(text)? else { return None };
+    let (repository, kind, reference, path) = match segments.as_slice() {
+        [owner, repo, "src", kind @ ("branch" | "tag" | "commit"), reference, path @ ..] if host != "bitbucket.org" => {
+            (format!("https://{host}/{owner}/{repo}"), format!("{kind}/"), *reference, path)
+        }
+        [owner, repo, "src", reference, path @ ..] if host == "bitbucket.org" => {
+            (format!("https://{host}/{owner}/{repo}"), String::new(), *reference, path)
+        }
+        _ => return None,
+    };
+    let path = match path {
+        [directory @ .., last] if is_kustomization(last) => directory,
+        [.., last] if is_yaml(last) => {
+            return Some(format!("this is a web page; write {repository}/raw/{kind}{reference}/{}", path.join("/")));
+        }
+        path => path,
+    };
+    Some(root(&repository, path, reference))
+}
+
+/// Says what to write for a directory of a repository.
+fn root(repository: &str, path: &[&str], reference: &str) -> String {
+    let separator = if path.is_empty() { "" } else { "//" };
+    format!("this is a web page; write {repository}{separator}{}?ref={}", path.join("/"), escaped(reference))
 }
 
 fn is_kustomization(name: &str) -> bool {
@@ -87,6 +115,11 @@ mod tests {
             ),
             ("https://git.example.com:8443/g/r/-/tree/v1/a", "https://git.example.com:8443/g/r//a?ref=v1"),
             ("https://gitlab.com/g/r/-/blob/v1/a/kustomization.yml", "https://gitlab.com/g/r//a?ref=v1"),
+            ("https://bitbucket.org/o/r/src/v1/a/b", "https://bitbucket.org/o/r//a/b?ref=v1"),
+            ("https://bitbucket.org/o/r/src/v1/", "https://bitbucket.org/o/r?ref=v1"),
+            ("https://me@bitbucket.org/o/r/src/v1/a/x.yaml?at=v1", "https://bitbucket.org/o/r/raw/v1/a/x.yaml"),
+            ("https://codeberg.org/o/r/src/tag/v1+k3s1/a", "https://codeberg.org/o/r//a?ref=v1%2Bk3s1"),
+            ("https://git.example/o/r/src/branch/main/a/x.yml", "https://git.example/o/r/raw/branch/main/a/x.yml"),
         ] {
             let hint = web_page_hint(text).expect(text);
             assert_eq!(hint, format!("this is a web page; write {instead}"));
@@ -136,6 +169,8 @@ mod tests {
             "https://gitlab.com/g/r/-/raw/main/x.yaml",
             "https://gitlab.com/api/v4/projects/1/repository/files/x/raw",
             "https://bitbucket.org/ws/r",
+            "https://bitbucket.org/ws/r//src/v1/a",
+            "https://git.example/o/r/src/main/a",
             "https://dev.azure.com/o/p/_git/r//a?version=v1",
             "https://dev.azure.com/o/p/_git/r?version=v1",
             "https://dev.azure.com/o/p/_git",

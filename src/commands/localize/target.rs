@@ -129,7 +129,8 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
             None => Ok(None),
         };
     };
-    reference::refuse_unsafe(target, Some(&spec)).map_err(refused)?;
+    reference::refuse_unsafe(target, Some(&spec))
+        .map_err(|reason| reference::plus_hint(target, &spec).into_iter().fold(refused(reason), Failure::hint))?;
     if has_scope {
         return Err(Failure::new("`--scope` cannot be used with a remote target: its repository is the scope")
             .hint("remove `--scope`"));

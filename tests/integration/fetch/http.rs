@@ -66,6 +66,23 @@ fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
     }
     // None of these is tried again.
     assert_eq!(server.log().len(), cases.len());
+    // A page is data where it is meant, by its own name or by that of its key.
+    server.route("/a/b/index.html", Reply::ok(html));
+    let files = |last: &str| {
+        let url = format!("{}a/b", server.url());
+        using(
+            &sandbox,
+            &format!("configMapGenerator:\n- name: a\n  files: ['{url}/index.html', 'x.htm={url}/page'{last}]\n"),
+        )
+    };
+    files("").run(&["app"]).success();
+    let last = format!(", 'index.txt={}a/b/page'", server.url());
+    files(&last)
+        .run(&["app", "--overwrite"])
+        .fails(2)
+        .stderr_has("files[2]: ")
+        .stderr_has("is an HTML page")
+        .lacks("files[1]: ");
 }
 
 /// Returns the failure that names this place.
@@ -111,6 +128,8 @@ fn the_answer_decides_between_file_and_root_as_in_kustomize() {
         ("/a/.github/x.yaml", file()),
         ("/acme/repo.git/raw/x.yaml?ref=v1", file()),
         ("/moved", Reply::redirect("/a/b/file.yaml")),
+        ("/g/p/-/raw/v1/a.yaml", file()),
+        ("/-/snippets/1/raw/main/a.yaml?ref=v1", file()),
     ] {
         server.route(path, reply);
     }
@@ -122,6 +141,8 @@ fn the_answer_decides_between_file_and_root_as_in_kustomize() {
         ("/a/b/api?ref=main", "file"),
         ("/a/b/many.yaml", "file"),
         ("/moved", "file"),
+        ("/g/p/-/raw/v1/a.yaml", "file"),
+        ("/-/snippets/1/raw/main/a.yaml?ref=v1", "file"),
         ("/acme/repo?ref=v1", "top"),
         ("/acme/repo/base?ref=v1", "one"),
         ("/acme/repo//base?ref=v1", "one"),
@@ -163,6 +184,7 @@ fn the_answer_decides_between_file_and_root_as_in_kustomize() {
         ("/a/missing?ref=v1", "answered 404 Not Found; as a git repository: could not fetch", "no ref"),
         ("/a/b/missing.yaml", "404 Not Found", "git repository"),
         ("/missing.yaml", "/missing.yaml: 127.0.0.1", "git repository"),
+        ("/a/b/-c.yaml?ref=v1", "-c.yaml?ref=v1` is refused: its directory begins with `-`", "could not fetch"),
     ];
     let repo = naming(&sandbox, &bad.map(|(path, ..)| format!("{url}{path}")));
     let output = repo.run_unchanged(&["app", "--no-commit"]);

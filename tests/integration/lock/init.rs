@@ -139,6 +139,23 @@ fn what_an_upstream_does_wrong_is_for_people() {
 }
 
 #[test]
+fn what_no_entry_can_name_is_left_by_a_comment() {
+    let url = "https://files.example.com/api/files/a%2Fb.yaml/raw";
+    let text = |comment: &str| format!("configMapGenerator:\n- name: a\n  files:\n{comment}  - {url}\n");
+    let world = world(&[("app/kustomization.yaml", &text(""))]);
+    world.server.route(url, Reply::status(404));
+    let output = init(&world, &[]);
+    let (_, rest) = output.fails(1).stdout.split_once("help: to leave it remote, write above it: ").unwrap();
+    let comment = rest.lines().next().unwrap();
+    assert_eq!(written(&world), ["", ""]);
+    world.work.write(CONFIG, format!("allow:\n- {{url: '{url}', reason: gone}}\n"));
+    init(&world, &[]).fails(2).stderr_has(comment);
+    world.work.write(CONFIG, "");
+    world.work.write("app/kustomization.yaml", text(&format!("  {comment}\n").replace("TODO", "gone upstream")));
+    init(&world, &[]).success();
+}
+
+#[test]
 fn what_is_probably_misspelled_is_to_edit() {
     let world = world(&[(
         "app/kustomization.yaml",

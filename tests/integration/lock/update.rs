@@ -156,7 +156,7 @@ fn other_bytes_under_a_version_stay_until_they_are_named() {
 fn another_ref_is_written_where_the_url_is_named() {
     let world = world();
     let (_, new) = move_branch(&world);
-    upstream(&world).git(&["tag", "v1.2.0"]);
+    upstream(&world).git(&["tag", "v1.2.0+k3s1"]);
     let text = "# ours\nresources:\n- 'github.com/acme/lib//web?ref=v1&submodules=true' # theirs\n";
     world.work.write("more/kustomization.yaml", text);
     world.work.commit("more");
@@ -167,13 +167,13 @@ fn another_ref_is_written_where_the_url_is_named() {
         .refused(&["update", FILE, "--to", "v9"])
         .stderr_has("no kustomization references a git repository with this URL");
     let before = world.work.state();
-    let to = ["https://github.com/acme/lib?ref=v1", "--to", "v1.2.0"];
+    let to = ["https://github.com/acme/lib?ref=v1", "--to", "v1.2.0+k3s1"];
     update(&world, &[&to[..], &["--dry-run"]].concat()).success();
     before.assert_same(&world.work.state());
     update(&world, &to).success().stdout_has("git add -f -- :/kustomize-localize.lock :/more/kustomization.yaml ");
-    assert_eq!(world.work.read("more/kustomization.yaml"), text.replace("ref=v1", "ref=v1.2.0"));
+    assert_eq!(world.work.read("more/kustomization.yaml"), text.replace("ref=v1", "ref=v1.2.0%2Bk3s1"));
     let lock = world.work.read(LOCK);
-    assert!(lock.contains(&pin("v1.2.0", &new)), "{lock}");
+    assert!(lock.contains(&pin("v1.2.0+k3s1", &new)), "{lock}");
     assert!(!lock.contains("ref: v1\n"), "{lock}");
     assert!(lock.contains("ref: main\n"), "{lock}");
     world.work.run(&["check"]).success();
