@@ -1,14 +1,14 @@
 //! Checks that localizing changed nothing: builds original and result with the kustomize on this machine, and compares
 //! the outputs.
 //!
-//! Both are written into a private directory (`inputs`) and built side by side with the same flags (`runner`, `run`). The
+//! Both are written into private directories (`roots`, `inputs`) and built side by side with the same flags (`runner`, `run`). The
 //! original sees the upstream as this run fetched it: where kustomize calls git, our own executable answers
 //! ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed.
 //!
 //! Whatever a build asks for beyond that is refused, and a finding: [`Verdict::Unread`]. So is a file that no walk has seen it
 //! read: each root lies in a directory of its own, with what it is known to read and nothing else.
 
-pub(crate) mod alone;
+pub(crate) mod builds;
 pub(crate) mod compare;
 pub(crate) mod consequences;
 pub(crate) mod disk;
@@ -17,6 +17,7 @@ mod inputs;
 pub(crate) mod memory;
 mod program;
 mod proxy;
+mod roots;
 mod run;
 mod runner;
 mod secrets;
@@ -29,11 +30,11 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use alone::Roots;
 pub(crate) use compare::{Difference, Verdict};
 pub(crate) use earlier::Earlier;
 use memory::Memory;
-pub(crate) use runner::{RESTRICTED, check_builds};
+pub(crate) use roots::{Built, Unbuilt};
+pub(crate) use runner::check_builds;
 
 use crate::config::Config;
 use crate::graph::RootId;

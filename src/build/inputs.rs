@@ -4,11 +4,10 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::disk;
 use super::proxy::{self, Served};
-use super::secrets::Secrets;
 use super::stand_in::{Checkout, Manifest};
 use crate::graph::inputs::{Input, RootInputs, leads_out, of_no_root};
 use crate::graph::{FileId, Graph, Origin, Place, RemoteFile, RootId, Source, SourceId, Target};
@@ -31,8 +30,6 @@ pub(super) struct Answers {
     fetched: Vec<(String, PathBuf)>,
     /// The digests of directories, once they are asked for.
     digests: Mutex<BTreeMap<PathBuf, String>>,
-    /// The values of Secrets in what is built, once a program says something that may quote them.
-    pub(super) secrets: OnceLock<Secrets>,
 }
 
 /// Where a build gets remote files.
@@ -57,8 +54,8 @@ impl Answers {
         let fetched = upstreams.iter().map(Checkout::identity).collect();
         let manifest = Manifest { upstreams, images: images.collect() }.write(top)?;
         let answers = |files| {
-            let (digests, secrets) = Default::default();
-            Ok(Answers { manifest, files, reads_outside: graph.reads_outside(), fetched, digests, secrets })
+            let digests = Mutex::default();
+            Ok(Answers { manifest, files, reads_outside: graph.reads_outside(), fetched, digests })
         };
         let remote = graph.files.iter().filter_map(|file| match &file.origin {
             Origin::Remote(remote) => Some(&**remote),

@@ -102,7 +102,7 @@ impl Memory {
         // What was used last goes last.
         File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
         let (stdout, refused) = (rest[end + 1..].to_vec(), Default::default());
-        Some(Build { stdout, said, success, refused, size, hides, ended: true })
+        Some(Build { stdout, said, success, refused, size, hides, ended: true, is_steady: true })
     }
 
     /// Remembers what a build came to, which [hides](Memory::hide) all values. Where that cannot be stored it is not.
@@ -194,19 +194,19 @@ const INPUT: &str = "\u{1}INPUT\u{1}";
 impl Building<'_> {
     /// Returns what it builds to: if that is remembered, without building. Each build has a directory of its own in `parent`.
     pub(super) fn output(&self, parent: &Path, wants: Wants) -> Result<Build> {
-        let Some(memory) = &self.program.memory else { return self.run(parent) };
+        let Some(memory) = &self.program.memory else { return self.run_steadily(parent) };
         let name = self.name()?;
         let known = name.as_ref().and_then(|name| memory.get(name));
         if let Some(mut known) = known.filter(|known| wants == Wants::Objects || !known.hides) {
             known.said = known.said.replace(INPUT, &self.input.display().to_string());
             return Ok(known);
         }
-        let build = self.run(parent)?;
+        let build = self.run_steadily(parent)?;
         // What is compared with this may be remembered.
         let Some(mut hidden) = memory.hide(&build) else { return Ok(build) };
         if let Some(name) = name
+            && build.is_steady
             && is_settled(&build)
-            && (!self.runs_helm() || self.run(parent)?.stdout == build.stdout)
         {
             let said = hidden.said.replace(&self.input.display().to_string(), INPUT);
             let said = std::mem::replace(&mut hidden.said, said);
@@ -214,6 +214,19 @@ impl Building<'_> {
             hidden.said = said;
         }
         Ok(if wants == Wants::Objects { hidden } else { build })
+    }
+
+    /// Builds, and once more where what runs need not give the same again.
+    fn run_steadily(&self, parent: &Path) -> Result<Build> {
+        let mut build = self.run(parent)?;
+        build.is_steady = !self.runs || !build.success || self.is_steady(parent, &build)?;
+        Ok(build)
+    }
+
+    /// Returns whether building again, whatever is remembered, gives the same.
+    pub(super) fn is_steady(&self, parent: &Path, first: &Build) -> Result<bool> {
+        let again = self.run(parent)?;
+        Ok(!again.success || again.stdout == first.stdout)
     }
 
     /// Returns the digest of everything that it is a function of; none if it may be one of something else.
@@ -229,7 +242,7 @@ impl Building<'_> {
             return Ok(None);
         };
         let mut lines = format!("{} {program} {:?} {answers}\n", env!("CARGO_PKG_VERSION"), self.program.network);
-        lines += &format!("{:?} {:?}\n", self.target.strip_prefix(self.top).unwrap_or(self.target), self.variables);
+        lines += &format!("{:?} {:?}\n", self.target.strip_prefix(self.top).unwrap_or(&self.target), self.variables);
         for argument in self.arguments {
             // Values lie beside a chart.
             let file = argument.split_once('=').map(|(_, file)| Path::new(file));
@@ -288,6 +301,7 @@ mod tests {
             refused: Default::default(),
             hides: false,
             ended: true,
+            is_steady: true,
         }
     }
 

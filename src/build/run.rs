@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::inputs::{Answers, Files};
@@ -27,9 +27,9 @@ const MEMORY: u64 = 2 << 30;
 
 /// What one build left.
 #[derive(Debug, Clone)]
-pub(super) struct Build {
+pub(crate) struct Build {
     /// Everything that it wrote to its standard output.
-    pub(super) stdout: Vec<u8>,
+    pub(crate) stdout: Vec<u8>,
     /// What it said on its standard error, without secrets.
     pub(super) said: String,
     /// Whether it ended with status 0.
@@ -43,9 +43,26 @@ pub(super) struct Build {
     pub(super) hides: bool,
     /// Whether nobody ended it.
     pub(super) ended: bool,
+    /// Whether building again gave the same, where what runs need not.
+    pub(crate) is_steady: bool,
 }
 
 impl Build {
+    /// Takes what is known without a program.
+    pub(super) fn known(stdout: Vec<u8>) -> Build {
+        let (said, size) = (String::new(), stdout.len() as u64);
+        Build {
+            stdout,
+            said,
+            size,
+            success: true,
+            refused: BTreeSet::new(),
+            hides: false,
+            ended: true,
+            is_steady: true,
+        }
+    }
+
     /// Returns why it failed, on one line and without `top`, the temporary directory that it was built in.
     pub(super) fn reason(&self, top: &Path) -> String {
         // What is deprecated is no reason, and kustomize says it before the reason.
@@ -97,8 +114,8 @@ fn cause(text: &str) -> String {
 /// One build.
 pub(super) struct Building<'a> {
     pub(super) program: &'a Program,
-    /// A directory, or a URL.
-    pub(super) target: &'a Path,
+    /// A directory.
+    pub(super) target: PathBuf,
     pub(super) arguments: &'a [String],
     pub(super) answers: &'a Answers,
     /// What it builds from, which it may not change.
@@ -107,6 +124,10 @@ pub(super) struct Building<'a> {
     pub(super) top: &'a Path,
     /// What is filled in afterwards.
     pub(super) variables: &'a Variables,
+    /// Whether it runs what need not give the same again.
+    pub(super) runs: bool,
+    /// The values of Secrets in the input, once a program says something that may quote them.
+    pub(super) secrets: &'a OnceLock<Secrets>,
 }
 
 /// What a build sees of our environment: where programs are, and the locale.
@@ -133,7 +154,7 @@ impl Building<'_> {
         see(&mut command, matches!(files, Files::Upstream));
         stand_in::put(&mut command, manifest, &bin)
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
-        command.args(self.arguments).arg("--").arg(self.target).current_dir(&home);
+        command.args(self.arguments).arg("--").arg(&self.target).current_dir(&home);
         command.env("HOME", &home).env("TMPDIR", &temporary);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
         let is_isolated = self.program.network == Network::Namespace;
@@ -156,7 +177,7 @@ impl Building<'_> {
         let success = output.status.success();
         let mut said = redact::text(&output.stderr).replace(&format!("{}/", private.display()), "");
         if !said.is_empty() {
-            said = self.answers.secrets.get_or_init(|| Secrets::below(self.input)).hide(&said);
+            said = self.secrets.get_or_init(|| Secrets::below(self.input)).hide(&said);
         }
         let mut refused: BTreeSet<String> = proxy.iter().flat_map(Proxy::refused).collect();
         // What is no file is asked of git, too.
@@ -175,7 +196,7 @@ impl Building<'_> {
         let ended = output.status.code().is_some();
         let is_plain = self.variables.is_empty();
         let stdout = if is_plain { output.stdout } else { self.variables.fill_in(&output.stdout) };
-        Ok(Build { size: stdout.len() as u64, success, stdout, said, refused, hides: false, ended })
+        Ok(Build { size: stdout.len() as u64, success, stdout, said, refused, hides: false, ended, is_steady: true })
     }
 }
 
@@ -285,9 +306,11 @@ mod tests {
         let (said, hears) = mpsc::channel();
         // It would wait for ever.
         std::thread::spawn(move || {
-            let (target, input) = (top.path(), top.path());
+            let (target, input) = (top.path().to_owned(), top.path());
             let (program, answers, variables) = (&program, &answers, &Variables::default());
-            let building = Building { program, target, arguments: &[], answers, input, top: input, variables };
+            let (arguments, runs, secrets) = (&[], false, &Default::default());
+            let building =
+                Building { program, target, arguments, answers, input, top: input, variables, runs, secrets };
             said.send(building.run(input).unwrap_err().to_string()).unwrap();
         });
         let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();

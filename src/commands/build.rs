@@ -6,7 +6,8 @@ use super::localize::KustomizeArgs;
 use super::messages::{NAMED, first, lines};
 use super::output::{Done, OutputArgs, Page, print, say};
 use super::{from_lock, targets};
-use crate::build::subject::{Subject, Written};
+use crate::build::builds::Builds;
+use crate::build::subject::Subject;
 use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
@@ -43,14 +44,9 @@ impl BuildArgs {
         };
         let subject = self.subject(&workspace, output.quiet)?;
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
-        let written = Written::of(
-            &workspace,
-            vec![Ok(Some(subject))],
-            &mut fetcher,
-            self.with.kustomize.as_deref(),
-            &self.with.build_arg,
-        )?;
-        print(&written.bytes(0)?);
+        let KustomizeArgs { kustomize, build_arg } = &self.with;
+        let builds = Builds::of(&workspace, &[Ok(Some(subject))], &mut fetcher, kustomize.as_deref(), build_arg)?;
+        print(&builds.bytes(0)?);
         Page::of(String::new())
     }
 

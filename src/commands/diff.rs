@@ -17,9 +17,9 @@ use super::fetcher_of;
 use super::localize::{KustomizeArgs, NowRemote};
 use super::messages::{self, counted, cut, fitting};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
+use crate::build::builds::Builds;
 use crate::build::compare::{self, ObjectChange};
 use crate::build::consequences::{Build, Consequence, Needs, consequences, namespace, needs};
-use crate::build::subject::Written;
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
@@ -204,24 +204,24 @@ impl Diff {
             let moved = Moved::of(&sources, &[], &[]);
             return Ok(Diff { unbuilt, unread, now_remote, moved, ..Diff::default() });
         }
-        let before = chosen.iter().map(|choice| choice.subject(0, old)).collect();
-        let after = chosen.iter().map(|choice| choice.subject(1, new)).collect();
+        let before: Vec<_> = chosen.iter().map(|choice| choice.subject(0, old)).collect();
+        let after: Vec<_> = chosen.iter().map(|choice| choice.subject(1, new)).collect();
         // What has no lock deploys what its references name today.
         let fetcher = |of: &Workspace, lock| -> Result<Fetcher> {
             let locked = of.lock.is_some();
             Ok(fetcher_of(lock, Some(here), &of.config, offline, quiet)?.locked(locked))
         };
         let (mut was, mut is) = (fetcher(old, old.lock.as_ref().or(lock))?, fetcher(new, lock)?);
-        let written = [
-            Written::of(old, before, &mut was, with.kustomize.as_deref(), &with.build_arg)?,
-            Written::of(new, after, &mut is, with.kustomize.as_deref(), &with.build_arg)?,
+        let builds = [
+            Builds::of(old, &before, &mut was, with.kustomize.as_deref(), &with.build_arg)?,
+            Builds::of(new, &after, &mut is, with.kustomize.as_deref(), &with.build_arg)?,
         ];
         let causes = chosen.iter().filter_map(|choice| match &choice.cause {
             Cause::Remote(source) => Some(source.clone()),
             Cause::Path(_) => None,
         });
         let moves = moved([old, new], &is, &causes.collect());
-        let all = Compared::all(&chosen, needs, &written, &moves, quiet);
+        let all = Compared::all(&chosen, needs, &builds, &moves, quiet);
         let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
         let all = all.into_iter().filter(|one| one.has_news() || one.is_unknown());
         let builds = renamed(all.collect());
@@ -255,23 +255,24 @@ impl Diff {
 /// Builds one of what is written for both sides: how the objects differ, what those that stay need, and what failed. What
 /// says no namespace may lie in the one of its side.
 fn built(
-    written: &[Written; 2],
+    builds: &[Builds; 2],
     number: usize,
     [was, is]: &[String; 2],
 ) -> (Vec<ObjectChange>, Needs, [Vec<Failure>; 2]) {
-    match written.each_ref().map(|side| side.build(number)) {
+    match builds.each_ref().map(|side| side.build(number)) {
         [Ok(before), Ok(after)] => {
-            let (objects, mut needed) = (compare::changes(&before, &after, [was, is]), Needs::new());
+            let objects = compare::changes(&before.stdout, &after.stdout, [was, is]);
+            let mut needed = Needs::new();
             if objects.iter().any(|one| one.change == Status::Removed) {
-                needs(&after, &mut needed);
+                needs(&after.stdout, &mut needed);
             }
             // Here it is the same.
-            let asks = written.iter().filter(|_| objects.is_empty()).find_map(|side| side.asks(number));
+            let asks = builds.iter().filter(|_| objects.is_empty()).find_map(|side| side.asks(number));
             let unknown: Vec<Failure> = asks.map(Failure::new).into_iter().collect();
             (objects, needed, [unknown.clone(), unknown])
         }
         failed => {
-            let mut failed = failed.map(|one| one.err().map_or(Vec::new(), |failures| failures.0));
+            let mut failed = failed.map(|one| one.err().map_or(Vec::new(), |unbuilt| Failures::from(unbuilt).0));
             // Nothing adds to the lock of a commit.
             let is_unlocked = |one: &&mut Failure| one.kind == FailureKind::NotLocked;
             failed[0].iter_mut().filter(is_unlocked).for_each(|one| one.hints.clear());
@@ -289,14 +290,14 @@ impl Compared {
     fn all(
         chosen: &[Choice],
         mut needed: Needs,
-        written: &[Written; 2],
+        builds: &[Builds; 2],
         moves: &BTreeMap<Upstream, String>,
         quiet: bool,
     ) -> Vec<Compared> {
         let names: Vec<String> = chosen.iter().map(Choice::title).collect();
         let namespaces: Vec<_> = chosen.iter().map(|choice| choice.targets().map(namespace)).collect();
         let built = Progress::new("building", quiet)
-            .each(processors(), &names, String::clone, |number, _| built(written, number, &namespaces[number]));
+            .each(processors(), &names, String::clone, |number, _| built(builds, number, &namespaces[number]));
         let (mut all, mut failed) = (Vec::new(), Vec::new());
         let built = chosen.iter().zip(&names).zip(namespaces).zip(built);
         for (((choice, name), namespaces), (objects, more, not_built)) in built {

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::messages::counted;
 use super::output::{Done, Outcome, Page, Shown};
-use crate::build::subject::build_all;
+use crate::build::builds::build_all;
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
 use crate::graph::inputs::explore_all;

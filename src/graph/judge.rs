@@ -162,6 +162,9 @@ impl Walker {
         for Trouble { kind, at, .. } in &self.troubles {
             let At::Edge(root, index) = *at else { continue };
             let (edge, source) = (&self.graph.roots[root].edges[index], self.graph.roots[root].source);
+            if *kind == TroubleKind::Restricted {
+                self.graph.leaves.insert(root);
+            }
             match kind {
                 TroubleKind::Restricted if !policy.is_unrestricted(&self.graph, root) => drop(restricted.insert(*at)),
                 TroubleKind::OutOfScope => drop(outside.insert(*at)),

@@ -85,6 +85,8 @@ pub(crate) struct Graph {
     pub left: HashMap<(RootId, usize), String>,
     /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
     pub missing: BTreeMap<RootId, String>,
+    /// The roots that name a file outside of themselves, as who lifts the load restrictor may.
+    pub leaves: BTreeSet<RootId>,
     /// Whether no comments count: nobody who may decide wrote them.
     pub(super) ignores_comments: bool,
     /// What works but should be known.

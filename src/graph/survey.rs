@@ -220,7 +220,7 @@ impl Kept {
 
 impl Graph {
     /// Returns the files that a root names, and those in which it does.
-    fn used_by(&self, root: RootId) -> impl Iterator<Item = FileId> {
+    pub(super) fn used_by(&self, root: RootId) -> impl Iterator<Item = FileId> {
         let of_edge = |edge: &Edge| match edge.target {
             Target::File(file) => [Some(edge.from), Some(file)],
             _ => [Some(edge.from), None],

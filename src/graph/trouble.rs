@@ -1,5 +1,7 @@
 //! What a walk could not follow, with what rules need to know of it.
 
+use std::collections::BTreeSet;
+
 use super::{Absence, FileId, Graph, RootId};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::{Failure, Location};
@@ -96,6 +98,15 @@ impl Graph {
             At::Edge(root, _) => Some(root),
             At::Note(note) => Some(self.notes[note].root),
             At::File(_) | At::Nothing => None,
+        }
+    }
+
+    /// Returns whether a place belongs to one of some roots. `At::Nothing` belongs to all.
+    pub(crate) fn is_in(&self, at: At, roots: &BTreeSet<RootId>) -> bool {
+        match (self.root_at(at), at) {
+            (Some(root), _) => roots.contains(&root),
+            (None, At::File(file)) => roots.iter().any(|root| self.used_by(*root).any(|used| used == file)),
+            (None, _) => true,
         }
     }
 

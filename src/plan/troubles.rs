@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::graph::{self, At, Explored, Graph, Remotes, Source, Trouble, TroubleKind};
 use crate::kustomization::ProblemKind;
-use crate::message::failure::{Failure, Failures, Result};
+use crate::message::failure::Failure;
 use crate::workspace::Workspace;
 
 /// What a walk could not follow, by what it means for a lock and for localizing in place.
@@ -36,13 +36,13 @@ pub(crate) fn reached(
     source: Source,
     directories: &[String],
     remotes: &mut dyn Remotes,
-) -> Result<Graph, Failures> {
+) -> Explored {
     let config = &workspace.config;
     let policy =
         graph::Policy { load_restrictor: config.load_restrictor, leave: Some(config), ..graph::Policy::default() };
-    let explored = graph::explore(source, directories, Some(remotes), &policy);
-    let remote = Troubles::of(&explored).remote;
-    if remote.is_empty() { Ok(explored.graph) } else { Err(Failures(remote)) }
+    let mut explored = graph::explore(source, directories, Some(remotes), &policy);
+    explored.troubles.retain(|trouble| is_remote(&explored.graph, trouble));
+    explored
 }
 
 /// Returns whether a trouble is about something remote: a reference that names it, or what it holds. What a root of the

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::Before;
-use crate::build::subject::{Subject, Written};
-use crate::build::{RESTRICTED, missing_flag, unread_file};
+use crate::build::builds::{self, Wanted};
+use crate::build::subject::Subject;
+use crate::build::{Built, Unbuilt, missing_flag};
 use crate::check::{Builds, Checked, Claim, not_built, unread_reference};
 use crate::commands::affected::changes;
 use crate::commands::from_lock;
@@ -20,11 +21,9 @@ use crate::graph::{Graph, Survey};
 use crate::kustomization::Kind;
 use crate::message::failure::{Failure, FailureKind, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
-use crate::os::parallel::{processors, side_by_side};
 use crate::plan::{Options, Plan, changed, in_place, reached_left};
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
-use crate::targets::generated::{ANY_FILE, Generated};
 use crate::targets::{Engine, Found, Identity, Target, Targets, Unsettled};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
@@ -68,8 +67,6 @@ struct Unlocked {
     by: String,
     failures: Failures,
 }
-
-type Built = Result<Vec<u8>, Failures>;
 
 impl<'a> Building<'a> {
     /// Prepares to build what a tree holds; with `base` what a change since then affects.
@@ -127,22 +124,15 @@ impl<'a> Building<'a> {
         let subjects = wanted.map(|target| (target, Subject::deployed(&self.workspace, target)));
         // A directory of plain files is what is deployed.
         let others = subjects.filter(|(_, subject)| subject.as_ref().map_or(true, Subject::is_chart));
-        let (targets, subjects): (Vec<&Target>, Vec<_>) =
+        let (targets, subjects): (Vec<&Target>, Vec<Wanted>) =
             others.map(|(target, subject)| (target, subject.map(Some).map_err(Failures::from))).unzip();
         if targets.is_empty() {
             return Ok(());
         }
-        for (target, (output, _)) in targets.iter().zip(self.run(self.workspace.survey(), subjects, false)?) {
-            let (file, by) = (&target.object.file, target.by());
-            match output {
-                Ok(_) => self.came.borrow_mut().builds.built += 1,
-                Err(failures) if self.note(file, &by, &failures) => {}
-                Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::NotBuilt) => {
-                    let help = "fix the chart, or the values that its object gives";
-                    let finding = not_built(file, &reason(&failures), &by, Some(help));
-                    self.came.borrow_mut().findings.push(finding);
-                }
-                Err(failures) => self.unknown(&by, &reason(&failures)),
+        for (target, built) in targets.iter().zip(self.run(self.workspace.survey(), &subjects)?) {
+            let help = "fix the chart, or the values that its object gives";
+            if let Some(failures) = self.note(&target.object.file, &target.by(), &built, Some(help)) {
+                self.unknown(&target.by(), &reason(&failures));
             }
         }
         Ok(())
@@ -159,7 +149,10 @@ impl<'a> Building<'a> {
         for Unlocked { file, by, failures } in &unlocked {
             match is_told(failures, &checked.findings) {
                 true => self.unknown(by, &reason(failures)),
-                false => self.not_built(file, by, failures),
+                false => {
+                    let help = failures.0.iter().flat_map(|one| &one.hints).next().map(String::as_str);
+                    self.came.borrow_mut().findings.push(not_built(file, &reason(failures), by, help));
+                }
             }
         }
         let Came { mut builds, findings, failures, .. } = self.came.into_inner();
@@ -191,7 +184,7 @@ impl<'a> Building<'a> {
 
     fn build(&self, builders: &[&Builder]) -> Vec<Output> {
         match self.localized(builders).and_then(|plan| self.outputs(builders, &plan)) {
-            Ok(outputs) => outputs.into_iter().map(|output| output.map_err(|failures| reason(&failures))).collect(),
+            Ok(outputs) => outputs,
             // The base may have that, too. The others are built all the same.
             Err(failures) if self.affected.is_some() && failures.0.iter().all(is_unlocked) => match builders {
                 [builder] => {
@@ -214,13 +207,6 @@ impl<'a> Building<'a> {
         self.came.borrow_mut().builds.unknown.push(format!("{by}: {why}"));
     }
 
-    fn not_built(&self, file: &str, by: &str, failures: &Failures) {
-        let reason = reason(failures);
-        let help = failures.0.iter().flat_map(|one| &one.hints).next().map(String::as_str);
-        let finding = not_built(file, &reason, by, missing_flag(&reason).or(help));
-        self.came.borrow_mut().findings.push(finding);
-    }
-
     /// Localizes the roots of builds in memory. What stands in the way of `branch` does so here.
     fn localized(&self, builders: &[&Builder]) -> Result<Plan, Failures> {
         let roots: BTreeSet<&str> = builders.iter().flat_map(|builder| builder.roots()).collect();
@@ -235,7 +221,7 @@ impl<'a> Building<'a> {
     }
 
     /// Builds what comes of a plan.
-    fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Built>, Failures> {
+    fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Output>, Failures> {
         let tree: SharedTree = Rc::new(changed(OverlayTree::new(self.workspace.tree.clone()), &plan.changes));
         let (survey, known) = (Survey::of(tree.clone()), plan.before.own_roots());
         let left = |builder: &Builder| {
@@ -243,104 +229,63 @@ impl<'a> Building<'a> {
             roots.find_map(|root| reached_left(&plan.before, *root))
         };
         let kind = |root: &str| known.get(root).and_then(|id| plan.before.roots[*id].kind);
-        let is_component = |root: &str| kind(root) == Some(Kind::Component);
         let subject = |builder: &&Builder| match left(builder) {
-            Some(reason) => Err(Failure::new(reason).because(FailureKind::Left).into()),
+            Some(_) => Ok(None),
             None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made))),
         };
-        let built = self.run(&survey, builders.iter().map(subject).collect(), false)?;
-        let (outputs, others): (Vec<Built>, Vec<bool>) = built.into_iter().unzip();
-        for (builder, _) in builders.iter().zip(others).filter(|(_, is_other)| *is_other) {
-            self.unknown(&builder.by, "it builds to something else each time");
-        }
-        let mut failed = Vec::new();
-        for (builder, output) in builders.iter().zip(&outputs) {
-            match output {
-                Ok(_) => self.came.borrow_mut().builds.built += 1,
-                Err(failures) if self.note(&file(builder), &builder.by, failures) => {}
-                Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::Left) => {
-                    self.came.borrow_mut().builds.left += 1;
-                }
-                Err(failures) if failures.0.iter().all(|one| one.kind == FailureKind::NotBuilt) => {
-                    failed.push((*builder, failures));
-                }
-                Err(failures) => {
-                    let failures = failures.clone().context(&builder.by);
-                    self.came.borrow_mut().failures.extend(failures.0);
-                }
+        let built = self.run(&survey, &builders.iter().map(subject).collect::<Vec<Wanted>>())?;
+        let mut outputs = Vec::new();
+        for (builder, built) in builders.iter().zip(built) {
+            if let Some(reason) = left(builder) {
+                self.came.borrow_mut().builds.left += 1;
+                outputs.push(Err(reason));
+                continue;
             }
-        }
-        for (builder, failures) in self.build_whole(&survey, failed)? {
             // Nobody builds a component by itself.
-            if !is_component(&builder.made.directory) {
-                self.not_built(&file(builder), &builder.by, failures);
+            let is_component = kind(&builder.made.directory) == Some(Kind::Component);
+            if !(is_component && matches!(built, Err(Unbuilt::Failed(_))))
+                && let Some(failures) = self.note(&file(builder), &builder.by, &built, None)
+            {
+                self.came.borrow_mut().failures.extend(failures.context(&builder.by).0);
             }
+            outputs.push(built.map(|build| build.stdout).map_err(|unbuilt| reason(&unbuilt.into())));
         }
         Ok(outputs)
     }
 
-    /// Builds what fails once more, among all files of the tree: what was read may not be all that kustomize reads. What it
-    /// asks for there counts, and so does that it builds there, unless what it lacks is leave to read files from anywhere.
-    /// Returns those of which nothing came.
-    fn build_whole<'b>(
-        &self,
-        survey: &Survey,
-        mut failed: Vec<(&'b Builder, &'b Failures)>,
-    ) -> Result<Vec<(&'b Builder, &'b Failures)>, Failures> {
-        if failed.is_empty() {
-            return Ok(failed);
-        }
-        let tree = &survey.tree();
-        let any_file = |mut made: Generated| {
-            made.arguments.push(ANY_FILE.to_owned());
-            Subject::made(tree.clone(), &made)
-        };
-        let subjects = failed.iter().map(|(builder, _)| Ok(builder.made_in(&**tree)?.map(any_file)));
-        let mut outputs = self.run(survey, subjects.collect(), true)?.into_iter();
-        failed.retain(|(builder, failures)| {
-            let reason = reason(failures);
-            match outputs.next() {
-                Some((Ok(_), _)) if !reason.contains(RESTRICTED) => {
-                    let finding = unread_reference(&file(builder), unread_file(&reason), &builder.by);
-                    self.came.borrow_mut().findings.push(finding);
-                    false
-                }
-                Some((Err(failures), _)) => !self.note(&file(builder), &builder.by, &failures),
-                _ => true,
-            }
-        });
-        Ok(failed)
-    }
-
-    /// Builds side by side, each with whether a second build gives something else; what is `whole` among all files of the
-    /// tree.
-    fn run(
-        &self,
-        survey: &Survey,
-        subjects: Vec<Result<Option<Subject>, Failures>>,
-        whole: bool,
-    ) -> Result<Vec<(Built, bool)>, Failures> {
-        let numbers: Vec<usize> = (0..subjects.len()).collect();
+    /// Builds side by side.
+    fn run(&self, survey: &Survey, subjects: &[Wanted]) -> Result<Vec<Built>, Failures> {
         let KustomizeArgs { kustomize, build_arg } = self.how.with;
         let with = (&self.workspace.config, &**build_arg);
-        let written = Written::closed(survey, subjects, kustomize.as_deref(), with, Some(&*self.here), whole)?;
+        let written = builds::Builds::closed(survey, subjects, kustomize.as_deref(), with, Some(&*self.here))?;
         self.came.borrow_mut().builds.by = written.by();
-        Ok(side_by_side(&numbers, processors(), |_, number| {
-            let output = written.build(*number);
-            let is_other =
-                |first: &Vec<u8>| written.runs(*number) && written.build(*number).is_ok_and(|again| again != *first);
-            let differs = output.as_ref().is_ok_and(is_other);
-            (output, differs)
-        }))
+        Ok(written.all(subjects)?)
     }
 
-    /// Notes what a build asks for. Returns whether it asks for anything.
-    fn note(&self, file: &str, by: &str, failures: &Failures) -> bool {
-        let requests = failures.0.iter().filter(|one| one.kind == FailureKind::UnreadReference);
-        let findings: Vec<Finding> = requests.map(|one| unread_reference(file, one.message.clone(), by)).collect();
-        let is_any = !findings.is_empty();
-        self.came.borrow_mut().findings.extend(findings);
-        is_any
+    /// Notes what came of a build, of which `help` says what to do if it fails. Returns why it is not known whether it builds;
+    /// `None` if it is.
+    fn note(&self, file: &str, by: &str, built: &Built, help: Option<&str>) -> Option<Failures> {
+        let came = &mut *self.came.borrow_mut();
+        match built {
+            Ok(build) => {
+                came.builds.built += 1;
+                if !build.is_steady {
+                    came.builds.unknown.push(format!("{by}: it builds to something else each time"));
+                }
+            }
+            Err(Unbuilt::Unread(messages)) => {
+                came.findings.extend(messages.iter().map(|message| unread_reference(file, message.clone(), by)));
+            }
+            Err(Unbuilt::Failed(reason)) => {
+                came.findings.push(not_built(file, reason, by, missing_flag(reason).or(help)));
+            }
+            Err(Unbuilt::Skipped(failure)) if failure.kind == FailureKind::Left => came.builds.left += 1,
+            Err(Unbuilt::Skipped(Failure { message, hints, .. })) => {
+                came.findings.push(not_built(file, message, by, hints.first().map(String::as_str)));
+            }
+            Err(Unbuilt::Unknown(failures)) => return Some(failures.clone()),
+        }
+        None
     }
 }
 

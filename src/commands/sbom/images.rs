@@ -6,7 +6,7 @@ use std::rc::Rc;
 use serde::Deserialize;
 use serde_yaml::{Deserializer, Value};
 
-use crate::build::subject::Written;
+use crate::build::builds::Builds;
 use crate::commands::diff::choice::{Choice, Choices};
 use crate::commands::from_lock;
 use crate::commands::localize::KustomizeArgs;
@@ -36,12 +36,11 @@ pub(super) fn run_by(
     let Choices { builds: mut chosen, unread, .. } = Choice::of(here, &workspace.config, &changes, &[])?;
     chosen.retain(|choice| !choice.is_elsewhere());
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
-    let subjects = chosen.iter().map(|choice| choice.subject(1, &workspace));
+    let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(1, &workspace)).collect();
     let mut fetcher = from_lock(workspace.repo(), &workspace, false, quiet)?;
-    let written =
-        Written::of(&workspace, subjects.collect(), &mut fetcher, with.kustomize.as_deref(), &with.build_arg)?;
+    let builds = Builds::of(&workspace, &subjects, &mut fetcher, with.kustomize.as_deref(), &with.build_arg)?;
     let built = Progress::new("building", quiet)
-        .each(processors(), &names, String::clone, |number, _| Ok(images(&written.build(number)?)?));
+        .each(processors(), &names, String::clone, |number, _| Ok(images(&builds.build(number)?.stdout)?));
     let unread = unread.iter().map(|one| Failure::new(format!("{}: {}", one.place(), one.message)));
     let (mut run_by, mut not_built) = (RunBy::new(), unread.collect::<Vec<_>>());
     for (name, built) in names.iter().zip(built) {

@@ -1,0 +1,257 @@
+//! The one way to build: subjects on disk with all that they reach, each built with a closed network.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+use std::rc::Rc;
+
+use super::memory::{Memory, Wants};
+use super::program::{self, Kind, Program};
+use super::roots::{Built, Call, Refusals, Roots, Unbuilt, Writing};
+use super::run::Build;
+use super::runner::refuse_arguments;
+use super::subject::{By, Subject};
+use crate::config::Config;
+use crate::git::LocalRepo;
+use crate::graph::inputs::explore;
+use crate::graph::{Explored, Remotes, Source, Survey};
+use crate::message::failure::{Failure, Failures, Result};
+use crate::os::parallel::{processors, side_by_side};
+use crate::plan;
+use crate::targets::generated::Generated;
+use crate::targets::variables::Variables;
+use crate::tree::SharedTree;
+use crate::workspace::{Files, Workspace};
+
+/// What to build, or why it cannot be; `None` builds to nothing.
+pub(crate) type Wanted = std::result::Result<Option<Subject>, Failures>;
+
+/// What gives the output of a subject.
+enum Output {
+    Known(Vec<u8>),
+    Run(Box<Run>),
+}
+
+/// A program, as it is run for a subject.
+struct Run {
+    program: Program,
+    /// Among which roots it is: index into [`Builds::roots`].
+    at: usize,
+    directory: String,
+    arguments: Vec<String>,
+    variables: Variables,
+    /// Why a cluster may get something else; `None` if nothing says so.
+    asks: Option<String>,
+}
+
+/// Subjects on disk, to be built side by side: no tree is in it.
+pub(crate) struct Builds {
+    program: Program,
+    /// The arguments of all builds by kustomize.
+    more: Vec<String>,
+    checks_out: bool,
+    roots: Vec<Roots>,
+    /// What each subject comes to; `None` comes to nothing.
+    outputs: Vec<std::result::Result<Option<Output>, Unbuilt>>,
+}
+
+impl Builds {
+    /// Writes subjects of a workspace. `remotes` gives what their references lead to.
+    pub(crate) fn of(
+        workspace: &Workspace,
+        subjects: &[Wanted],
+        remotes: &mut dyn Remotes,
+        kustomize: Option<&Path>,
+        more: &[String],
+    ) -> Result<Builds> {
+        let reach = |tree: &SharedTree, directories: &[String]| {
+            let source = Source { tree: tree.clone(), ..workspace.source() };
+            plan::reached(workspace, source, directories, remotes)
+        };
+        let here = workspace.repo().map(|here| &**here);
+        let checks_out = matches!(workspace.files, Files::Commit { .. });
+        Builds::open(kustomize, &workspace.config, more, here, checks_out)?.write(&workspace.tree, subjects, reach)
+    }
+
+    /// Writes subjects of a tree that need nothing else.
+    pub(crate) fn closed(
+        survey: &Survey,
+        subjects: &[Wanted],
+        kustomize: Option<&Path>,
+        (config, more): (&Config, &[String]),
+        here: Option<&LocalRepo>,
+    ) -> Result<Builds> {
+        let reach = |tree: &SharedTree, directories: &[String]| {
+            let is_known = Rc::ptr_eq(tree, &survey.tree());
+            let explored = if is_known { survey.read(directories) } else { explore(tree.clone(), directories) };
+            // kustomize says what is wrong.
+            Explored { troubles: Vec::new(), ..explored }
+        };
+        Builds::open(kustomize, config, more, here, false)?.write(&survey.tree(), subjects, reach)
+    }
+
+    /// Finds the program that the configuration wants.
+    fn open(
+        kustomize: Option<&Path>,
+        config: &Config,
+        more: &[String],
+        here: Option<&LocalRepo>,
+        checks_out: bool,
+    ) -> Result<Builds> {
+        refuse_arguments(more)?;
+        let missing =
+            |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
+        let program = program::find(kustomize)?.map_err(missing)?.configured(config, Memory::of(here))?;
+        Ok(Builds { program, more: more.to_vec(), checks_out, roots: Vec::new(), outputs: Vec::new() })
+    }
+
+    /// Writes subjects with what a walk reaches. Those that are roots of `tree` itself share one.
+    fn write(
+        mut self,
+        tree: &SharedTree,
+        subjects: &[Wanted],
+        mut reach: impl FnMut(&SharedTree, &[String]) -> Explored,
+    ) -> Result<Builds> {
+        let is_root = |one: &&Subject| matches!(one.by, By::Kustomize) && Rc::ptr_eq(&one.tree, tree);
+        let roots = subjects.iter().flatten().flatten().filter(is_root).map(|one| one.directory.clone());
+        let roots: Vec<String> = roots.collect::<BTreeSet<String>>().into_iter().collect();
+        if !roots.is_empty() {
+            self.add(&reach(tree, &roots), &roots)?;
+        }
+        for subject in subjects {
+            let output = match subject {
+                Ok(Some(subject)) if is_root(&subject) => Ok(Some(self.kustomize(subject, 0))),
+                Ok(Some(subject)) => self.alone(subject, &mut reach).map(Some).map_err(Unbuilt::from),
+                Ok(None) => Ok(None),
+                Err(failures) => Err(Unbuilt::Unknown(failures.clone())),
+            };
+            self.outputs.push(output);
+        }
+        Ok(self)
+    }
+
+    /// Writes roots of a walk. Returns among which they are.
+    fn add(&mut self, Explored { graph, troubles, .. }: &Explored, directories: &[String]) -> Result<usize> {
+        let refusals = Refusals::of(graph, troubles, &self.more, &self.program);
+        let roots = directories.iter().map(|one| (one.clone(), graph.root_in(0, one))).collect();
+        let (checks_out, trusted) = (self.checks_out, &HashSet::new());
+        self.roots.push(Roots::write(
+            &refusals,
+            &roots,
+            Writing { checks_out, trusted, offline: true, name: "input" },
+        )?);
+        Ok(self.roots.len() - 1)
+    }
+
+    /// Writes a subject that shares nothing.
+    fn alone(
+        &mut self,
+        subject: &Subject,
+        reach: &mut impl FnMut(&SharedTree, &[String]) -> Explored,
+    ) -> Result<Output> {
+        let Subject { tree, directory, arguments, variables, by } = subject;
+        match by {
+            By::Nothing(output) => Ok(Output::Known(output.clone())),
+            By::Kustomize => {
+                let at = self.add(&reach(tree, std::slice::from_ref(directory)), std::slice::from_ref(directory))?;
+                Ok(self.kustomize(subject, at))
+            }
+            By::Helm(values, asks) => {
+                let program = program::helm(self.program.timeout, self.program.memory.clone())?;
+                let (chart, values) = Roots::chart(tree, directory, values, self.checks_out)?;
+                self.roots.push(chart);
+                let values = values.iter().map(|file| format!("--values={}", file.display()));
+                let arguments = arguments.iter().cloned().chain(values).collect();
+                let (at, directory, variables) = (self.roots.len() - 1, directory.clone(), variables.clone());
+                Ok(Output::Run(Box::new(Run { program, at, directory, arguments, variables, asks: asks.clone() })))
+            }
+        }
+    }
+
+    /// Returns how kustomize builds a subject among roots.
+    fn kustomize(&self, Subject { directory, arguments, variables, .. }: &Subject, at: usize) -> Output {
+        let (program, arguments) = (self.program.clone(), [&**arguments, &self.more].concat());
+        let (directory, variables) = (directory.clone(), variables.clone());
+        Output::Run(Box::new(Run { program, at, directory, arguments, variables, asks: None }))
+    }
+
+    /// Returns what builds, and how the network is closed.
+    pub(crate) fn by(&self) -> String {
+        format!("{}, {}", self.program.name(), self.program.network)
+    }
+
+    /// Returns why a cluster may get something else than a subject is built to; `None` if nothing says so.
+    pub(crate) fn asks(&self, subject: usize) -> Option<&str> {
+        match &self.outputs[subject] {
+            Ok(Some(Output::Run(run))) => run.asks.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Builds a subject to what the program wrote, with what its engine fills in; to compare and to read objects in it.
+    pub(crate) fn build(&self, subject: usize) -> Built {
+        self.output(subject, Wants::Objects)
+    }
+
+    /// Does the same to the byte.
+    pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
+        Ok(self.output(subject, Wants::Bytes)?.stdout)
+    }
+
+    fn output(&self, subject: usize, wants: Wants) -> Built {
+        match self.outputs[subject].as_ref().map_err(Unbuilt::clone)? {
+            None => Ok(Build::known(Vec::new())),
+            Some(Output::Known(output)) => Ok(Build::known(output.clone())),
+            Some(Output::Run(run)) => {
+                let build = self.roots[run.at].build(run.call(), wants)?;
+                if run.program.kind == Kind::Helm && !build.is_steady {
+                    return Err(Failure::new("its chart renders to something else each time").into());
+                }
+                Ok(build)
+            }
+        }
+    }
+
+    /// Builds all side by side; what kustomize fails to build once more among all files of its tree.
+    pub(crate) fn all(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
+        let numbers: Vec<usize> = (0..subjects.len()).collect();
+        let mut all = side_by_side(&numbers, processors(), |_, number| self.build(*number));
+        for ((built, output), subject) in all.iter_mut().zip(&self.outputs).zip(subjects) {
+            if let (Err(Unbuilt::Failed(reason)), Ok(Some(Output::Run(run)))) = (&*built, output)
+                && let (Kind::Kustomize | Kind::Kubectl, Ok(Some(subject))) = (run.program.kind, subject)
+            {
+                let source = Source { tree: subject.tree.clone(), scope: String::new(), repository: None };
+                if let Some(messages) = self.roots[run.at].among_all(&source, run.call(), reason)? {
+                    *built = Err(Unbuilt::Unread(messages));
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Run {
+    fn call(&self) -> Call<'_> {
+        let Run { program, directory, arguments, variables, .. } = self;
+        Call { program, directory, arguments, variables }
+    }
+}
+
+/// Builds what engines make of a tree, side by side, without anything else.
+pub(crate) fn build_all(
+    survey: &Survey,
+    all: &[&Generated],
+    config: &Config,
+    here: &LocalRepo,
+) -> Vec<Result<Vec<u8>, Failures>> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let tree = survey.tree();
+    let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
+    match Builds::closed(survey, &subjects, None, (config, &[]), Some(here)) {
+        Ok(builds) => {
+            side_by_side(all, processors(), |number, _| Ok(builds.build(number).map(|build| build.stdout)?))
+        }
+        Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
+    }
+}

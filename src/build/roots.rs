@@ -1,0 +1,354 @@
+//! Roots on disk, each to be built from what a walk has found.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::disk;
+use super::inputs::{self, Answers};
+use super::memory::Wants;
+use super::program::{Kind, Program};
+use super::run::{Build, Building};
+use super::secrets::Secrets;
+use super::{unread_file, unread_reference};
+use crate::graph::inputs::explore;
+use crate::graph::{FileId, Graph, RootId, Source, Trouble};
+use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
+use crate::message::failure::{Failure, FailureKind, Failures, Result};
+use crate::os::interrupt::{Scratch, unusable};
+use crate::os::limits::LOADS;
+use crate::plan::{Plan, reached_left};
+use crate::targets::chart;
+use crate::targets::generated::ANY_FILE;
+use crate::targets::variables::Variables;
+use crate::tree::{SharedTree, path};
+
+/// What came of a build.
+pub(crate) type Built = std::result::Result<Build, Unbuilt>;
+
+/// Why nothing was built.
+#[derive(Debug, Clone)]
+pub(crate) enum Unbuilt {
+    /// No build was tried: it would lack something.
+    Skipped(Failure),
+    /// The program failed, or would not do what the root says: the reason, on one line.
+    Failed(String),
+    /// The program asked for what no reference names: a message for each.
+    Unread(BTreeSet<String>),
+    /// Whether it builds is not known.
+    Unknown(Failures),
+}
+
+impl From<Failure> for Unbuilt {
+    fn from(failure: Failure) -> Self {
+        Unbuilt::Unknown(failure.into())
+    }
+}
+
+impl From<Unbuilt> for Failures {
+    fn from(unbuilt: Unbuilt) -> Self {
+        let unread = |message: String| {
+            let failure = Failure::new(message).because(FailureKind::UnreadReference);
+            failure.hint("git kustomize-localize explain unread-reference")
+        };
+        match unbuilt {
+            Unbuilt::Skipped(failure) => failure.into(),
+            Unbuilt::Failed(reason) => Failure::new(reason).because(FailureKind::NotBuilt).into(),
+            Unbuilt::Unread(messages) => Failures(messages.into_iter().map(unread).collect()),
+            Unbuilt::Unknown(failures) => failures,
+        }
+    }
+}
+
+/// Why roots of a graph are not built, known before any build.
+pub(super) struct Refusals<'a> {
+    graph: &'a Graph,
+    /// What could not be followed, and stands in the way.
+    troubles: &'a [Trouble],
+    /// How many roots the build of each loads.
+    loads: Vec<u64>,
+    /// The roots that name programs which do not run as they should, and why.
+    unrunnable: Option<(Vec<RootId>, String)>,
+}
+
+impl<'a> Refusals<'a> {
+    pub(super) fn of(
+        graph: &'a Graph,
+        troubles: &'a [Trouble],
+        arguments: &[String],
+        program: &Program,
+    ) -> Refusals<'a> {
+        Refusals { graph, troubles, loads: graph.loads(), unrunnable: unrunnable(graph, arguments, program) }
+    }
+
+    /// Returns why a root is not built; `None` if a build can be tried.
+    pub(super) fn why(&self, root: RootId) -> Option<Unbuilt> {
+        let graph = self.graph;
+        let reached = graph.reach([root], |_, _, _| true);
+        let troubles = self.troubles.iter().filter(|trouble| graph.is_in(trouble.at, &reached));
+        let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
+        failures.dedup();
+        if self.loads[root] > LOADS.most as u64 {
+            failures.push(LOADS.exceeded(&graph.label(graph.roots[root].file)));
+        }
+        failures.extend(reached.iter().find_map(|root| graph.too_large(*root)));
+        if !failures.is_empty() {
+            return Some(Unbuilt::Unknown(Failures(failures)));
+        }
+        if let Some(reason) = reached_left(graph, root) {
+            return Some(Unbuilt::Skipped(Failure::new(reason).because(FailureKind::Left)));
+        }
+        match inputs::outside(graph, root).transpose() {
+            None => {}
+            Some(Ok(why)) => {
+                let failure = Failure::new(why).hint("put a copy of it there").because(FailureKind::NotBuilt);
+                return Some(Unbuilt::Skipped(failure));
+            }
+            Some(Err(failure)) => return Some(failure.into()),
+        }
+        let (roots, reason) = self.unrunnable.as_ref()?;
+        roots.iter().any(|root| reached.contains(root)).then(|| Unbuilt::Failed(reason.clone()))
+    }
+}
+
+/// Returns why programs that functions are do not run as they should, if there are any, and which roots name them. An
+/// upstream that chooses a program of this machine chooses its arguments, too, and has no execute bit that could be taken
+/// off; and without `--enable-exec` kustomize leaves programs out.
+fn unrunnable(graph: &Graph, arguments: &[String], program: &Program) -> Option<(Vec<RootId>, String)> {
+    let programs = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
+        NoteKind::Code { runs: Runs::Program(path), .. } => Some((noted, path)),
+        _ => None,
+    });
+    let has = |name: &str| arguments.iter().any(|argument| *argument == name || *argument == format!("{name}=true"));
+    if !has("--enable-alpha-plugins") {
+        return None;
+    }
+    // kubectl has no such flag.
+    if !has("--enable-exec") || program.kind != Kind::Kustomize {
+        let silently = "kustomize silently skips exec functions; to run them (this runs their code): \
+                        --build-arg=--enable-exec, with kustomize";
+        let roots: Vec<RootId> = programs.map(|(noted, _)| noted.root).collect();
+        return (!roots.is_empty()).then(|| (roots, silently.to_owned()));
+    }
+    let chosen: Vec<_> = programs.filter(|(noted, path)| !path.contains('/') && graph.is_fetched(noted.file)).collect();
+    let (first, path) = chosen.first()?;
+    let label = graph.label(first.file);
+    let reason = format!("{label} runs the local program `{path}`, which cannot be trusted with remote input");
+    Some((chosen.iter().map(|(noted, _)| noted.root).collect(), reason))
+}
+
+/// How the files of a graph are written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writing<'a> {
+    /// Whether they are those of a commit, which are read as a checkout gives them.
+    pub(super) checks_out: bool,
+    /// The fetched files that may be run.
+    pub(super) trusted: &'a HashSet<FileId>,
+    /// Whether nothing is asked of an upstream, whatever the proxy of this machine can stand in for.
+    pub(super) offline: bool,
+    /// The name of the directory that they are written to.
+    pub(super) name: &'a str,
+}
+
+/// Roots on disk. They can be built side by side: no tree is in it.
+pub(super) struct Roots {
+    scratch: Scratch,
+    /// What all builds read, and may not change.
+    input: PathBuf,
+    answers: Answers,
+    /// What is known of each root, by its directory, or why it is not built.
+    known: BTreeMap<String, std::result::Result<Known, Unbuilt>>,
+    checks_out: bool,
+    /// The values of Secrets in what the roots read, and in all files.
+    secrets: [OnceLock<Secrets>; 2],
+}
+
+/// What is known of a root on disk.
+#[derive(Debug, Clone)]
+struct Known {
+    /// The top of the tree that it is built in.
+    top: PathBuf,
+    /// Whether it runs helm or a function, which need not give the same again.
+    runs: bool,
+    /// Whether it reaches a root that names a file outside of itself.
+    leaves: bool,
+}
+
+/// One build of a root.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) program: &'a Program,
+    /// The directory of the root.
+    pub(super) directory: &'a str,
+    pub(super) arguments: &'a [String],
+    /// What is filled in afterwards.
+    pub(super) variables: &'a Variables,
+}
+
+impl Roots {
+    /// Writes what roots of a graph read, unless they are refused; each by its directory from the scope: `None` if that holds
+    /// none.
+    pub(super) fn write(
+        refusals: &Refusals<'_>,
+        roots: &BTreeMap<String, Option<RootId>>,
+        Writing { checks_out, trusted, offline, name }: Writing<'_>,
+    ) -> Result<Roots> {
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let (input, graph) = (scratch.path().join(name), refusals.graph);
+        let (source, mut known, mut built) = (&graph.sources[0], BTreeMap::new(), Vec::new());
+        for (number, (directory, root)) in roots.iter().enumerate() {
+            let top = inputs::own(graph, number, &input);
+            let refused = root.and_then(|root| refusals.why(root));
+            match root {
+                Some(root) if refused.is_none() => built.push((number, *root)),
+                Some(_) => {}
+                None => {
+                    // kustomize says why it is none.
+                    fs::create_dir_all(&top).map_err(|error| unusable(&error))?;
+                    let files = FILE_NAMES.map(|name| path::join(directory, name));
+                    disk::write_temporary(&*source.tree, files, None, &top)?;
+                }
+            }
+            let reached = graph.reach(*root, |_, _, _| true);
+            let runs = reached.iter().any(|root| graph.runs(*root));
+            let root = Known { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) };
+            known.insert(directory.clone(), refused.map_or(Ok(root), Err));
+        }
+        inputs::of_graph(graph, built, trusted, checks_out, &input)?;
+        let (answers, secrets) = (Answers::of(graph, offline, &input)?, Default::default());
+        Ok(Roots { scratch, input, answers, known, checks_out, secrets })
+    }
+
+    /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
+    pub(super) fn copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>) -> Result<Roots> {
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let input = scratch.path().join("localized");
+        inputs::of_copy(plan, into, checkout, &input.join("tree"))?;
+        let answers = Answers::of(&plan.after, true, &input)?;
+        let runs = (0..plan.after.roots.len()).any(|root| plan.after.runs(root));
+        let root = Known { top: input.join("tree").join(into), runs, leaves: false };
+        let known = plan.affected.iter().map(|one| (one.localized.clone(), Ok(root.clone()))).collect();
+        Ok(Roots { scratch, input, answers, known, checks_out: checkout.is_some(), secrets: Default::default() })
+    }
+
+    /// Writes a chart with all that links in it lead to, and values beside it. Returns the files with these, too.
+    pub(super) fn chart(
+        tree: &SharedTree,
+        directory: &str,
+        values: &[Vec<u8>],
+        checks_out: bool,
+    ) -> Result<(Roots, Vec<PathBuf>)> {
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let input = scratch.path().join("input");
+        let root = Known { top: input.join("tree"), runs: true, leaves: false };
+        let (places, beside) = (chart::places(&**tree, directory)?, input.join("values"));
+        disk::write_temporary(&**tree, places, inputs::conversion(checks_out).as_ref(), &root.top)?;
+        fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
+        let mut files = Vec::new();
+        for (number, text) in values.iter().enumerate() {
+            files.push(beside.join(format!("{number}.yaml")));
+            fs::write(&files[number], text).map_err(|error| unusable(&error))?;
+        }
+        let answers = Answers::of(&explore(tree.clone(), &[]).graph, true, &input)?;
+        let known = [(directory.to_owned(), Ok(root))].into();
+        Ok((Roots { scratch, input, answers, known, checks_out, secrets: Default::default() }, files))
+    }
+
+    /// Builds one of the roots.
+    pub(super) fn build(&self, call: Call<'_>, wants: Wants) -> Built {
+        let known = self.known[call.directory].as_ref().map_err(Unbuilt::clone)?;
+        self.built(&self.building(call, &known.top, known.runs, false), wants)
+    }
+
+    /// Returns whether building again, whatever is remembered, gives the same.
+    pub(super) fn is_steady(&self, call: Call<'_>, first: &Build) -> Result<bool> {
+        let Ok(known) = &self.known[call.directory] else { return Ok(true) };
+        self.building(call, &known.top, known.runs, false).is_steady(self.scratch.path(), first)
+    }
+
+    /// Returns whether the root in a directory reaches one that names a file outside of itself.
+    pub(super) fn leaves(&self, directory: &str) -> bool {
+        self.known.get(directory).and_then(|known| known.as_ref().ok()).is_some_and(|known| known.leaves)
+    }
+
+    fn built(&self, building: &Building<'_>, wants: Wants) -> Built {
+        let build = building.output(self.scratch.path(), wants)?;
+        if !build.refused.is_empty() {
+            let by = building.program.kind.name();
+            return Err(Unbuilt::Unread(build.refused.iter().map(|one| unread_reference(by, one)).collect()));
+        }
+        if build.success {
+            return Ok(build);
+        }
+        Err(Unbuilt::Failed(build.reason(building.top).replace(&format!("{}/", self.input.display()), "")))
+    }
+
+    fn building<'a>(&'a self, call: Call<'a>, top: &'a Path, runs: bool, sees_all: bool) -> Building<'a> {
+        let Call { program, directory, arguments, variables } = call;
+        let (target, answers, secrets) = (top.join(directory), &self.answers, &self.secrets[usize::from(sees_all)]);
+        Building { program, target, arguments, answers, input: &self.input, top, variables, runs, secrets }
+    }
+
+    /// Builds a root that failed for a reason once more, among all files of its tree and wherever they lie: what was read may
+    /// not be all that kustomize reads. Returns what it asks for there, and that it builds there; `None` if it does neither.
+    /// One that leaves its root may lack no more than leave to do so.
+    pub(super) fn among_all(&self, source: &Source, call: Call<'_>, reason: &str) -> Result<Option<BTreeSet<String>>> {
+        if source.repository.is_some() {
+            return Ok(None);
+        }
+        let top = self.input.join("whole");
+        if !top.exists() {
+            inputs::whole(source, self.checks_out, &top)?;
+        }
+        let is_free = call.arguments.iter().any(|one| one == ANY_FILE);
+        let arguments = [call.arguments, &[ANY_FILE.to_owned()]].concat();
+        let (top, may_read) = (top.join(&source.scope), is_free || !self.leaves(call.directory));
+        match self.built(&self.building(Call { arguments: &arguments, ..call }, &top, false, true), Wants::Objects) {
+            Ok(_) if may_read => Ok(Some([unread_file(reason)].into())),
+            Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Skipped(_)) => Ok(None),
+            Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
+            Err(Unbuilt::Unknown(Failures(failures))) => failures.into_iter().next().map_or(Ok(None), Err),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::build::program;
+    use crate::graph;
+    use crate::tree::overlay::OverlayTree;
+
+    fn tree(files: &[(&str, &str)], links: &[(&str, &str)]) -> OverlayTree {
+        let mut tree = OverlayTree::default();
+        files.iter().for_each(|(path, text)| tree.file(path, text.as_bytes(), false));
+        links.iter().for_each(|(path, target)| tree.link(path, target));
+        tree
+    }
+
+    #[test]
+    fn a_root_is_built_to_the_byte() {
+        let Ok(Ok(program)) = program::find(None) else { return };
+        let map = "apiVersion: v1\ndata:\n  text: |\n    ::debug::x\nkind: ConfigMap\nmetadata:\n  name: map\n";
+        let files = [
+            ("app/kustomization.yaml", "resources: [../base]\n"),
+            ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("base/map.yaml", map),
+            ("bad/kustomization.yaml", "resources: [nothing.yaml]\n"),
+        ];
+        let all = ["app", "bad"].map(str::to_owned);
+        let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
+        let wanted = all.iter().map(|one| (one.clone(), graph.root_in(0, one))).collect();
+        let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
+        let roots = Roots::write(&Refusals::of(&graph, &[], &[], &program), &wanted, writing).unwrap();
+        let (program, variables) = (&program, &Variables::default());
+        let call = |directory| Call { program, directory, arguments: &[], variables };
+        let app = roots.build(call("app"), Wants::Bytes).unwrap();
+        assert_eq!(String::from_utf8(app.stdout).unwrap(), map);
+        let Err(Unbuilt::Failed(reason)) = roots.build(call("bad"), Wants::Bytes) else { panic!("it builds") };
+        assert!(reason.contains("nothing.yaml") && !reason.contains("/input/"), "{reason}");
+    }
+}
