@@ -20,6 +20,7 @@ mod troubles;
 pub(crate) mod update;
 
 use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
 
 pub(crate) use files::{Changes, File, Rewritten, changed};
 pub(crate) use left::reached as reached_left;
@@ -27,7 +28,7 @@ pub(crate) use remotes::remotes;
 pub(crate) use spelling::is_remote;
 pub(crate) use troubles::reached;
 
-use crate::graph::{FileId, Graph, RootId};
+use crate::graph::{FileId, Graph, RootId, Survey};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
 use crate::record::Lock;
@@ -67,6 +68,8 @@ pub(crate) struct Plan {
     pub before: Graph,
     /// What a walk is going to find afterwards: in the tree, or in NEW_DIR.
     pub after: Graph,
+    /// What was walked for that; `None` of a copy.
+    pub survey: Option<Rc<Survey>>,
     /// The roots to build: those that build to something else if anything went wrong, and for a branch all others.
     pub affected: Vec<Affected>,
 }

@@ -34,7 +34,7 @@ pub(crate) use outcome::{Difference, Kind, Record, Verified};
 pub(crate) fn verify(here: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> Result<Verified, Failures> {
     let (id, name) = here.named(rev)?.ok_or_else(|| unknown(here, rev))?;
     let tree = Rc::new(GitTree::of_commit(here, &id)?);
-    let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out());
+    let checked_out: Rc<dyn Tree> = Rc::new(tree.checked_out(true));
     let mut verifier = Verifier::new(tree, ask);
     let repository = here.repository()?.clone();
     let places = verifier.tree.locks()?;

@@ -142,7 +142,7 @@ impl Files {
     /// Returns the files as git checks them out: those that a build reads in any clone.
     pub(crate) fn checked_out(&self) -> SharedTree {
         match self {
-            Files::Commit { tree, .. } | Files::Index { tree, .. } => Rc::new(tree.checked_out()),
+            Files::Commit { tree, .. } | Files::Index { tree, .. } => Rc::new(tree.checked_out(true)),
             Files::WorkingTree { tree, .. } => Rc::new(tree.without_ignored()),
             Files::Disk { .. } | Files::Tree(_) => self.tree(),
         }
@@ -317,6 +317,16 @@ impl Workspace {
         found.retain(|place| path::is_in(place, directory) && is_kustomization(place));
         found.retain(|place| self.config.starts(path::parent(place)));
         Ok(found)
+    }
+
+    /// Takes the files as a build reads them: nothing is edited then. What a filter makes of one is left open.
+    pub(crate) fn to_build(mut self) -> Workspace {
+        let tree = match &self.files {
+            Files::Commit { tree, .. } | Files::Index { tree, .. } => Rc::new(tree.checked_out(false)),
+            _ => self.files.checked_out(),
+        };
+        self.set_tree(tree);
+        self
     }
 
     /// Replaces the files, and forgets what those before them said.

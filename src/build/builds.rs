@@ -12,15 +12,13 @@ use super::runner::refuse_arguments;
 use super::subject::{By, Subject};
 use crate::config::Config;
 use crate::git::LocalRepo;
-use crate::graph::inputs::explore;
 use crate::graph::{Explored, Remotes, Source, Survey};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
 use crate::targets::generated::Generated;
 use crate::targets::variables::Variables;
-use crate::tree::SharedTree;
-use crate::workspace::{Files, Workspace};
+use crate::workspace::Workspace;
 
 /// What to build, or why it cannot be; `None` builds to nothing.
 pub(crate) type Wanted = std::result::Result<Option<Subject>, Failures>;
@@ -48,14 +46,14 @@ pub(crate) struct Builds {
     program: Program,
     /// The arguments of all builds by kustomize.
     more: Vec<String>,
-    checks_out: bool,
     roots: Vec<Roots>,
     /// What each subject comes to; `None` comes to nothing.
     outputs: Vec<std::result::Result<Option<Output>, Unbuilt>>,
 }
 
 impl Builds {
-    /// Writes subjects of a workspace. `remotes` gives what their references lead to.
+    /// Writes subjects of a workspace that was opened [to build](Workspace::to_build). `remotes` gives what their references
+    /// lead to.
     pub(crate) fn of(
         workspace: &Workspace,
         subjects: &[Wanted],
@@ -63,13 +61,10 @@ impl Builds {
         kustomize: Option<&Path>,
         more: &[String],
     ) -> Result<Builds> {
-        let reach = |tree: &SharedTree, directories: &[String]| {
-            let source = Source { tree: tree.clone(), ..workspace.source() };
-            plan::reached(workspace, source, directories, remotes)
-        };
+        let reach =
+            |survey: &Survey, directories: &[String]| plan::reached(survey, &workspace.config, directories, remotes);
         let here = workspace.repo().map(|here| &**here);
-        let checks_out = matches!(workspace.files, Files::Commit { .. });
-        Builds::open(kustomize, &workspace.config, more, here, checks_out)?.write(&workspace.tree, subjects, reach)
+        Builds::open(kustomize, &workspace.config, more, here)?.write(workspace.survey(), subjects, reach)
     }
 
     /// Writes subjects of a tree that need nothing else.
@@ -80,42 +75,34 @@ impl Builds {
         (config, more): (&Config, &[String]),
         here: Option<&LocalRepo>,
     ) -> Result<Builds> {
-        let reach = |tree: &SharedTree, directories: &[String]| {
-            let is_known = Rc::ptr_eq(tree, &survey.tree());
-            let explored = if is_known { survey.read(directories) } else { explore(tree.clone(), directories) };
-            // kustomize says what is wrong.
-            Explored { troubles: Vec::new(), ..explored }
-        };
-        Builds::open(kustomize, config, more, here, false)?.write(&survey.tree(), subjects, reach)
+        // kustomize says what is wrong.
+        let reach =
+            |survey: &Survey, directories: &[String]| Explored { troubles: Vec::new(), ..survey.read(directories) };
+        Builds::open(kustomize, config, more, here)?.write(survey, subjects, reach)
     }
 
     /// Finds the program that the configuration wants.
-    fn open(
-        kustomize: Option<&Path>,
-        config: &Config,
-        more: &[String],
-        here: Option<&LocalRepo>,
-        checks_out: bool,
-    ) -> Result<Builds> {
+    fn open(kustomize: Option<&Path>, config: &Config, more: &[String], here: Option<&LocalRepo>) -> Result<Builds> {
         refuse_arguments(more)?;
         let missing =
             |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
         let program = program::find(kustomize)?.map_err(missing)?.configured(config, Memory::of(here))?;
-        Ok(Builds { program, more: more.to_vec(), checks_out, roots: Vec::new(), outputs: Vec::new() })
+        Ok(Builds { program, more: more.to_vec(), roots: Vec::new(), outputs: Vec::new() })
     }
 
-    /// Writes subjects with what a walk reaches. Those that are roots of `tree` itself share one.
+    /// Writes subjects with what a walk reaches. Those that are roots of the surveyed tree itself share one.
     fn write(
         mut self,
-        tree: &SharedTree,
+        survey: &Survey,
         subjects: &[Wanted],
-        mut reach: impl FnMut(&SharedTree, &[String]) -> Explored,
+        mut reach: impl FnMut(&Survey, &[String]) -> Explored,
     ) -> Result<Builds> {
+        let tree = &survey.tree();
         let is_root = |one: &&Subject| matches!(one.by, By::Kustomize) && Rc::ptr_eq(&one.tree, tree);
         let roots = subjects.iter().flatten().flatten().filter(is_root).map(|one| one.directory.clone());
         let roots: Vec<String> = roots.collect::<BTreeSet<String>>().into_iter().collect();
         if !roots.is_empty() {
-            self.add(&reach(tree, &roots), &roots)?;
+            self.add(&reach(survey, &roots), &roots)?;
         }
         for subject in subjects {
             let output = match subject {
@@ -133,31 +120,24 @@ impl Builds {
     fn add(&mut self, Explored { graph, troubles, .. }: &Explored, directories: &[String]) -> Result<usize> {
         let refusals = Refusals::of(graph, troubles, &self.more, &self.program);
         let roots = directories.iter().map(|one| (one.clone(), graph.root_in(0, one))).collect();
-        let (checks_out, trusted) = (self.checks_out, &HashSet::new());
-        self.roots.push(Roots::write(
-            &refusals,
-            &roots,
-            Writing { checks_out, trusted, offline: true, name: "input" },
-        )?);
+        let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
+        self.roots.push(Roots::write(&refusals, &roots, writing)?);
         Ok(self.roots.len() - 1)
     }
 
     /// Writes a subject that shares nothing.
-    fn alone(
-        &mut self,
-        subject: &Subject,
-        reach: &mut impl FnMut(&SharedTree, &[String]) -> Explored,
-    ) -> Result<Output> {
+    fn alone(&mut self, subject: &Subject, reach: &mut impl FnMut(&Survey, &[String]) -> Explored) -> Result<Output> {
         let Subject { tree, directory, arguments, variables, by } = subject;
         match by {
             By::Nothing(output) => Ok(Output::Known(output.clone())),
             By::Kustomize => {
-                let at = self.add(&reach(tree, std::slice::from_ref(directory)), std::slice::from_ref(directory))?;
+                let directories = std::slice::from_ref(directory);
+                let at = self.add(&reach(&Survey::of(tree.clone()), directories), directories)?;
                 Ok(self.kustomize(subject, at))
             }
             By::Helm(values, asks) => {
                 let program = program::helm(self.program.timeout, self.program.memory.clone())?;
-                let (chart, values) = Roots::chart(tree, directory, values, self.checks_out)?;
+                let (chart, values) = Roots::chart(tree, directory, values)?;
                 self.roots.push(chart);
                 let values = values.iter().map(|file| format!("--values={}", file.display()));
                 let arguments = arguments.iter().cloned().chain(values).collect();

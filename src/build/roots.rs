@@ -12,7 +12,6 @@ use super::program::{Kind, Program};
 use super::run::{Build, Building};
 use super::secrets::Secrets;
 use super::{unread_file, unread_reference};
-use crate::graph::inputs::explore;
 use crate::graph::{FileId, Graph, RootId, Source, Trouble};
 use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
@@ -233,26 +232,21 @@ impl Roots {
     }
 
     /// Writes a chart with all that links in it lead to, and values beside it. Returns the files with these, too.
-    pub(super) fn chart(
-        tree: &SharedTree,
-        directory: &str,
-        values: &[Vec<u8>],
-        checks_out: bool,
-    ) -> Result<(Roots, Vec<PathBuf>)> {
+    pub(super) fn chart(tree: &SharedTree, directory: &str, values: &[Vec<u8>]) -> Result<(Roots, Vec<PathBuf>)> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let input = scratch.path().join("input");
         let root = Known { top: input.join("tree"), runs: true, leaves: false };
         let (places, beside) = (chart::places(&**tree, directory)?, input.join("values"));
-        disk::write_temporary(&**tree, places, inputs::conversion(checks_out).as_ref(), &root.top)?;
+        disk::write_temporary(&**tree, places, None, &root.top)?;
         fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
         let mut files = Vec::new();
         for (number, text) in values.iter().enumerate() {
             files.push(beside.join(format!("{number}.yaml")));
             fs::write(&files[number], text).map_err(|error| unusable(&error))?;
         }
-        let answers = Answers::of(&explore(tree.clone(), &[]).graph, true, &input)?;
+        let answers = Answers::of(&Graph::default(), true, &input)?;
         let known = [(directory.to_owned(), Ok(root))].into();
-        Ok((Roots { scratch, input, answers, known, checks_out, secrets: Default::default() }, files))
+        Ok((Roots { scratch, input, answers, known, checks_out: false, secrets: Default::default() }, files))
     }
 
     /// Builds one of the roots.

@@ -12,6 +12,7 @@ use super::targets::both;
 use crate::config::Config;
 use crate::git::object_id;
 use crate::git::{CommitId, LocalRepo};
+use crate::graph::Survey;
 use crate::message::failure::{Result, short};
 use crate::message::redact::visible;
 use crate::record::history::trees;
@@ -19,7 +20,7 @@ use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{self, Affected, Cause, Status};
 use crate::targets::{Changer, Target, Unread};
 use crate::tree::git::GitTree;
-use crate::tree::{SharedTree, Tree, path};
+use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, commit, merge_base, repository_offline};
 
 /// Arguments of `affected`.
@@ -52,32 +53,30 @@ impl AffectedArgs {
         let here = repository_offline()?;
         let new = commit(&here, &self.rev)?;
         let old = merge_base(&here, &self.base, Some(&new.commit))?;
-        let changes = of_commits(&here, &old, &new)?;
+        let is = GitTree::of_commit(&here, &new)?;
+        let trees = [is.beside(object_id(&old.tree)?), is];
+        let [was, is] = trees.map(|tree| Survey::of(Rc::new(tree.checked_out(true))));
+        let changes = of_commits(&here, [&old, &new], [was.tree(), is.tree()])?;
         let config = Config::of(&*changes.new, "")?;
-        let [was, is] = both(&here, &changes, &config)?;
+        let [was, is] = both(&here, [&was, &is], &config)?;
         let affected = affected::affected(&changes, &config, &was, &is)?;
         Ok(Box::new(Touched { since: old.commit, commit: new.commit, affected }))
     }
 }
 
-/// Compares two commits.
-pub(super) fn of_commits(here: &Rc<LocalRepo>, old: &CommitId, new: &CommitId) -> Result<Changes> {
-    let (was, is) = (object_id(&old.tree)?, object_id(&new.tree)?);
-    let new_tree = GitTree::of_here(here.clone(), is)?;
-    let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
-    let old_tree = new_tree.beside(was);
-    // A build sees the files as git checks them out.
-    let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Tree> { Rc::new(tree.checked_out()) });
-    Changes::of(old_tree, new_tree, differences.into_iter().collect())
+/// Compares two commits, by the files that a build sees of them.
+fn of_commits(here: &LocalRepo, [old, new]: [&CommitId; 2], [was, is]: [SharedTree; 2]) -> Result<Changes> {
+    let differences =
+        trees::differences(here.repository()?, object_id(&old.tree)?, object_id(&new.tree)?, &BTreeSet::new())?;
+    Changes::of(was, is, differences.into_iter().collect())
 }
 
-/// Compares a commit with another one, or with the files of the working tree.
-pub(super) fn changes(here: &Rc<LocalRepo>, files: &Files, tree: &SharedTree, base: &CommitId) -> Result<Changes> {
-    if let Files::Commit { id, .. } = files {
-        return of_commits(here, base, id);
+/// Compares a commit with another one, or with the files of the working tree, by the files that a build sees of them.
+pub(super) fn changes(here: &LocalRepo, base: &CommitId, files: &Files, [was, is]: [SharedTree; 2]) -> Result<Changes> {
+    match files {
+        Files::Commit { id, .. } => of_commits(here, [base, id], [was, is]),
+        _ => Changes::among(was, is, here.changed_since(&base.commit)?),
     }
-    let was = GitTree::of_commit(here, base)?.checked_out();
-    Changes::among(Rc::new(was), tree.clone(), here.changed_since(&base.commit)?)
 }
 
 impl Outcome for Touched {

@@ -8,7 +8,6 @@ use super::output::{Done, OutputArgs, Page, print, say};
 use super::{from_lock, targets};
 use crate::build::builds::Builds;
 use crate::build::subject::Subject;
-use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
 use crate::message::position::Position;
@@ -42,6 +41,7 @@ impl BuildArgs {
             Some(rev) => Workspace::of_rev(repository_offline()?, Some(rev))?,
             None => Workspace::of_working_tree(false)?,
         };
+        let workspace = workspace.to_build();
         let subject = self.subject(&workspace, output.quiet)?;
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
         let KustomizeArgs { kustomize, build_arg } = &self.with;
@@ -59,11 +59,8 @@ impl BuildArgs {
         // What is deployed takes builds to find: not for what can only be a directory.
         let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
         let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
-        let found = if root.is_some() && !is_name {
-            Targets::default()
-        } else {
-            targets::find(&repo, &Survey::of(tree.clone()))?.1
-        };
+        let found =
+            if root.is_some() && !is_name { Targets::default() } else { targets::find(&repo, workspace.survey())?.1 };
         let named: Vec<&Target> = found.targets.iter().filter(|target| is_meant(target, text)).collect();
         let is_there = |target: &&Target| matches!(&target.place, Place::Here(here) if here.path == place);
         let there: Vec<&Target> = found.targets.iter().filter(is_there).collect();

@@ -146,8 +146,9 @@ impl DiffArgs {
         };
         let base = merge_base(&here, &base, Some(&head.commit))?;
         let at_base = |failures: Failures| failures.context(format!("at {}", short(&base.commit)));
-        let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?;
-        let changes = changes(&here, &new.files, &new.tree, &base)?;
+        let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?.to_build();
+        let new = new.to_build();
+        let changes = changes(&here, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
         let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
         let mut diff = Diff::between(&here, [&old, &new], &changes, only, &self.with, self.offline, output.quiet)?;
         (diff.since, diff.commit, diff.repository) = (base.commit, commit, here.name()?);
@@ -192,7 +193,8 @@ impl Diff {
         offline: bool,
         quiet: bool,
     ) -> Result<Diff, Failures> {
-        let Choices { builds: chosen, unbuilt, unread, needs } = Choice::of(here, &new.config, changes, only)?;
+        let Choices { builds: chosen, unbuilt, unread, needs } =
+            Choice::of(here, &new.config, changes, [old.survey(), new.survey()], only)?;
         let now_remote = match (&old.lock, &new.lock) {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
             _ => Vec::new(),

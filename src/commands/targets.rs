@@ -19,11 +19,10 @@ use crate::graph::inputs::explore_all;
 use crate::graph::{Explored, Survey};
 use crate::message::failure::{Failures, Result};
 use crate::message::redact::{inert, visible};
-use crate::targets::affected::changes::Changes;
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{self, Found, Here, Identity, Installed, Place, Reached, Revision, Target, Targets, Unsettled};
-use crate::tree::{SharedTree, path};
+use crate::tree::path;
 use crate::workspace::{Files, repository_offline};
 
 /// How many builds are run for what they make of objects.
@@ -253,9 +252,12 @@ pub(super) fn written(here: &Rc<LocalRepo>, survey: &Survey, config: &Config) ->
 }
 
 /// Does what [`find`] does for both sides of a change, with one configuration.
-pub(super) fn both(here: &Rc<LocalRepo>, changes: &Changes, config: &Config) -> Result<[(Explored, Targets); 2]> {
-    let side = |tree: &SharedTree| deployed(here, &Survey::of(tree.clone()), config);
-    Ok([side(&changes.old)?, side(&changes.new)?])
+pub(super) fn both(
+    here: &Rc<LocalRepo>,
+    [old, new]: [&Survey; 2],
+    config: &Config,
+) -> Result<[(Explored, Targets); 2]> {
+    Ok([deployed(here, old, config)?, deployed(here, new, config)?])
 }
 
 fn deployed(here: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, Targets)> {

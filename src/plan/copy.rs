@@ -87,6 +87,7 @@ pub(crate) fn plan(
         affected: vec![affected],
         before: graph,
         after: after.graph,
+        survey: None,
     })
 }
 

@@ -22,7 +22,7 @@ use crate::record::stored::home;
 use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::reference::Upstream;
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{FILE_NAMES, SharedTree, Tree, path};
+use crate::tree::{FILE_NAMES, Tree, path};
 use crate::workspace::{Files, Workspace};
 
 pub(crate) use turned_back::{TurnedBack, turned_back};
@@ -81,8 +81,8 @@ fn planned(
     let starts = if is_named { targets } else { with(starts_on_disk(workspace)?, &turned.roots) };
     // Where nothing is turned back, it is what was looked at before.
     let is_as_it_was = !is_update && turned.files.is_empty();
-    let survey = if is_as_it_was { workspace.survey() } else { &Rc::new(Survey::of(turned.tree.clone())) };
-    let explored = walk(workspace, survey, &starts, Some(remotes));
+    let own = if is_as_it_was { workspace.survey() } else { &Rc::new(Survey::of(turned.tree.clone())) };
+    let explored = walk(workspace, own, &starts, Some(remotes));
     let troubles = Troubles::of(&explored);
     // What is named must be there; `check` finds what else is wrong in the files of the user.
     let nowhere = explored.troubles.iter().filter(|trouble| is_named && trouble.at == At::Nothing);
@@ -96,7 +96,8 @@ fn planned(
     let placed = graph.reach(roots.iter().copied(), |_, _, _| true);
     let placed: BTreeSet<RootId> = placed.into_iter().filter(|root| graph.roots[*root].source == 0).collect();
     let mut localized = localized(workspace, graph, &roots, &placed, &turned)?;
-    let after = walk_after(workspace, &turned.tree, &starts, &localized)?;
+    let survey = Rc::new(Survey::of(Rc::new(localized.on(OverlayTree::new(turned.tree.clone())))));
+    let after = walk_after(workspace, &survey, &starts)?;
     proof::assert_whole(Some(graph), &after, &localized)?;
     let placed: BTreeSet<&str> = placed.iter().map(|root| graph.roots[*root].directory.as_str()).collect();
     let is_beside = |file: &StoredFile| home(&file.path).is_some_and(|home| placed.contains(path::parent(home)));
@@ -132,6 +133,7 @@ fn planned(
         trusted: localized.trusted,
         before: explored.graph,
         after: after.graph,
+        survey: Some(survey),
     })
 }
 
@@ -158,15 +160,14 @@ fn walk(workspace: &Workspace, survey: &Survey, starts: &[String], remotes: Opti
 }
 
 /// Walks the tree as it will be, from every starting point, without a network.
-fn walk_after(workspace: &Workspace, tree: &SharedTree, starts: &[String], localized: &Localized) -> Result<Explored> {
-    let after = Rc::new(localized.on(OverlayTree::new(tree.clone())));
+fn walk_after(workspace: &Workspace, survey: &Survey, starts: &[String]) -> Result<Explored> {
     // Where the configuration leaves out every root, those that are named are all there are.
     let all = match super::starts(workspace) {
         Err(_) if !starts.is_empty() => Vec::new(),
         all => all?,
     };
     let starts = with(all, starts);
-    Ok(walk(workspace, &Survey::of(after), &starts, None))
+    Ok(walk(workspace, survey, &starts, None))
 }
 
 /// Places and edits what was walked, and writes the URLs that stay now where there was a path.

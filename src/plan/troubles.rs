@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::graph::{self, At, Explored, Graph, Remotes, Source, Trouble, TroubleKind};
+use crate::config::Config;
+use crate::graph::{self, At, Explored, Graph, Remotes, Survey, Trouble, TroubleKind};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::Failure;
-use crate::workspace::Workspace;
 
 /// What a walk could not follow, by what it means for a lock and for localizing in place.
 pub(super) struct Troubles {
@@ -31,16 +31,10 @@ impl Troubles {
 }
 
 /// Walks roots as they are built: what is local and not there is kustomize's to say, everything remote must be there.
-pub(crate) fn reached(
-    workspace: &Workspace,
-    source: Source,
-    directories: &[String],
-    remotes: &mut dyn Remotes,
-) -> Explored {
-    let config = &workspace.config;
+pub(crate) fn reached(survey: &Survey, config: &Config, directories: &[String], remotes: &mut dyn Remotes) -> Explored {
     let policy =
         graph::Policy { load_restrictor: config.load_restrictor, leave: Some(config), ..graph::Policy::default() };
-    let mut explored = graph::explore(source, directories, Some(remotes), &policy);
+    let mut explored = survey.explore(directories, Some(remotes), &policy);
     explored.troubles.retain(|trouble| is_remote(&explored.graph, trouble));
     explored
 }

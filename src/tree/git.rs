@@ -86,10 +86,11 @@ impl GitTree {
         GitTree::at(self.objects.clone(), root)
     }
 
-    /// Returns the same files as a checkout gives them: `kustomize build` reads those.
-    pub fn checked_out(&self) -> Self {
+    /// Returns the same files as a checkout gives them: `kustomize build` reads those. One that goes through a filter is
+    /// taken as it is stored, or cannot be read.
+    pub fn checked_out(&self, refuses_filters: bool) -> Self {
         let same = || GitTree { unmerged: self.unmerged.clone(), ..self.beside(self.root) };
-        GitTree { stored: Some((Rc::new(same()), Conversion::new(true, self.hash()))), ..same() }
+        GitTree { stored: Some((Rc::new(same()), Conversion::new(refuses_filters, self.hash()))), ..same() }
     }
 
     /// Returns the repository that it lies in.

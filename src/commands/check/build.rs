@@ -21,12 +21,11 @@ use crate::graph::{Graph, Survey};
 use crate::kustomization::Kind;
 use crate::message::failure::{Failure, FailureKind, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
-use crate::plan::{Options, Plan, changed, in_place, reached_left};
+use crate::plan::{Options, Plan, in_place, reached_left};
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
 use crate::targets::{Engine, Found, Identity, Target, Targets, Unsettled};
-use crate::tree::overlay::OverlayTree;
-use crate::tree::{SharedTree, path};
+use crate::tree::path;
 use crate::workspace::{Files, Workspace};
 
 /// How to build.
@@ -80,7 +79,7 @@ impl<'a> Building<'a> {
         let workspace = Workspace::surveyed(survey)?;
         let config = &workspace.config;
         let affected = base.map(|base| -> Result<Affected> {
-            let changes = changes(here, files, &survey.tree(), &base.commit)?;
+            let changes = changes(here, &base.commit, files, [base.survey.tree(), survey.tree()])?;
             let settled = |survey| -> Result<_> {
                 let (explored, found) = written(here, survey, config)?;
                 let targets = found.settle(&explored.graph);
@@ -222,8 +221,8 @@ impl<'a> Building<'a> {
 
     /// Builds what comes of a plan.
     fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Output>, Failures> {
-        let tree: SharedTree = Rc::new(changed(OverlayTree::new(self.workspace.tree.clone()), &plan.changes));
-        let (survey, known) = (Survey::of(tree.clone()), plan.before.own_roots());
+        let Some(survey) = &plan.survey else { return Ok(Vec::new()) };
+        let (tree, known) = (survey.tree(), plan.before.own_roots());
         let left = |builder: &Builder| {
             let mut roots = builder.roots().filter_map(|root| known.get(root));
             roots.find_map(|root| reached_left(&plan.before, *root))
@@ -233,7 +232,7 @@ impl<'a> Building<'a> {
             Some(_) => Ok(None),
             None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made))),
         };
-        let built = self.run(&survey, &builders.iter().map(subject).collect::<Vec<Wanted>>())?;
+        let built = self.run(survey, &builders.iter().map(subject).collect::<Vec<Wanted>>())?;
         let mut outputs = Vec::new();
         for (builder, built) in builders.iter().zip(built) {
             if let Some(reason) = left(builder) {

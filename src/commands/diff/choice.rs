@@ -9,6 +9,7 @@ use crate::commands::build::{is_meant, unknown};
 use crate::commands::targets::both;
 use crate::config::Config;
 use crate::git::LocalRepo;
+use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failures, Result, command};
 use crate::reference::Upstream;
@@ -51,9 +52,10 @@ impl Choice {
         here: &Rc<LocalRepo>,
         config: &Config,
         changes: &Changes,
+        surveys: [&Survey; 2],
         only: &[String],
     ) -> Result<Choices, Failures> {
-        let [was, is] = both(here, changes, config)?;
+        let [was, is] = both(here, surveys, config)?;
         let affected = affected(changes, config, &was, &is)?;
         let mut needed = Needs::new();
         is.1.targets.iter().for_each(|target| needs(target.said.as_bytes(), &mut needed));

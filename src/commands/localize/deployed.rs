@@ -7,10 +7,9 @@ use crate::git::{LocalRepo, Snapshot};
 use crate::graph::{Explored, Graph};
 use crate::message::failure::Result;
 use crate::message::finding::Finding;
-use crate::plan::{Plan, changed};
+use crate::plan::Plan;
 use crate::targets::{self, Identity, Targets};
 use crate::tree::SharedTree;
-use crate::tree::overlay::OverlayTree;
 use crate::workspace::Workspace;
 
 /// Finds what is deployed from a repository, and adds to the findings of a plan what an engine would do to files of ours
@@ -35,15 +34,10 @@ pub(in crate::commands) fn deployed_from(
     if targets.targets.is_empty() && targets.generators.is_empty() {
         return Ok(targets);
     }
-    let after = changed(OverlayTree::new(tree.clone()), &plan.changes);
-    // The graph of a copy is none of the repository.
-    let (mut before, mut localized) = (&mut Graph::default(), &mut Graph::default());
-    if plan.new_dir.is_none() {
-        (before, localized) = (&mut plan.before, &mut plan.after);
-    }
-    let mut found = engine(workspace, &targets, Rc::new(after), localized)?;
+    let Some(survey) = plan.survey.clone() else { return Ok(targets) };
+    let mut found = engine(workspace, &targets, survey.tree(), &mut plan.after)?;
     if !found.is_empty() {
-        let known = engine(workspace, &targets, tree.clone(), before)?;
+        let known = engine(workspace, &targets, tree.clone(), &mut plan.before)?;
         found.retain(|one| !known.iter().any(|other| other.identity() == one.identity()));
     }
     plan.findings.extend(found);

@@ -12,6 +12,7 @@ use crate::commands::from_lock;
 use crate::commands::localize::KustomizeArgs;
 use crate::fetch::Progress;
 use crate::git::LocalRepo;
+use crate::graph::Survey;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::processors;
 use crate::targets::affected::changes::Changes;
@@ -29,11 +30,12 @@ pub(super) fn run_by(
     with: &KustomizeArgs,
     quiet: bool,
 ) -> Result<(RunBy, Vec<Failure>), Failures> {
-    let workspace = Workspace::of_rev(here.clone(), Some(rev))?;
+    let workspace = Workspace::of_rev(here.clone(), Some(rev))?.to_build();
     // To a tree that holds nothing, everything is a change.
     let all = workspace.tree.names("")?.into_iter().collect();
     let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), all)?;
-    let Choices { builds: mut chosen, unread, .. } = Choice::of(here, &workspace.config, &changes, &[])?;
+    let Choices { builds: mut chosen, unread, .. } =
+        Choice::of(here, &workspace.config, &changes, [&Survey::of(changes.old.clone()), workspace.survey()], &[])?;
     chosen.retain(|choice| !choice.is_elsewhere());
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
     let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(1, &workspace)).collect();

@@ -117,7 +117,11 @@ fn a_tree_is_walked_once_whatever_is_deployed_and_left_out() {
     let world = World::new();
     world.sandbox.builds();
     let map = config_map("map");
-    world.upstream_of("acme/lib", &[("r/kustomization.yaml", "resources: [map.yaml]\n"), ("r/map.yaml", &map)]);
+    let lib =
+        world.upstream_of("acme/lib", &[("r/kustomization.yaml", "resources: [map.yaml]\n"), ("r/map.yaml", &map)]);
+    lib.write("r/map.yaml", config_map("new"));
+    lib.commit("second");
+    lib.git(&["tag", "v2"]);
     let config = "exclude: [tmpl]\nrules: {not-built: error}\nrepository: [{url: 'https://github.com/acme/fleet'}]\n";
     world.commit(&[
         (".kustomize-localize", config),
@@ -144,6 +148,7 @@ fn a_tree_is_walked_once_whatever_is_deployed_and_left_out() {
         &["affected", "HEAD~1"],
         &["diff", "HEAD~1"],
         &["branch"],
+        &["update", "https://github.com/acme/lib", "--to", "v2", "--diff", "--dry-run"],
     ] {
         counts.push(walks(args));
     }
@@ -154,16 +159,17 @@ fn a_tree_is_walked_once_whatever_is_deployed_and_left_out() {
             ("lock", 1),
             ("check", 1),
             ("check --base HEAD~1", 2),
-            // What is localized, and what is built of that, are other trees; each round of builds has its own.
-            ("check --build", 3),
-            ("check --base HEAD~1 --build", 6),
+            // What is localized is another tree; each round of builds has its own.
+            ("check --build", 2),
+            ("check --base HEAD~1 --build", 4),
             ("tree", 1),
             ("targets", 1),
             ("status", 1),
             ("affected HEAD~1", 2),
-            // Each side is resolved before it is built.
-            ("diff HEAD~1", 4),
-            ("branch", 5),
+            ("diff HEAD~1", 2),
+            // As `check` reads the source and as it is stored; what is localized, for `check --build` and for the branch.
+            ("branch", 4),
+            ("update https://github.com/acme/lib --to v2 --diff --dry-run", 4),
         ]
     );
 }
