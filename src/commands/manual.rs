@@ -17,6 +17,7 @@ macro_rules! guides {
 }
 
 guides! {
+    "glossary"
     "troubleshooting"
     "recipes"
     "ci"

@@ -100,6 +100,25 @@ fn file(url: &str, sha256: &str) -> String {
 }
 
 #[test]
+fn the_page_names_each_key() {
+    let page = include_str!("../../manual/formats.md");
+    let full: Value = serde_yaml::from_str(FULL).unwrap();
+    let mut values = vec![&full];
+    while let Some(value) = values.pop() {
+        if let Value::Sequence(all) = value {
+            values.extend(all);
+        }
+        let keys = value.as_mapping().into_iter().flatten();
+        for (key, value) in keys {
+            let key = key.as_str().unwrap();
+            // Of `paths` and `rewritten` they are paths.
+            assert!(key.contains(['/', '.']) || page.contains(&format!("`{key}`")) || key == "version", "{key}");
+            values.push(value);
+        }
+    }
+}
+
+#[test]
 fn text_is_sorted_and_leaves_out_defaults() {
     assert_eq!(read(FULL).render().unwrap(), FULL);
     let mut value: Value = serde_yaml::from_str(FULL).unwrap();

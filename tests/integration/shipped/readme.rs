@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use git_kustomize_localize::seams::Rule;
 
-use super::said;
+use super::{said, top};
 use crate::copy::stories::story_1;
 use crate::support::pages::{blocks, pages, section, source};
 use crate::support::{Kustomize, Running, Sandbox, World, config};
@@ -28,6 +28,8 @@ fn without_ids(text: &str) -> String {
 fn scene(name: &str) -> World {
     match name {
         "fresh" => story_1(),
+        "typed" => typed(),
+        "raised" => raised(),
         "locked" => after("lock"),
         "copied" => after("example/overlay --scope example"),
         "change" => change(),
@@ -36,6 +38,32 @@ fn scene(name: &str) -> World {
         "later" => later(),
         _ => panic!("no scene {name}"),
     }
+}
+
+/// What the README lets people type, where it says `/tmp/try`.
+fn typed() -> World {
+    let mut world = World::new();
+    let top = world.sandbox.path("try");
+    let script = blocks(section(&source("README.md"), "## First use"), "sh").remove(0);
+    let script = script.replace("/tmp/try", top.to_str().unwrap());
+    let mut shell = world.sandbox.command("sh", &world.sandbox.path(""));
+    Running::start(shell.args(["-ec", &script])).wait().success();
+    world.work = world.sandbox.repo("try/fleet");
+    world
+}
+
+/// The same later, when there is another version.
+fn raised() -> World {
+    let world = typed();
+    for args in ["init", "branch"] {
+        world.work.run(&[args]).success();
+        world.work.git(&["add", "--all"]);
+        world.work.git(&["commit", "--quiet", "--allow-empty", "-m", args]);
+    }
+    let bases = world.sandbox.repo("try/bases");
+    bases.commit("two");
+    bases.git(&["tag", "v2"]);
+    world
 }
 
 /// Returns the story after this.
@@ -58,7 +86,7 @@ fn played(world: &World, block: &str) -> String {
                 Running::start(shell.args(["-c", command])).wait()
             }
         };
-        assert!([0, 1].contains(&output.status), "{output:?}");
+        assert!([0, 1].contains(&output.status), "{transcript}\n{output:?}");
         transcript += &format!("$ {command}\n{}{}", output.stdout, output.stderr);
     }
     transcript
@@ -87,6 +115,7 @@ fn every_command_prints_what_is_shown() {
             world.sandbox.builds();
             let happens = without_ids(&played(&world, block))
                 .replace(&version, "v5.8.1")
+                .replace(world.sandbox.path("try").to_str().unwrap(), "/tmp/try")
                 // Not every machine allows the namespace.
                 .replace(" by a dead proxy", "");
             let happens = digest.replace_all(&happens, "v5.8.1");
@@ -220,6 +249,18 @@ fn the_two_commands_are_those_of_ci() {
         assert!(ci.lines().any(|line| line == command), "{command} is not in .ci/run");
     }
     assert_eq!(commands.matches("cargo").count(), 2);
+}
+
+#[test]
+fn every_file_that_contributors_are_told_of_is_there() {
+    let page = source(".github/CONTRIBUTING.md");
+    let paths = regex::Regex::new(r"`((?:src|tests|\.ci|\.github|hooks)/[a-z_./-]+)`").unwrap();
+    let paths: Vec<String> = paths.captures_iter(&page).map(|path| path[1].to_owned()).collect();
+    // What a release writes, and a file of another project.
+    let elsewhere = ["hooks/action/release", "src/api/json/catalog.json"];
+    let is_missing = |path: &&String| !top().join(path).exists() && !elsewhere.contains(&path.as_str());
+    assert_eq!(paths.iter().filter(is_missing).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(paths.len() > 20, "{paths:?}");
 }
 
 #[test]
