@@ -18,6 +18,7 @@ use crate::record::lock::Merged;
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::absence::Absences;
+use crate::tree::checkout::Conversion;
 use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
@@ -139,10 +140,14 @@ impl Files {
         }
     }
 
-    /// Returns the files as git checks them out: those that a build reads in any clone.
+    /// Returns the files as git checks them out: those that a build reads in any clone. If that changes nothing they are
+    /// those that are stored.
     pub(crate) fn checked_out(&self) -> SharedTree {
         match self {
-            Files::Commit { tree, .. } | Files::Index { tree, .. } => Rc::new(tree.checked_out(true)),
+            Files::Commit { tree, .. } | Files::Index { tree, .. } => {
+                let is_same = !Conversion::new(true, tree.hash()).applies_anywhere(&**tree);
+                if is_same { tree.clone() } else { Rc::new(tree.checked_out(true)) }
+            }
             Files::WorkingTree { tree, .. } => Rc::new(tree.without_ignored()),
             Files::Disk { .. } | Files::Tree(_) => self.tree(),
         }

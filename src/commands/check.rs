@@ -260,8 +260,10 @@ impl Before {
 pub(super) fn before(workspace: &Workspace, paths: &[String], how: Option<&How<'_>>) -> Result<Vec<Finding>, Failures> {
     let files = &workspace.files;
     let Some(here) = files.repo().filter(|_| files.snapshot().is_some()) else { return Ok(Vec::new()) };
-    // Links that the check follows are none that the result depends on: a tree of its own.
-    let survey = Rc::new(Survey::of(files.checked_out()));
+    let tree = files.checked_out();
+    // What is stored is what a build reads, unless attributes say otherwise.
+    let is_known = Rc::ptr_eq(&tree, &workspace.tree);
+    let survey = if is_known { workspace.survey().clone() } else { Rc::new(Survey::of(tree)) };
     let mut config = workspace.config.clone();
     if !paths.is_empty() {
         // What is named is meant.

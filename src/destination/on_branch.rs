@@ -45,9 +45,10 @@ pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> 
     if used.files.is_empty() && DECISIVE.iter().all(is_same) {
         return Ok(());
     }
-    let mut in_use = tree.followed();
+    let mut in_use = BTreeSet::new();
     if used.sources.first().is_some_and(|source| source.repository.is_none()) {
         in_use.extend(used.own_paths().map(str::to_owned));
+        in_use.extend(used.own_links()?);
     }
     let changed = uncommitted(repo, &**tree, in_use)?;
     if changed.is_empty() {

@@ -80,6 +80,23 @@ impl Graph {
     }
 }
 
+impl Graph {
+    /// Returns the links of the user's tree that lead to what its roots read.
+    pub(crate) fn own_links(&self) -> Result<BTreeSet<String>> {
+        let (tree, mut links) = (&self.sources[0].tree, BTreeSet::new());
+        for root in (0..self.roots.len()).filter(|root| self.roots[*root].source == 0) {
+            for input in self.inputs(root)?.own {
+                if let Input::At(place) = input
+                    && tree.entry(&place)? == Some(Entry::Link)
+                {
+                    links.insert(place);
+                }
+            }
+        }
+        Ok(links)
+    }
+}
+
 impl Survey {
     /// Returns what builds of the roots in `directories` read, whoever builds: files outside of their root as well.
     pub(crate) fn read(&self, directories: &[String]) -> Explored {

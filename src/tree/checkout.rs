@@ -65,6 +65,12 @@ impl Conversion {
         if attributes.converts { git.convert(path, &bytes) } else { Ok(bytes) }
     }
 
+    /// Returns whether a checkout may change any file; also if that cannot be told.
+    pub(crate) fn applies_anywhere(&self, tree: &dyn Tree) -> bool {
+        let applies = |place: &String| self.applies(tree, path::parent(place)).unwrap_or(true);
+        tree.files_named(&|file| file == FILE_NAME).map_or(true, |files| files.iter().any(applies))
+    }
+
     /// Returns whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.
     pub(crate) fn applies(&self, tree: &dyn Tree, directory: &str) -> Result<bool> {
         if let Some(known) = self.directories.borrow().get(directory) {

@@ -64,7 +64,7 @@ fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
         ] {
             counts.push(started(args));
         }
-        // `branch`: what `check` finds, without a network; what is planned; and the result.
+        // `branch`: the source, and the result.
         let counts: Vec<_> =
             counts.iter().map(|(args, (processes, walks))| (args.as_str(), *processes, *walks)).collect();
         assert_eq!(
@@ -77,7 +77,7 @@ fn a_command_starts_as_many_processes_for_sixty_references_as_for_one() {
                 ("targets", 2, 1),
                 ("tree", 2, 1),
                 ("affected HEAD", 3, 2),
-                ("branch --no-verify", 9, 3),
+                ("branch --no-verify", 9, 2),
                 ("branch --no-verify", 6, 0),
                 ("other --branch copies --no-verify", 9, 2),
                 ("other ../copy --no-commit --no-verify", 2, 2),
@@ -167,8 +167,8 @@ fn a_tree_is_walked_once_whatever_is_deployed_and_left_out() {
             ("status", 1),
             ("affected HEAD~1", 2),
             ("diff HEAD~1", 2),
-            // As `check` reads the source and as it is stored; what is localized, for `check --build` and for the branch.
-            ("branch", 4),
+            // The source; what is localized, for `check --build` and for the branch.
+            ("branch", 3),
             ("update https://github.com/acme/lib --to v2 --diff --dry-run", 4),
         ]
     );

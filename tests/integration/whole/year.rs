@@ -168,7 +168,7 @@ fn a_tag_moves(team: &mut Team) {
         .fails(1)
         .stderr_has("a version should never change, but this one did")
         .stderr_has("update 'https://github.com/acme/jobs?ref=v3'");
-    upstream_says(team, 1, &["moved", "v3"]);
+    upstream_says(team, 1, &[": moved:", "v3"]);
     team.nothing_to_do();
     team.pull_request("Accept v3 as it is", |team| {
         team.work().run(&["update", "https://github.com/acme/jobs"]).success();
