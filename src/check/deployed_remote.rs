@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::Context;
 use crate::graph::RootId;
-use crate::message::finding::{Finding, Rule};
+use crate::message::finding::{Common, Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut fetched: HashMap<RootId, usize> = HashMap::new();
@@ -23,15 +23,17 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         if count == 0 {
             return None;
         }
-        let message = format!(
-            "{} deploys {} from {}, which is not localized: its build fetches {count} remote reference{}",
-            one.target.by(),
-            one.here.shown(),
-            one.here.revision.shown(),
-            if count == 1 { "" } else { "s" },
-        );
+        let (by, place, revision) = (one.target.by(), one.here.shown(), one.here.revision.shown());
+        let references = format!("{count} remote reference{}", if count == 1 { "" } else { "s" });
+        let message =
+            format!("{by} deploys {place} from {revision}, which is not localized: its build fetches {references}");
         let help = format!("deploy a localized branch: git kustomize-localize explain {}", Rule::DeployedRemote);
-        Some(context.at_target(Rule::DeployedRemote, one.target, message, vec![help]))
+        let common = Common {
+            all: "are deployed from what is not localized: their builds fetch remote references",
+            each: format!("{by}: {place} from {revision}, {references}"),
+        };
+        let found = context.at_target(Rule::DeployedRemote, one.target, message, vec![help]);
+        Some(Finding { common: Some(common), ..found })
     });
     findings.collect()
 }

@@ -1,14 +1,27 @@
 //! `unknown-target`: what an object deploys is said by a template, a variable or a build, so it was not looked at.
 
 use super::Context;
-use crate::message::finding::{Finding, Rule};
+use crate::message::finding::{Common, Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let unknown = context.deployed.unknown();
     let findings = unknown.map(|(target, why)| {
         let message = format!("cannot tell what {} deploys: {why}", target.by());
-        let help = "write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON";
-        context.at_target(Rule::UnknownTarget, target, message, vec![help.to_owned()])
+        let is_changed = target.changed_by.as_ref().is_some_and(|by| by.not_built.is_none());
+        let (all, help) = if is_changed {
+            (
+                "may be changed by a build before they are deployed, and nothing was built",
+                "build it: git kustomize-localize check --build",
+            )
+        } else {
+            (
+                "are unknown: the files do not tell what they deploy",
+                "write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON",
+            )
+        };
+        let common = Common { all, each: format!("{}: {why}", target.by()) };
+        let found = context.at_target(Rule::UnknownTarget, target, message, vec![help.to_owned()]);
+        Finding { common: Some(common), ..found }
     });
     findings.collect()
 }

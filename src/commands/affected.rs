@@ -11,7 +11,7 @@ use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::targets::both;
 use crate::config::Config;
 use crate::git::object_id;
-use crate::git::{CommitId, LocalRepo};
+use crate::git::{CommitId, LocalRepo, Snapshot};
 use crate::graph::Survey;
 use crate::message::failure::{Result, short};
 use crate::message::redact::visible;
@@ -75,7 +75,7 @@ fn of_commits(here: &LocalRepo, [old, new]: [&CommitId; 2], [was, is]: [SharedTr
 pub(super) fn changes(here: &LocalRepo, base: &CommitId, files: &Files, [was, is]: [SharedTree; 2]) -> Result<Changes> {
     match files {
         Files::Commit { id, .. } => of_commits(here, [base, id], [was, is]),
-        _ => Changes::among(was, is, here.changed_since(&base.commit)?),
+        _ => Changes::among(was, is, here.changed_since(&base.commit, &Snapshot::WorkingTree)?),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Findings as people see them, in every command: each with its line, and what to do about it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use console::{Style, measure_text_width};
 
@@ -66,9 +67,26 @@ pub(super) fn explain(rules: impl IntoIterator<Item = Rule>) -> String {
 
 /// Returns the findings that are shown: without `verbose` the errors among them, and the first of all.
 fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
-    let all = findings.iter().enumerate();
-    let wanted = all.filter(|(index, one)| verbose || one.fails() || *index < NAMED);
-    wanted.map(|(_, finding)| finding).collect()
+    let all: Vec<&Finding> = findings.iter().collect();
+    let blocks = blocks(&all, verbose).into_iter().enumerate();
+    blocks.filter(|(index, block)| verbose || block[0].fails() || *index < NAMED).flat_map(|(_, block)| block).collect()
+}
+
+/// Returns findings as they are shown, in the order of the first of each: without `verbose` warnings that say in common what
+/// they say of several targets are one.
+pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a Finding>> {
+    let mut blocks: Vec<Vec<&Finding>> = Vec::new();
+    let mut known: HashMap<(Rule, &str), usize> = HashMap::new();
+    for finding in findings {
+        let is_one = verbose || finding.allowed.is_some() || finding.severity == Severity::Error;
+        let common = finding.common.as_ref().filter(|_| !is_one);
+        let at = common.map(|common| *known.entry((finding.rule, common.all)).or_insert(blocks.len()));
+        match at.and_then(|at| blocks.get_mut(at)) {
+            Some(block) => block.push(finding),
+            None => blocks.push(vec![finding]),
+        }
+    }
+    blocks
 }
 
 /// Returns how many warnings there are, if there are any.
@@ -88,17 +106,22 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     for (finding, span) in findings.iter().filter_map(|one| Some((one, one.span?))) {
         lines.entry(said(finding)).or_default().insert(span.start.line);
     }
-    for finding in findings {
+    for block in blocks(findings, shown.verbose) {
+        let finding = block[0];
+        let common = in_common(&block);
         let lines = match finding.span {
-            Some(_) if !shown.verbose => lines.remove(&said(finding)),
+            Some(_) if !shown.verbose && common.is_none() => lines.remove(&said(finding)),
             _ => Some(BTreeSet::new()),
         };
         let Some(lines) = lines else { continue };
         let others: Vec<String> = lines.iter().skip(1).map(usize::to_string).collect();
+        let word = if others.len() == 1 { "line" } else { "lines" };
+        let others = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, false)));
+        let (first, notes) = common.map_or_else(|| (finding.clone(), Vec::from_iter(others)), |common| common);
         let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
         let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
         is_shortened |= is_given && !finding.help.is_empty();
-        write_finding(&mut out, finding, &others, if is_given { &[] } else { &finding.help }, shown.color);
+        write_finding(&mut out, &first, &notes, if is_given { &[] } else { &finding.help }, shown.color);
     }
     if is_shortened && !shown.quiet {
         let mark = painted("note:", "cyan.bold", shown.color);
@@ -107,8 +130,21 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     out
 }
 
-/// Adds one finding as lines, and an empty one. The same is said of the lines `others`.
-fn write_finding(out: &mut String, finding: &Finding, others: &[String], help: &[String], color: bool) {
+/// Returns what several findings say as one, and what the first of them say beside that; `None` of one finding.
+fn in_common(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
+    let [first, _, ..] = block else { return None };
+    let each = block.iter().filter_map(|one| Some(one.common.as_ref()?.each.clone()));
+    let mut notes: Vec<String> = each.take(NAMED).collect();
+    if let more @ 1.. = block.len() - notes.len() {
+        notes.push(format!("and {more} more: -v shows each"));
+    }
+    let all = first.common.as_ref().map_or("", |common| common.all);
+    let message = format!("{} targets {all}", block.len());
+    Some((Finding { message, line_text: Arc::default(), deployed: Vec::new(), ..(*first).clone() }, notes))
+}
+
+/// Adds one finding as lines, and an empty one.
+fn write_finding(out: &mut String, finding: &Finding, notes: &[String], help: &[String], color: bool) {
     let paint = |text: &str, style: &str| painted(text, style, color);
     let (style, level) = match (&finding.allowed, finding.severity) {
         (Some(_), _) => ("dim", "allowed"),
@@ -138,10 +174,7 @@ fn write_finding(out: &mut String, finding: &Finding, others: &[String], help: &
         let lines = lines.join(&format!("\n{gutter}         "));
         *out += &format!("{gutter} {equals} {} {lines}\n", paint(mark, "cyan.bold"));
     };
-    if !others.is_empty() {
-        let word = if others.len() == 1 { "line" } else { "lines" };
-        add("note:", &format!("and in {word} {}", named(others, false)));
-    }
+    notes.iter().for_each(|note| add("note:", note));
     if let Some((first, rest)) = finding.deployed.split_first() {
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
         add("note:", &format!("deployed by {first}{more}"));

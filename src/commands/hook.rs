@@ -108,15 +108,21 @@ impl HookCommand {
                 }
                 return Ok(Box::new(locked));
             }
-            Running::PreCommit | Running::PreMergeCommit => vec![Judged::index()],
+            Running::PreCommit | Running::PreMergeCommit => vec![Judged::index(&here)?],
             Running::PrePush => judged::pushed(&here, &refs()?)?,
             Running::PreReceive => judged::received(&here, &refs()?)?,
             Running::Framework => vec![judged::framework(&here)?],
         };
         let judge = |judged: Judged| {
             let checked = check(&here, &judged.what, &[], &judged.base, None);
-            let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what, failures.0));
+            let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what.clone(), failures.0));
             checked.findings.retain(|one| one.rule != Rule::MergedBack || !judged.is_new);
+            if checked.failures.is_empty() {
+                match judged.shows(&here, &checked.source) {
+                    Ok(is_shown) => checked.findings.retain(is_shown),
+                    Err(failure) => checked.failures.push(failure),
+                }
+            }
             Judgement { refs: judged.refs, checked }
         };
         Ok(Box::new(Judgements { checks: all.into_iter().map(judge).collect() }))

@@ -143,6 +143,9 @@ pub struct Finding {
     /// What to do, each an imperative phrase or exact commands, one below the other. The way that
     /// keeps what the user wrote comes first.
     pub help: Vec<String>,
+    /// What it has in common with others of its rule; `None` if each of those says something else.
+    #[serde(skip)]
+    pub common: Option<Common>,
     /// Whether something was not read as a whole: it may name more than is known, so nothing leaves this out.
     #[serde(skip)]
     pub unread: bool,
@@ -157,6 +160,15 @@ pub struct Finding {
     /// What leads to its file, where a change is judged against its base.
     #[serde(skip)]
     pub starts: Arc<Starts>,
+}
+
+/// What is said at once of several targets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Common {
+    /// What is said of all of them, after `3 targets`.
+    pub all: &'static str,
+    /// The target, and what is said of this one.
+    pub each: String,
 }
 
 /// What leads to a file.
@@ -186,6 +198,7 @@ impl Finding {
             subject: Subject::Local,
             message,
             help,
+            common: None,
             unread: false,
             is_template: false,
             allowed: None,

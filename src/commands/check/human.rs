@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::check::{Builds, Checked, Known};
-use crate::commands::findings::{each, explain, painted};
+use crate::commands::findings::{blocks, each, explain, painted};
 use crate::commands::messages::{commit, counted, first, named};
 use crate::commands::output::Shown;
 use crate::git::Snapshot;
@@ -30,7 +30,8 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         (false, allowed) => allowed.is_none() || shown.verbose,
     };
     let wanted: Vec<&Finding> = checked.findings.iter().filter(is_wanted).collect();
-    let is_brief = wanted.len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet;
+    let is_brief =
+        blocks(&wanted, shown.verbose).len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet;
     let mut out = if is_brief { overview(&wanted, shown.color) } else { each(&wanted, shown) };
     if shown.quiet {
         return out;

@@ -461,3 +461,26 @@ fn what_is_said_of_several_lines_is_said_once() {
     let text = human(&found, VERBOSE);
     assert_eq!(text.matches(&format!("`{url}` is neither")).count(), 3, "{text}");
 }
+
+#[test]
+fn what_several_targets_have_in_common_is_said_once() {
+    use crate::check::testing::argo;
+    let scene = |count: usize| {
+        let apps: String = (0..count).map(|number| argo(&format!("path: 'a/{{{{x}}}}{number}'")) + "---\n").collect();
+        Scene::default().file("argo.yaml", &apps).check()
+    };
+    let shown = Shown { width: Some(80), ..Shown::default() };
+    let text = human(&scene(30), shown);
+    let (block, _) = text.split_once("\n\n").unwrap();
+    let lines: Vec<&str> = block.lines().collect();
+    assert_eq!(lines[0], "warning[unknown-target]: 30 targets are unknown: the files do not tell what they deploy");
+    assert_eq!(lines[1].trim_start(), "--> argo.yaml:5:60");
+    assert!(lines[2].contains("note: Argo CD Application web (argo.yaml:1): `a/{{x}}0` is substituted"), "{text}");
+    assert!(lines[7].ends_with("note: and 25 more: -v shows each"), "{text}");
+    assert!(text.ends_with("; 30 targets unknown\n") && lines.len() == 9, "{text}");
+    for (count, shown, heads) in [(1, shown, 1), (3, shown, 1), (3, VERBOSE, 3), (3, Shown { quiet: true, ..shown }, 0)]
+    {
+        assert_eq!(human(&scene(count), shown).matches("warning[").count(), heads, "{count}");
+    }
+    assert_eq!(json(&scene(3)).matches("cannot tell what").count(), 3);
+}

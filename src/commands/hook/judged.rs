@@ -1,9 +1,13 @@
 //! What a hook that runs has to judge, and against what.
 
+use std::collections::HashSet;
+
 use crate::commands::check::Base;
+use crate::config::FILE_NAME;
 use crate::git::{LocalRepo, Snapshot};
 use crate::message::failure::{Failure, Result, shown};
-use crate::record::is_object_id;
+use crate::message::finding::Finding;
+use crate::record::{LOCK_NAME, is_object_id};
 use crate::workspace::commit;
 
 /// One thing to judge.
@@ -16,12 +20,26 @@ pub(super) struct Judged {
     pub refs: Vec<String>,
     /// Whether these are all new: nothing is merged into a branch that was not there.
     pub is_new: bool,
+    /// The commit that it follows; `None` if there is none, or several.
+    pub since: Option<String>,
 }
 
 impl Judged {
     /// Returns what is about to be committed.
-    pub(super) fn index() -> Judged {
-        Judged { what: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false }
+    pub(super) fn index(here: &LocalRepo) -> Result<Judged> {
+        let since = here.commit("HEAD")?.map(|head| head.commit);
+        Ok(Judged { what: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false, since })
+    }
+
+    /// Returns whether a finding in what was looked at is shown: whoever commits or pushes is warned of nothing that this does
+    /// not touch. What decides elsewhere may change anything.
+    pub(super) fn shows(&self, here: &LocalRepo, what: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
+        let touched = self.since.as_ref().map(|since| here.changed_since(since, what)).transpose()?;
+        let touched: Option<HashSet<String>> = touched.map(|paths| paths.into_iter().collect());
+        let touched = touched.filter(|paths| !paths.contains(FILE_NAME) && !paths.contains(LOCK_NAME));
+        Ok(move |finding: &Finding| {
+            finding.fails() || touched.as_ref().is_none_or(|paths| paths.contains(&finding.path))
+        })
     }
 }
 
@@ -63,8 +81,11 @@ pub(super) fn framework(here: &LocalRepo) -> Result<Judged> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let push = variable("PRE_COMMIT_REMOTE_NAME").and(variable("PRE_COMMIT_LOCAL_BRANCH"));
     match variable("PRE_COMMIT_TO_REF").or(push) {
-        Some(rev) => Ok(Judged { what: Snapshot::of(Some(&commit(here, &rev)?.commit)), ..Judged::index() }),
-        None => Ok(Judged::index()),
+        Some(rev) => {
+            let what = Snapshot::of(Some(&commit(here, &rev)?.commit));
+            Ok(Judged { what, since: None, ..Judged::index(here)? })
+        }
+        None => Judged::index(here),
     }
 }
 
@@ -96,11 +117,13 @@ fn judged(here: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Resul
             }
         };
         let (what, refs) = (Snapshot::of(Some(&tip.commit)), vec![(*name).to_owned()]);
-        let one = Judged { what, base: base(old)?, refs, is_new: is_none(old) };
+        let since = if is_none(old) { None } else { here.commit(old)?.map(|old| old.commit) };
+        let one = Judged { what, base: base(old)?, refs, is_new: is_none(old), since };
         match all.iter_mut().find(|other| (&other.what, &other.base) == (&one.what, &one.base)) {
             Some(other) => {
                 other.refs.extend(one.refs);
                 other.is_new &= one.is_new;
+                other.since = other.since.take().filter(|since| one.since.as_ref() == Some(since));
             }
             None => all.push(one),
         }

@@ -131,13 +131,14 @@ impl LocalRepo {
         Ok(renames)
     }
 
-    /// Returns the files of the working tree that may not be what they were in the commit `base`, from the top: also those
+    /// Returns the files that may not be what they were in the commit `base`, from the top: of the working tree also those
     /// that git does not track, and does not ignore.
-    pub fn changed_since(&self, base: &str) -> Result<Vec<String>> {
-        let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, &Snapshot::WorkingTree, &[])?;
+    pub fn changed_since(&self, base: &str, to: &Snapshot) -> Result<Vec<String>> {
+        let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, to, &[])?;
         let tracked = tracked.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         let tracked = tracked.map(|path| String::from_utf8_lossy(path).into_owned());
-        Ok(tracked.chain(self.untracked()?).collect())
+        let untracked = if *to == Snapshot::WorkingTree { self.untracked()? } else { Vec::new() };
+        Ok(tracked.chain(untracked).collect())
     }
 
     /// Returns the lines of a file that changed since the commit `base`, each behind `+` or `-`.

@@ -8,7 +8,7 @@ mod server;
 use std::path::Path;
 
 use super::{CONFIG, LOCAL, OFF, REMOTE, ROOT, clean, stage};
-use crate::support::{Output, Repo, Sandbox};
+use crate::support::{Output, Repo, Running, Sandbox};
 
 /// Returns a repository `work` with a clean commit, and the program on `PATH`.
 fn work() -> (Sandbox, Repo) {
@@ -238,4 +238,38 @@ fn a_submodule_has_hooks_of_its_own() {
     inner.write(ROOT, REMOTE);
     refused(&inner.try_git(&["commit", "-am", "remote"]));
     outer.git(&["commit", "-am", "outer"]);
+}
+
+#[test]
+fn a_hook_warns_of_what_is_touched_alone() {
+    let (sandbox, repo) = work();
+    let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {source: {repoURL: 'https://h.example/x', path: 'a/{{x}}'}}\n";
+    let staged = |path: &str, text: &str| {
+        stage(&repo, path, text);
+        hook(&repo, &["run", "pre-commit"])
+    };
+    let own = "repository: [{url: 'https://h.example/x'}]\n";
+    repo.write(CONFIG, own);
+    repo.commit("config");
+    staged("argo.yaml", app).success().stderr_has("warning[unknown-target]");
+    repo.git(&["commit", "-q", "-m", "app"]);
+    let old = repo.id("HEAD");
+    let readme = staged("README.md", "x");
+    readme.success();
+    assert_eq!(readme.stderr, "");
+    repo.git(&["commit", "-q", "-m", "readme"]);
+    let push = |old: &str| {
+        let line = format!("refs/heads/main {} refs/heads/main {old}", repo.id("HEAD"));
+        let script = format!("echo {line} | git kustomize-localize hook run pre-push");
+        Running::start(sandbox.command("sh", repo.path()).args(["-c", &script])).wait()
+    };
+    assert_eq!(push(&old).success().stderr, "");
+    push(&"0".repeat(40)).success().stderr_has("warning[unknown-target]");
+    // What decides elsewhere may change anything.
+    staged(CONFIG, &format!("{own}helm: false\n")).success().stderr_has("warning[unknown-target]");
+    repo.git(&["commit", "-q", "-m", "config"]);
+    // What fails is said, wherever it is.
+    repo.write("other/kustomization.yaml", REMOTE);
+    repo.commit("broken");
+    staged("README.md", "y").fails(1).stderr_has("error[remote-reference]").lacks("unknown-target]");
 }
