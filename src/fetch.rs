@@ -45,7 +45,7 @@ use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
 use crate::message::redact::SafeUrl;
 use crate::record::{Lock, sha256_hex};
-use crate::reference::{self, Pin, RepoRef, RepoSpec, Upstream};
+use crate::reference::{self, Pin, RepoSpec, Upstream};
 use crate::tree::{self, Entry, Resolved, Tree as _, license};
 
 use checkout::CheckoutTree;
@@ -88,7 +88,7 @@ pub(crate) struct Options {
 /// One thing to bring in.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
-    Git(RepoRef),
+    Git(RepoSpec),
     File(SafeUrl),
     Chart(ChartRef),
 }
@@ -97,7 +97,7 @@ impl Key {
     /// Returns what it is in a record, without secrets.
     fn upstream(&self) -> Upstream {
         match self {
-            Key::Git(repository) => repository.upstream(),
+            Key::Git(spec) => Upstream::git(spec),
             Key::File(url) => Upstream::File { url: url.shown() },
             Key::Chart(chart) => chart.upstream(),
         }
@@ -120,7 +120,7 @@ impl Job {
         let Key::Git(key) = &self.key else { return None };
         let reference = key.reference.as_deref();
         let fixed = reference.filter(|_| Pin::of(reference) == Pin::Commit).map(str::to_ascii_lowercase);
-        let request = GitRequest::new(key.url.clone(), reference, self.id.as_deref().or(fixed.as_deref()));
+        let request = GitRequest::new(key.clone_spec(), reference, self.id.as_deref().or(fixed.as_deref()));
         Some(GitRequest { timeout: self.timeout, ..request })
     }
 }
@@ -142,7 +142,7 @@ pub(crate) struct Fetcher {
     branches: Option<Rc<LocalRepo>>,
     known: HashMap<Key, Result<Found>>,
     /// The repositories whose files are taken from the cache.
-    opened: HashMap<RepoRef, (Rc<CheckoutTree>, Rc<Repository>)>,
+    opened: HashMap<RepoSpec, (Rc<CheckoutTree>, Rc<Repository>)>,
     /// Who signed which commit of what, by a key of which file.
     verified: RefCell<HashMap<(Upstream, String, String), Result<String>>>,
 }
@@ -172,7 +172,7 @@ impl Fetcher {
         let old = |one: &Upstream| self.locks.iter().find_map(|lock| lock.get(one));
         let is_same = |one: &Upstream| old(one) == lock.get(one);
         self.known.retain(|key, _| is_same(&key.upstream()));
-        self.opened.retain(|key, _| is_same(&key.upstream()));
+        self.opened.retain(|key, _| is_same(&Upstream::git(key)));
         self.locks = vec![Rc::new(lock)];
         self.tips = OnceCell::from(vec![tip]);
     }
@@ -216,7 +216,8 @@ impl Fetcher {
 
     /// Returns whether something by convention never changes: of a ref, whether it was resolved in this run, and is a tag.
     pub(crate) fn is_version(&self, source: &Upstream) -> bool {
-        let is_it = |key: &RepoRef| key.reference.as_deref() == source.reference() && key.url.shown() == source.url();
+        let is_it =
+            |key: &RepoSpec| key.reference.as_deref() == source.reference() && key.clone_spec().shown() == source.url();
         let mut opened = self.opened.iter();
         answers::is_version(source, || opened.any(|(key, (tree, _))| tree.fetched.tag.is_some() && is_it(key)))
     }
@@ -263,7 +264,7 @@ impl Fetcher {
                 return self.open(key, fetched).map(Some);
             }
             if let Some(commit) = &request.commit {
-                label = format!("commit {commit} of {}", key.url.shown());
+                label = format!("commit {commit} of {}", key.clone_spec().shown());
             }
         }
         match (&job.key, &job.id) {
@@ -297,8 +298,8 @@ impl Fetcher {
         Ok(None)
     }
 
-    fn held_by_tip(&self, key: &RepoRef, request: &GitRequest) -> Result<Option<Rc<Repository>>> {
-        let source = key.upstream();
+    fn held_by_tip(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<Repository>>> {
+        let source = Upstream::git(key);
         // The source's own lock may name another commit than a tip was made from.
         let is_it = |tip: &&Tip| tip.lock.get(&source).map(|entry| entry.digest.hex()) == request.commit.as_deref();
         let (Some(commit), tips) = (&request.commit, self.tips()?) else { return Ok(None) };
@@ -317,9 +318,9 @@ impl Fetcher {
         Ok(Some(Rc::new(Repository { tree: Rc::new(tree), version, commit, signed })))
     }
 
-    fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Found> {
+    fn open(&mut self, key: &RepoSpec, fetched: Fetched) -> Result<Found> {
         let (version, commit, signed) = (key.clone(), fetched.commit.clone(), OnceCell::new());
-        let tree = CheckoutTree::open(&self.network, fetched, key.upstream().to_string(), key.submodules)?;
+        let tree = CheckoutTree::open(&self.network, fetched, Upstream::git(key).to_string(), key.submodules)?;
         let tree = Rc::new(tree);
         let repository = Rc::new(Repository { tree: tree.clone(), version, commit, signed });
         self.opened.insert(key.clone(), (tree, repository.clone()));
@@ -361,7 +362,7 @@ impl Fetcher {
         let Some(spec) = wanted.spec.as_ref().filter(|_| wanted.wants != Wants::File) else {
             return vec![file];
         };
-        let root = Key::Git(spec.repo_ref());
+        let root = Key::Git(spec.source());
         if wanted.wants == Wants::Root {
             return vec![root];
         }

@@ -28,7 +28,6 @@ pub(crate) use classify::{has_git_marker, is_remote_file, is_url, unsupported_sc
 pub(crate) use file_url::{file_pin, looks_like_file, names_page};
 pub(crate) use localized_path::default_new_dir;
 pub(crate) use query::{PLAIN_QUERY, escaped, plus_hint};
-pub(crate) use spec::RepoRef;
 pub use spec::RepoSpec;
 pub use unsafe_text::refuse_unsafe;
 pub(crate) use upstream::Upstream;

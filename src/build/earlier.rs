@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 
 use super::{Job, Verdict};
 use crate::graph::inputs::Input;
-use crate::graph::{Graph, Origin, RootId};
+use crate::graph::{Graph, RootId};
 use crate::message::failure::Result;
 use crate::plan::Affected;
-use crate::record::{Builder, Digest, Remotes, Verified};
-use crate::reference::Upstream;
+use crate::record::{Builder, Remotes, Verified};
 use crate::tree::path;
 
 /// What a record says, and everything that is something else now than it was then.
@@ -59,18 +58,8 @@ impl Earlier {
 
     /// Returns whether a root reads something fetched that is not what it was.
     fn has_other_remotes(&self, graph: &Graph, id: RootId) -> bool {
-        let archives = graph.charts_of(id).iter().filter_map(|chart| chart.archive.as_ref());
-        let archives = archives.map(|archive| (archive.chart.upstream(), Digest::Sha256(archive.sha256.clone())));
-        let files = graph.read_by(id).into_iter().filter_map(|id| match &graph.files[id].origin {
-            Origin::Remote(file) => {
-                Some((Upstream::File { url: file.url.shown() }, Digest::Sha256(file.sha256.clone())))
-            }
-            Origin::Tree { .. } | Origin::Archive { .. } => None,
-        });
-        let repository = graph.sources[graph.roots[id].source].repository.as_ref();
-        let repository = repository.map(|one| (one.version.upstream(), Digest::GitCommit(one.commit.clone())));
-        let is_held = |(source, digest)| self.remotes.get(&source).is_some_and(|pinned| pinned.digest == digest);
-        !archives.chain(files).chain(repository).all(is_held)
+        let mut fetched = graph.read_by(id).into_iter().filter_map(|file| graph.pinned(file));
+        !fetched.all(|(source, now)| self.remotes.get(&source).is_some_and(|pinned| pinned.digest == now.digest))
     }
 }
 

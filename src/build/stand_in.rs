@@ -64,7 +64,7 @@ impl Checkout {
     pub(super) fn new(repository: &Repository, directory: PathBuf) -> Checkout {
         let version = &repository.version;
         Checkout {
-            url: version.url.shown(),
+            url: version.clone_spec().shown(),
             reference: version.reference.clone(),
             submodules: version.submodules,
             commit: repository.commit.clone(),

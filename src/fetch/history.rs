@@ -54,11 +54,11 @@ impl Fetcher {
     pub(crate) fn histories(&self, moves: &[Move<'_>]) -> Vec<Option<History>> {
         // A request with a secret in its URL keeps it.
         let known = self.known.keys().filter_map(|key| match key {
-            Key::Git(key) => Some((key.url.shown(), &key.url)),
+            Key::Git(key) => Some((key.clone_spec().shown(), key.clone_spec())),
             _ => None,
         });
-        let known: HashMap<String, &SafeUrl> = known.collect();
-        let url = |shown: &str| known.get(shown).map_or_else(|| shown.into(), |url| (*url).clone());
+        let known: HashMap<String, SafeUrl> = known.collect();
+        let url = |shown: &str| known.get(shown).cloned().unwrap_or_else(|| shown.into());
         let request = |(new, commit): (&Upstream, &str)| {
             let request = GitRequest::new(url(new.url()), new.reference(), Some(commit));
             GitRequest { may_ask: false, timeout: SOON, ..request }

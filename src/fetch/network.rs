@@ -66,7 +66,7 @@ impl Network {
         for job in jobs {
             let next = groups.len();
             let at = match &job.key {
-                Key::Git(key) => *repositories.entry((key.url.clone(), job.timeout)).or_insert(next),
+                Key::Git(key) => *repositories.entry((key.clone_spec(), job.timeout)).or_insert(next),
                 _ => next,
             };
             groups.resize_with(next.max(at + 1), Vec::new);

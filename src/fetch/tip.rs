@@ -23,7 +23,7 @@ use crate::message::failure::{Failure, Result};
 use crate::record::history::{is_ours, tip};
 use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
-use crate::reference::{RepoRef, Upstream};
+use crate::reference::{RepoSpec, Upstream};
 use crate::tree::git::GitTree;
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, license, path};
 
@@ -155,7 +155,7 @@ pub(super) struct TipTree {
     pub(super) tip: Tip,
     /// From [`Tip::repository`].
     pub(super) files: BTreeMap<String, StoredFile>,
-    pub(super) version: RepoRef,
+    pub(super) version: RepoSpec,
     pub(super) network: Rc<Network>,
     /// What to fetch for everything else.
     pub(super) request: GitRequest,
@@ -168,7 +168,7 @@ impl TipTree {
             return Ok(tree);
         }
         let fetched = self.network.fetch_one(&self.request)?;
-        let (label, has_submodules) = (self.version.upstream().to_string(), self.version.submodules);
+        let (label, has_submodules) = (Upstream::git(&self.version).to_string(), self.version.submodules);
         let tree = CheckoutTree::open(&self.network, fetched, label, has_submodules)?;
         Ok(self.fetched.get_or_init(|| tree))
     }
@@ -239,6 +239,6 @@ impl Tree for TipTree {
     }
 
     fn label(&self, path: &str) -> String {
-        format!("{}: {}", self.version.upstream(), path::shown(path))
+        format!("{}: {}", Upstream::git(&self.version), path::shown(path))
     }
 }

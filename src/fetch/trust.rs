@@ -36,7 +36,7 @@ impl Fetcher {
                 Err(Failure::new(message).hint(Config::list_before(source)))
             });
         }
-        for (_, (tree, repository)) in self.opened.iter().filter(|(key, _)| key.upstream() == *source) {
+        for (_, (tree, repository)) in self.opened.iter().filter(|(key, _)| Upstream::git(key) == *source) {
             let fetched = &tree.fetched;
             if let Some(signers) = &policy.signed_by {
                 let recorded = repository.signed.get().map(String::as_str);
@@ -99,7 +99,7 @@ impl Fetcher {
 
     /// Returns how old something is that was resolved in this run, and who signed it, as far as that is known.
     pub(crate) fn about(&self, source: &Upstream) -> Option<String> {
-        let (_, (tree, repository)) = self.opened.iter().find(|(key, _)| key.upstream() == *source)?;
+        let (_, (tree, repository)) = self.opened.iter().find(|(key, _)| Upstream::git(key) == *source)?;
         let made = made(&self.network.object(&tree.fetched).ok()?.bytes)?;
         let signed = repository.signed.get();
         let signed = signed.map(|signed| format!(", signed by {signed}")).unwrap_or_default();

@@ -62,7 +62,7 @@ fn edges(graph: &Graph) -> Ways<FileId, &Edge> {
             from.entry(edge.from).or_default().push((edge, to));
         }
     }
-    let starts = (0..graph.files.len()).filter(|file| graph.is_start(*file));
+    let starts = graph.file_ids().filter(|file| graph.is_start(*file));
     ways(starts, |file| from.get(&file).into_iter().flatten().copied().collect::<Vec<_>>())
 }
 
@@ -82,6 +82,10 @@ mod tests {
             (place, chain.collect())
         };
         explored.troubles.into_iter().map(shown).collect()
+    }
+
+    fn of_lib(place: &str) -> String {
+        format!("https://h/o/lib?ref=v1: {place}")
     }
 
     const OTHER: (&str, &str) = ("other/kustomization.yaml", "namePrefix: a-\n");
@@ -106,13 +110,13 @@ mod tests {
         let user = "base/kustomization.yaml:2:3".to_owned();
         assert!(
             found.contains(&(
-                "b/kustomization.yaml:1:13".to_owned(),
-                vec![user.clone(), "a/kustomization.yaml:1:13".to_owned()]
+                of_lib("b/kustomization.yaml:1:13"),
+                vec![user.clone(), of_lib("a/kustomization.yaml:1:13")]
             )),
             "{found:?}"
         );
         assert!(
-            found.contains(&("a/gen.yaml:4:9".to_owned(), vec![user, "a/kustomization.yaml:2:14".to_owned()])),
+            found.contains(&(of_lib("a/gen.yaml:4:9"), vec![user, of_lib("a/kustomization.yaml:2:14")])),
             "{found:?}"
         );
         assert!(found.contains(&("kustomization.yaml:1:19".to_owned(), Vec::new())), "{found:?}");
@@ -132,7 +136,7 @@ mod tests {
             ],
         );
         let chain = vec!["other/kustomization.yaml:1:13".to_owned()];
-        assert_eq!(found, [("base/kustomization.yaml:1:13".to_owned(), chain)]);
+        assert_eq!(found, [(of_lib("base/kustomization.yaml:1:13"), chain)]);
     }
 
     #[test]

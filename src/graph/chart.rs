@@ -19,7 +19,7 @@ use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact::{self, SafeUrl};
-use crate::record::{Lock, Pinned};
+use crate::record::{Digest, Lock, Pinned};
 use crate::reference::Upstream;
 use crate::tree::{self, Resolved, path};
 
@@ -126,6 +126,15 @@ impl ChartRef {
             Some(why) => why,
         };
         Err(Failure::new(format!("the chart {} is refused: {why}", self.upstream())).hint(ANEW))
+    }
+}
+
+impl Archive {
+    /// Returns what it is in a lock.
+    pub(crate) fn pinned(&self) -> (Upstream, Pinned) {
+        let resolved = Some(self.resolved.clone()).filter(|resolved| *resolved != self.chart.version);
+        let pinned = Pinned::new(Digest::Sha256(self.sha256.clone()));
+        (self.chart.upstream(), Pinned { size: Some(self.size), resolved, ..pinned })
     }
 }
 

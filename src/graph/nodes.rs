@@ -13,7 +13,8 @@ use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::position::{Position, Span};
 use crate::message::redact::SafeUrl;
-use crate::reference::RepoRef;
+use crate::record::{Digest, Pinned};
+use crate::reference::{RepoSpec, Upstream};
 use crate::tree::{SharedTree, path};
 
 /// A tree that the walk reads from: index into [`Graph::sources`]. 0 is where the walk starts.
@@ -122,7 +123,7 @@ pub(crate) struct Repository {
     /// Its files, as a checkout gives them.
     pub tree: SharedTree,
     /// The request.
-    pub version: RepoRef,
+    pub version: RepoSpec,
     /// The commit, in full.
     pub commit: String,
     /// Who signed it: as a lock says, or as was verified in this run.
@@ -133,6 +134,12 @@ impl Repository {
     /// Returns the ref as written, or what stands for it in paths when none was: the commit.
     pub(crate) fn version_name(&self) -> &str {
         self.version.reference.as_deref().unwrap_or(&self.commit)
+    }
+
+    /// Returns what it is in a lock, where none of its directories is in use yet.
+    pub(crate) fn pinned(&self) -> (Upstream, Pinned) {
+        let digest = Digest::GitCommit(self.commit.clone());
+        (Upstream::git(&self.version), Pinned { signed: self.signed.get().cloned(), ..Pinned::new(digest) })
     }
 }
 
@@ -192,6 +199,14 @@ pub(crate) struct RemoteFile {
     /// The SHA-256 of its bytes, in hex.
     pub sha256: String,
     pub bytes: Rc<[u8]>,
+}
+
+impl RemoteFile {
+    /// Returns what it is in a lock.
+    pub(crate) fn pinned(&self) -> (Upstream, Pinned) {
+        let (digest, size) = (Digest::Sha256(self.sha256.clone()), Some(self.bytes.len() as u64));
+        (Upstream::File { url: self.url.shown() }, Pinned { size, ..Pinned::new(digest) })
+    }
 }
 
 /// One reference and where it leads.
@@ -320,6 +335,15 @@ impl Graph {
         matches!(self.files[file].origin, Origin::Tree { source: 0, .. })
     }
 
+    /// Returns what a file was brought in from, as it is in a lock; `None` if it is the user's.
+    pub(crate) fn pinned(&self, file: FileId) -> Option<(Upstream, Pinned)> {
+        match &self.files[file].origin {
+            Origin::Archive { archive, .. } => Some(archive.pinned()),
+            Origin::Remote(file) => Some(file.pinned()),
+            Origin::Tree { source, .. } => Some(self.sources[*source].repository.as_ref()?.pinned()),
+        }
+    }
+
     /// Returns whether a file came over the network.
     pub(crate) fn is_fetched(&self, file: FileId) -> bool {
         match &self.files[file].origin {
@@ -330,16 +354,11 @@ impl Graph {
 
     /// Returns a file as the place of a message.
     pub(crate) fn place(&self, file: FileId) -> Location {
-        let label = self.label(file);
-        let (url, file) = match &self.files[file].origin {
-            Origin::Remote(_) => (label, String::new()),
-            Origin::Tree { path, .. } | Origin::Archive { path, .. } => {
-                // In an upstream: `URL: path`.
-                match label.strip_suffix(path).and_then(|url| url.strip_suffix(": ")) {
-                    Some(url) => (url.to_owned(), path.clone()),
-                    None => (String::new(), label),
-                }
-            }
+        let url = self.pinned(file).map(|(upstream, _)| upstream.to_string()).unwrap_or_default();
+        let file = match &self.files[file].origin {
+            Origin::Remote(_) => String::new(),
+            Origin::Tree { path, .. } | Origin::Archive { path, .. } if !url.is_empty() => path.clone(),
+            _ => self.label(file),
         };
         Location { url, file, ..Location::default() }
     }

@@ -56,7 +56,7 @@ impl Walker {
             Origin::Remote(file) => file.url.shown(),
             Origin::Archive { archive, .. } => archive.chart.repo.shown(),
             Origin::Tree { source, .. } => match &self.graph.sources[*source].repository {
-                Some(repository) => repository.version.url.shown(),
+                Some(repository) => repository.version.clone_spec().shown(),
                 None => return None,
             },
         })
@@ -182,7 +182,7 @@ impl Walker {
 pub(crate) fn no_directory(repository: &Repository, directory: &str) -> Failure {
     let failure = Failure::new(format!(
         "there is no directory `{directory}` in {} at {}",
-        repository.version.url.shown(),
+        repository.version.clone_spec().shown(),
         repository.commit
     ));
     let failure = failure.because(FailureKind::NotInRepository);

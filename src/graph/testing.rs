@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::{Found, RemoteFile, RemoteRef, Remotes, Repository, Source, Wants};
 use crate::message::failure::{Failure, Result};
-use crate::reference::RepoRef;
+use crate::reference::RepoSpec;
 use crate::tree::overlay::OverlayTree;
 
 pub(crate) fn tree(files: &[(&str, &str)]) -> OverlayTree {
@@ -29,7 +29,7 @@ impl Upstreams {
     pub(crate) fn repository(mut self, url: &str, files: &[(&str, &str)]) -> Upstreams {
         let repository = Repository {
             tree: Rc::new(tree(files)),
-            version: RepoRef { url: url.to_owned().into(), reference: Some("v1".to_owned()), submodules: true },
+            version: RepoSpec::parse(&format!("{url}?ref=v1")).unwrap(),
             commit: "c".repeat(40),
             signed: OnceCell::new(),
         };

@@ -9,7 +9,7 @@ use crate::graph::SourceId;
 use crate::message::failure::{Location, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::record::StoredFile;
-use crate::reference::localized_path;
+use crate::reference::{Upstream, localized_path};
 use crate::tree::{license, path};
 
 impl Builder<'_> {
@@ -51,7 +51,7 @@ impl Builder<'_> {
                     continue;
                 }
                 let file = File::plain(bytes.as_slice());
-                let remote = Some(repository.version.upstream());
+                let remote = Some(Upstream::git(&repository.version));
                 let stored = StoredFile { remote, source: Some(from.clone()), ..entry(&to, &file) };
                 files.insert(to, (file, stored));
             }

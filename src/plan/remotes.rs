@@ -9,7 +9,7 @@ use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
 use crate::message::redact;
-use crate::record::{Digest, Lock, Pinned, Remotes, can_be_named};
+use crate::record::{Lock, Pinned, Remotes, can_be_named};
 use crate::reference::Upstream;
 
 /// Something remote that a root names, itself or in a plugin configuration.
@@ -51,10 +51,8 @@ pub(crate) fn remotes(graph: &Graph, held: &Lock) -> Result<Remotes> {
     }
     for chart in &graph.charts {
         let Some(archive) = &chart.archive else { continue };
-        let digest = Digest::Sha256(archive.sha256.clone());
-        let resolved = Some(archive.resolved.clone()).filter(|resolved| *resolved != archive.chart.version);
-        let pinned = Pinned { size: Some(archive.size), resolved, ..Pinned::new(digest) };
-        let added = add(&mut all, &archive.chart.upstream(), pinned, BTreeSet::new());
+        let (upstream, pinned) = archive.pinned();
+        let added = add(&mut all, &upstream, pinned, BTreeSet::new());
         added.map_err(|failure| failure.at(graph.note_location(chart.note)))?;
     }
     Ok(all)
@@ -172,11 +170,7 @@ fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
             rooted(graph, id, &edge.remote.as_ref()?.spec.as_ref()?.directory())
         }
         Target::File(file) => match &graph.files[file].origin {
-            Origin::Remote(file) => {
-                let digest = Digest::Sha256(file.sha256.clone());
-                let pinned = Pinned { size: Some(file.bytes.len() as u64), ..Pinned::new(digest) };
-                Some((Upstream::File { url: file.url.shown() }, pinned))
-            }
+            Origin::Remote(file) => Some(file.pinned()),
             Origin::Tree { .. } | Origin::Archive { .. } => None,
         },
         _ => None,
@@ -185,21 +179,8 @@ fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
 
 /// Returns the repository of a root, at a directory in it.
 fn rooted(graph: &Graph, root: RootId, directory: &str) -> Option<(Upstream, Pinned)> {
-    let repository = graph.sources[graph.roots[root].source].repository.as_ref()?;
-    let digest = Digest::GitCommit(repository.commit.clone());
-    let signed = repository.signed.get().cloned();
-    Some((repository.version.upstream().at(directory), Pinned { signed, ..Pinned::new(digest) }))
-}
-
-/// Returns the source that a file was brought in from; none of the user's.
-pub(super) fn source_of(graph: &Graph, file: FileId) -> Option<Upstream> {
-    match &graph.files[file].origin {
-        Origin::Archive { archive, .. } => Some(archive.chart.upstream()),
-        Origin::Remote(file) => Some(Upstream::File { url: file.url.shown() }),
-        Origin::Tree { source, .. } => {
-            graph.sources[*source].repository.as_ref().map(|repository| repository.version.upstream())
-        }
-    }
+    let (source, pinned) = graph.sources[graph.roots[root].source].repository.as_ref()?.pinned();
+    Some((source.at(directory), pinned))
 }
 
 fn add(all: &mut Remotes, upstream: &Upstream, pinned: Pinned, names: BTreeSet<Upstream>) -> Result<()> {

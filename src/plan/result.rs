@@ -91,7 +91,7 @@ impl Builder<'_> {
     fn file(&self, place: &str, placed: &Placed, localized: &mut Localized) -> Result<()> {
         let graph = self.graph;
         let from = &graph.files[placed.file];
-        let remote = remotes::source_of(graph, placed.file);
+        let remote = graph.pinned(placed.file).map(|(source, _)| source);
         let is_local = remote.is_none();
         let (path, blob) = match &from.origin {
             Origin::Remote(_) => (None, None),

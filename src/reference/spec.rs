@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::Upstream;
 use super::go_url::strip_prefix_ignore_case;
 use super::query::{pairs, timeout};
 use crate::message::redact::SafeUrl;
@@ -39,29 +38,10 @@ pub struct RepoSpec {
     pub query_dropped: bool,
 }
 
-/// A version of a repository: what makes one fetch differ from another.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RepoRef {
-    /// The clone spec, as git takes it.
-    pub url: SafeUrl,
-    /// The ref as written; none stands for HEAD.
-    pub reference: Option<String>,
-    /// Whether its submodules are part of it.
-    pub submodules: bool,
-}
-
-impl RepoRef {
-    /// Returns what it is in a record.
-    pub fn upstream(&self) -> Upstream {
-        let (url, reference) = (self.url.shown(), self.reference.clone());
-        Upstream::Git { url, reference, submodules: self.submodules, path: String::new() }
-    }
-}
-
 impl RepoSpec {
-    /// Returns which version of which repository it names.
-    pub fn repo_ref(&self) -> RepoRef {
-        RepoRef { url: self.clone_spec(), reference: self.reference.clone(), submodules: self.submodules }
+    /// Returns the repository itself: what makes one fetch differ from another.
+    pub fn source(&self) -> RepoSpec {
+        RepoSpec { path: String::new(), timeout: None, query_dropped: false, ..self.clone() }
     }
 
     /// Reads a text as kustomize's `NewRepoSpecFromURL` does.
@@ -135,7 +115,7 @@ impl RepoSpec {
 
 impl fmt::Debug for RepoSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.repo_ref().fmt(f)
+        f.debug_tuple("RepoSpec").field(&self.clone_spec()).field(&self.path).field(&self.reference).finish()
     }
 }
 
