@@ -103,8 +103,8 @@ pub(crate) fn explore(
 /// Returns a trouble for each root whose build would load too many, and that names none of which this is so.
 fn overloaded(graph: &Graph) -> Vec<Trouble> {
     let loads = graph.loads();
-    let is_over = |root: &RootId| loads[*root] > LOADS.most as u64;
-    let first = (0..graph.roots.len()).filter(is_over).filter(|root| {
+    let is_over = |root: &RootId| loads[root.0] > LOADS.most as u64;
+    let first = graph.root_ids().filter(is_over).filter(|root| {
         let mut named = graph.roots[*root].named();
         !named.any(|(.., id)| is_over(&id))
     });
@@ -172,7 +172,7 @@ impl Walker {
             if self.started.contains_key(directory) {
                 continue;
             }
-            let start = match self.place(0, directory) {
+            let start = match self.place(SourceId::FIRST, directory) {
                 _ if self.is_full => None,
                 Ok((root, text)) => {
                     bytes += text.as_ref().map_or(0, |text| text.len());
@@ -219,7 +219,7 @@ impl Walker {
         if !self.has_room() {
             return Err(RUN.exceeded(&self.graph.sources[source].tree.label(directory)).into());
         }
-        let id = self.graph.roots.len();
+        let id = RootId(self.graph.roots.len());
         self.graph.roots.push(Root {
             source,
             directory: directory.to_owned(),
@@ -309,7 +309,7 @@ impl Walker {
 
     fn add_file(&mut self, origin: Origin, executable: bool) -> FileId {
         self.graph.files.push(File { origin, executable, comments: None });
-        self.graph.files.len() - 1
+        FileId(self.graph.files.len() - 1)
     }
 
     /// Reads a kustomization or plugin configuration, with the exceptions in it.

@@ -119,7 +119,7 @@ impl Builds {
     /// Writes roots of a walk. Returns among which they are.
     fn add(&mut self, Explored { graph, troubles, .. }: &Explored, directories: &[String]) -> Result<usize> {
         let refusals = Refusals::of(graph, troubles, &self.more, &self.program);
-        let roots = directories.iter().map(|one| (one.clone(), graph.root_in(0, one))).collect();
+        let roots = directories.iter().map(|one| (one.clone(), graph.own_root(one))).collect();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         self.roots.push(Roots::write(&refusals, &roots, writing)?);
         Ok(self.roots.len() - 1)

@@ -44,8 +44,9 @@ impl Answers {
     /// Takes what a walk has fetched, of which the repositories were [written](of_graph) below `top`.
     pub(super) fn of(graph: &Graph, offline: bool, top: &Path) -> Result<Answers> {
         let sources = graph.sources.iter().enumerate();
-        let upstreams =
-            sources.filter_map(|(number, source)| Some(Checkout::new(source.repository.as_ref()?, place(number, top))));
+        let upstreams = sources.filter_map(|(number, source)| {
+            Some(Checkout::new(source.repository.as_ref()?, place(SourceId(number), top)))
+        });
         let images = graph.notes.iter().filter_map(|noted| match &noted.note.kind {
             NoteKind::Code { runs: Runs::Image { image, .. }, .. } => Some(image.clone()),
             _ => None,
@@ -102,7 +103,7 @@ impl Answers {
 
 /// Returns where a fetched tree of a graph lies below `top`.
 fn place(source: SourceId, top: &Path) -> PathBuf {
-    top.join(format!("upstream/{source}"))
+    top.join(format!("upstream/{}", source.0))
 }
 
 /// Returns the top of the tree that one of several roots is built in, by its number. Each of the user's has a tree of its
@@ -110,7 +111,7 @@ fn place(source: SourceId, top: &Path) -> PathBuf {
 pub(super) fn own(graph: &Graph, number: usize, top: &Path) -> PathBuf {
     match graph.sources[0].repository {
         None => top.join(format!("tree/{number}")),
-        Some(_) => place(0, top),
+        Some(_) => place(SourceId::FIRST, top),
     }
 }
 
@@ -134,11 +135,11 @@ pub(super) fn of_graph(
                     read_remotely(graph, id, trusted, &mut parts)?;
                     new.insert(graph.inputs(id)?)
                 }
-                Entry::Occupied(known) if root.source == 0 => known.into_mut(),
+                Entry::Occupied(known) if root.source == SourceId::FIRST => known.into_mut(),
                 Entry::Occupied(_) => continue,
             };
-            parts[root.source].add(&read.own)?;
-            parts[root.source].put_charts(graph, id);
+            parts[root.source.0].add(&read.own)?;
+            parts[root.source.0].put_charts(graph, id);
         }
         if graph.sources[0].repository.is_none() {
             std::mem::replace(&mut parts[0], Part::of(&graph.sources[0]))
@@ -146,7 +147,7 @@ pub(super) fn of_graph(
         }
     }
     let fetched = parts.iter().enumerate().filter(|(_, part)| part.source.repository.is_some());
-    fetched.into_iter().try_for_each(|(number, part)| part.write(None, &place(number, top)))
+    fetched.into_iter().try_for_each(|(number, part)| part.write(None, &place(SourceId(number), top)))
 }
 
 /// Adds what a root reads of what was fetched: the links on the way to the directories that its URLs name, and files.
@@ -156,7 +157,7 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
             && let Ok(spec) = RepoSpec::parse(&edge.reference.text)
         {
             let source = graph.roots[id].source;
-            parts[source].add(&of_no_root(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
+            parts[source.0].add(&of_no_root(&*graph.sources[source].tree, &spec.directory(), &[])?)?;
         }
     }
     for id in graph.read_by(id) {
@@ -164,7 +165,7 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
         if let Origin::Tree { source, path } = &file.origin
             && graph.sources[*source].repository.is_some()
         {
-            parts[*source].put(path, &graph.read(id)?, file.executable && trusted.contains(&id));
+            parts[source.0].put(path, &graph.read(id)?, file.executable && trusted.contains(&id));
         }
     }
     Ok(())

@@ -88,7 +88,7 @@ impl<'a> Refusals<'a> {
         let troubles = self.troubles.iter().filter(|trouble| graph.is_in(trouble.at, &reached));
         let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
         failures.dedup();
-        if self.loads[root] > LOADS.most as u64 {
+        if self.loads[root.0] > LOADS.most as u64 {
             failures.push(LOADS.exceeded(&graph.label(graph.roots[root].file)));
         }
         failures.extend(reached.iter().find_map(|root| graph.too_large(*root)));
@@ -225,7 +225,7 @@ impl Roots {
         let input = scratch.path().join("localized");
         inputs::of_copy(plan, into, checkout, &input.join("tree"))?;
         let answers = Answers::of(&plan.after, true, &input)?;
-        let runs = (0..plan.after.roots.len()).any(|root| plan.after.runs(root));
+        let runs = plan.after.root_ids().any(|root| plan.after.runs(root));
         let root = Known { top: input.join("tree").join(into), runs, leaves: false };
         let known = plan.affected.iter().map(|one| (one.localized.clone(), Ok(root.clone()))).collect();
         Ok(Roots { scratch, input, answers, known, checks_out: checkout.is_some(), secrets: Default::default() })
@@ -335,7 +335,7 @@ mod tests {
         ];
         let all = ["app", "bad"].map(str::to_owned);
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
-        let wanted = all.iter().map(|one| (one.clone(), graph.root_in(0, one))).collect();
+        let wanted = all.iter().map(|one| (one.clone(), graph.own_root(one))).collect();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         let roots = Roots::write(&Refusals::of(&graph, &[], &[], &program), &wanted, writing).unwrap();
         let (program, variables) = (&program, &Variables::default());

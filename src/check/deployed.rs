@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Input;
-use crate::graph::{self, Explored, Graph, RootId, Survey};
+use crate::graph::{self, Explored, Graph, RootId, SourceId, Survey};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
@@ -129,7 +129,7 @@ impl<'a> Deployed<'a> {
         let here = self.here.iter();
         let none = here.filter(|one| one.target.build.load_restrictor == Some(LoadRestrictor::None));
         let roots = none.flat_map(|one| &one.roots).map(|root| &self.graph.roots[*root]);
-        let own = roots.filter(|root| root.source == 0);
+        let own = roots.filter(|root| root.source == SourceId::FIRST);
         own.map(|root| root.directory.clone()).collect()
     }
 

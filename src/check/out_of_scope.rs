@@ -10,7 +10,7 @@ use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (id, root) in context.graph.roots.iter().enumerate() {
+    for (id, root) in context.graph.root_ids().zip(context.graph.roots.iter()) {
         for edge in &root.edges {
             findings.extend(absolute(context, id, edge).or_else(|| beyond_scope(context, id, edge)));
         }

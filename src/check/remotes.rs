@@ -24,7 +24,7 @@ pub(super) struct RemoteUse<'a> {
 /// Returns every reference of the tree that leads out of it.
 pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse<'a>> {
     let mut all = Vec::new();
-    for (id, root) in graph.roots.iter().enumerate() {
+    for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         for edge in &root.edges {
             if edge.target != Target::Remote {
                 continue;

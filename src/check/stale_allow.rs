@@ -7,7 +7,7 @@ use std::cell::LazyCell;
 
 use super::Context;
 use crate::config::{Allow, Comment, Config, Glob, is_placeholder};
-use crate::graph::Target;
+use crate::graph::{SourceId, Target};
 use crate::message::failure::shown;
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Span;
@@ -65,7 +65,7 @@ fn without_effect(context: &Context<'_>, said: &Config, glob: &Glob, roots: &[St
         return None;
     }
     let referenced = context.edges().find_map(|(root, edge)| match edge.target {
-        Target::Root { id, remote: false } if root.source == 0 && !is_covered(&root.directory) => {
+        Target::Root { id, remote: false } if root.source == SourceId::FIRST && !is_covered(&root.directory) => {
             let directory = &graph.roots[id].directory;
             let by = || format!("{}:{} references it", context.path(edge.from), edge.reference.span.start.line);
             is_covered(directory).then(|| (directory.clone(), by()))

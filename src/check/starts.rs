@@ -13,7 +13,7 @@ use crate::message::finding::{Finding, Starts};
 pub(super) fn name(context: &Context<'_>, deployed: &Deployed<'_>, findings: &mut [Finding]) {
     let graph = context.graph;
     let mut roots: HashMap<&str, BTreeSet<RootId>> = HashMap::new();
-    for (id, root) in graph.roots.iter().enumerate() {
+    for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         let files = root.edges.iter().map(|edge| edge.from).chain([root.file]);
         for path in files.filter_map(|file| graph.own_path(file)) {
             roots.entry(path).or_default().insert(id);
@@ -29,10 +29,10 @@ pub(super) fn name(context: &Context<'_>, deployed: &Deployed<'_>, findings: &mu
 }
 
 fn starts(context: &Context<'_>, deployed: &Deployed<'_>, users: &[Vec<RootId>], own: &BTreeSet<RootId>) -> Starts {
-    let above = reach(own.iter().copied(), |root| users[*root].iter().copied());
+    let above = reach(own.iter().copied(), |root| users[root.0].iter().copied());
     let directory = |root: &RootId| context.graph.roots[*root].directory.clone();
     // A root that names itself is not named by another one. In a ring, none is above the others.
-    let is_top = |root: &&RootId| users[**root].iter().all(|user| user == *root);
+    let is_top = |root: &&RootId| users[root.0].iter().all(|user| user == *root);
     let mut tops: BTreeSet<String> = above.iter().filter(is_top).map(directory).collect();
     if tops.is_empty() {
         tops = above.iter().map(directory).collect();

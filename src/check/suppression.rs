@@ -22,7 +22,7 @@ pub(super) fn apply(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure:
 /// Returns the comments of all files that the walk read or findings are about, by their paths. A lock is ours, so that no
 /// comment in it lasts; in localized files upstream wrote them.
 fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<Comments>> {
-    let files = context.graph.files.iter().enumerate();
+    let files = context.graph.file_ids().zip(context.graph.files.iter());
     let mut all: HashMap<String, Rc<Comments>> =
         files.filter_map(|(id, file)| Some((context.path(id).to_owned(), file.comments.clone()?))).collect();
     for Finding { path, .. } in findings {

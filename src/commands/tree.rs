@@ -100,9 +100,9 @@ impl ReferenceTree {
         let flux = flux_objects(&explored);
         let mut roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
         roots.retain(|root| !flux.contains(&graph.roots[*root].file));
-        let starts = graph.unnamed(&roots, 0..graph.roots.len());
+        let starts = graph.unnamed(&roots, graph.root_ids());
         let namer = Namer::of(&explored)?;
-        let links = (0..graph.roots.len()).flat_map(|root| namer.named(root)).collect();
+        let links = graph.root_ids().flat_map(|root| namer.named(root)).collect();
         Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), links })
     }
 

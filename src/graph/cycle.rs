@@ -23,7 +23,7 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
     let mut troubles: Vec<Trouble> =
         rings.iter().filter_map(|chain| trouble(graph, chain, "leads back to itself")).collect();
     // Roots that reach, by local references only, a directory that contains them.
-    for (id, root) in graph.roots.iter().enumerate() {
+    for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         for above in path::and_above(&root.directory).map(path::parent) {
             if let Some(above) = graph.root_in(root.source, above)
                 && above != id
@@ -40,7 +40,7 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
 /// Follows every reference once, and returns those that lead back to where the way to them passed, each with that way from
 /// there on.
 fn rings(graph: &Graph) -> Vec<Vec<Step>> {
-    let mut starts: Vec<RootId> = (0..graph.roots.len()).collect();
+    let mut starts: Vec<RootId> = graph.root_ids().collect();
     // It does not depend on where the walk began.
     starts.sort_by_key(|id| (graph.roots[*id].source, &graph.roots[*id].directory));
     let mut rings = Vec::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{ChartRef, Explored, Graph, Place, Policy, RemoteRef, RootId, Survey, Target};
+use super::{ChartRef, Explored, Graph, Place, Policy, RemoteRef, RootId, SourceId, Survey, Target};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -84,7 +84,7 @@ impl Graph {
     /// Returns the links of the user's tree that lead to what its roots read.
     pub(crate) fn own_links(&self) -> Result<BTreeSet<String>> {
         let (tree, mut links) = (&self.sources[0].tree, BTreeSet::new());
-        for root in (0..self.roots.len()).filter(|root| self.roots[*root].source == 0) {
+        for root in self.root_ids().filter(|root| self.roots[*root].source == SourceId::FIRST) {
             for input in self.inputs(root)?.own {
                 if let Input::At(place) = input
                     && tree.entry(&place)? == Some(Entry::Link)

@@ -79,7 +79,7 @@ impl Policy<'_> {
 
     /// Returns whether there may be nothing at a path that is named in these lines.
     pub(super) fn may_be_missing(&self, graph: &Graph, source: SourceId, path: &str, lines: Lines) -> bool {
-        let Some(may) = self.leave_missing.filter(|_| source == 0) else {
+        let Some(may) = self.leave_missing.filter(|_| source == SourceId::FIRST) else {
             return false;
         };
         let (subject, none) = (Subject::Local, Config::default());

@@ -189,7 +189,7 @@ impl Walker {
             (TroubleKind::NoKustomization { directory, .. }, at) => {
                 let source = match at {
                     At::Edge(root, edge) if self.graph.roots[root].edges[edge].remote.is_some() => return None,
-                    at => self.graph.root_at(at).map_or(0, |root| self.graph.roots[root].source),
+                    at => self.graph.root_at(at).map_or(SourceId::FIRST, |root| self.graph.roots[root].source),
                 };
                 Some(self.no_kustomization(source, directory, policy))
             }

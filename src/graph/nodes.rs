@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Index, IndexMut};
 use std::rc::Rc;
 
 use super::chart::{Archive, Chart, Place as ChartPlace};
@@ -17,12 +17,41 @@ use crate::record::{Digest, Pinned};
 use crate::reference::{RepoSpec, Upstream};
 use crate::tree::{SharedTree, path};
 
-/// A tree that the walk reads from: index into [`Graph::sources`]. 0 is where the walk starts.
-pub(crate) type SourceId = usize;
-/// A kustomization root: index into [`Graph::roots`].
-pub(crate) type RootId = usize;
-/// A file: index into [`Graph::files`].
-pub(crate) type FileId = usize;
+macro_rules! ids {
+    ($(#[$doc:meta] $id:ident of $one:ident;)+) => {$(
+        #[$doc]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub(crate) struct $id(pub usize);
+
+        impl Index<$id> for Vec<$one> {
+            type Output = $one;
+
+            fn index(&self, id: $id) -> &$one {
+                &self[id.0]
+            }
+        }
+
+        impl IndexMut<$id> for Vec<$one> {
+            fn index_mut(&mut self, id: $id) -> &mut $one {
+                &mut self[id.0]
+            }
+        }
+    )+};
+}
+
+ids! {
+    /// A tree that the walk reads from, by its place in [`Graph::sources`].
+    SourceId of Source;
+    /// A kustomization root, by its place in [`Graph::roots`].
+    RootId of Root;
+    /// A file, by its place in [`Graph::files`].
+    FileId of File;
+}
+
+impl SourceId {
+    /// The one in which the walk starts.
+    pub(crate) const FIRST: SourceId = SourceId(0);
+}
 
 /// The first and the last line of something in a file, for [`Graph::exception`].
 pub(crate) type Lines = (FileId, usize, usize);
@@ -293,9 +322,17 @@ impl Graph {
         self.missing.entry(root).or_insert(shown);
     }
 
+    pub(crate) fn root_ids(&self) -> impl Iterator<Item = RootId> + use<> {
+        (0..self.roots.len()).map(RootId)
+    }
+
+    pub(crate) fn file_ids(&self) -> impl Iterator<Item = FileId> + use<> {
+        (0..self.files.len()).map(FileId)
+    }
+
     /// Returns all references, each with its root and its index there.
     pub(crate) fn edges(&self) -> impl Iterator<Item = (RootId, usize, &Edge)> {
-        let roots = self.roots.iter().enumerate();
+        let roots = self.root_ids().zip(self.roots.iter());
         roots.flat_map(|(id, root)| root.edges.iter().enumerate().map(move |(index, edge)| (id, index, edge)))
     }
 
@@ -332,7 +369,7 @@ impl Graph {
 
     /// Returns whether a file lies in the tree where the walk starts.
     pub(crate) fn is_start(&self, file: FileId) -> bool {
-        matches!(self.files[file].origin, Origin::Tree { source: 0, .. })
+        matches!(self.files[file].origin, Origin::Tree { source: SourceId::FIRST, .. })
     }
 
     /// Returns what a file was brought in from, as it is in a lock; `None` if it is the user's.
@@ -402,7 +439,7 @@ impl Graph {
 
     /// Returns the roots of the tree where the walk starts, by their directories.
     pub(crate) fn own_roots(&self) -> HashMap<&str, RootId> {
-        let own = self.directories.get(&0).into_iter().flatten();
+        let own = self.directories.get(&SourceId::FIRST).into_iter().flatten();
         own.map(|(directory, id)| (directory.as_str(), *id)).collect()
     }
 
@@ -411,17 +448,22 @@ impl Graph {
         self.directories.get(&source)?.get(directory).copied()
     }
 
+    /// Returns the root in a directory of the tree where the walk starts.
+    pub(crate) fn own_root(&self, directory: &str) -> Option<RootId> {
+        self.root_in(SourceId::FIRST, directory)
+    }
+
     /// Returns the path of a file of the tree where the walk starts.
     pub(crate) fn own_path(&self, file: FileId) -> Option<&str> {
         match &self.files[file].origin {
-            Origin::Tree { source: 0, path } => Some(path),
+            Origin::Tree { source: SourceId::FIRST, path } => Some(path),
             _ => None,
         }
     }
 
     /// Returns the paths of all files of the tree where the walk starts.
     pub(crate) fn own_paths(&self) -> impl Iterator<Item = &str> {
-        (0..self.files.len()).filter_map(|file| self.own_path(file))
+        self.file_ids().filter_map(|file| self.own_path(file))
     }
 
     /// Returns the files of repositories, and the directories of their roots.
@@ -439,9 +481,11 @@ impl Graph {
 
     /// Returns the directories of the charts that lie in the tree where the walk starts.
     pub(crate) fn own_charts(&self) -> impl Iterator<Item = &str> {
-        self.charts.iter().filter(|chart| self.roots[chart.root].source == 0).filter_map(|chart| match &chart.place {
-            ChartPlace::There(path) => Some(path.as_str()),
-            ChartPlace::Missing(_) | ChartPlace::Submodule(_) | ChartPlace::Outside => None,
+        self.charts.iter().filter(|chart| self.roots[chart.root].source == SourceId::FIRST).filter_map(|chart| {
+            match &chart.place {
+                ChartPlace::There(path) => Some(path.as_str()),
+                ChartPlace::Missing(_) | ChartPlace::Submodule(_) | ChartPlace::Outside => None,
+            }
         })
     }
 
@@ -456,7 +500,9 @@ impl Graph {
     /// Returns the real path of what a reference leads to in the tree where the walk starts, by a path.
     pub(crate) fn real(&self, edge: &Edge) -> Option<&str> {
         match edge.target {
-            Target::Root { id, remote: false } if self.roots[id].source == 0 => Some(&self.roots[id].directory),
+            Target::Root { id, remote: false } if self.roots[id].source == SourceId::FIRST => {
+                Some(&self.roots[id].directory)
+            }
             _ => self.own_file(edge),
         }
     }

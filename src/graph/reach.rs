@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
 
-use super::{Edge, Graph, Root, RootId, Target};
+use super::{Edge, Graph, Root, RootId, SourceId, Target};
 
 /// Returns these and all that they lead to, step by step.
 pub(crate) fn reach<T: Ord + Clone, N: IntoIterator<Item = T>>(
@@ -107,15 +107,15 @@ impl Graph {
     ) -> BTreeSet<RootId> {
         let seen = self.reach(built, |_, _, _| true);
         let named = failed.into_iter().flat_map(|root| self.roots[root].named().map(|(.., named)| named));
-        named.filter(|root| self.roots[*root].source == 0 && !seen.contains(root)).collect()
+        named.filter(|root| self.roots[*root].source == SourceId::FIRST && !seen.contains(root)).collect()
     }
 
     /// Returns the roots that name each root.
     pub(crate) fn users(&self) -> Vec<Vec<RootId>> {
         let mut users = vec![Vec::new(); self.roots.len()];
-        for (id, root) in self.roots.iter().enumerate() {
+        for (id, root) in self.root_ids().zip(self.roots.iter()) {
             for (.., named) in root.named() {
-                users[named].push(id);
+                users[named.0].push(id);
             }
         }
         users
@@ -124,21 +124,21 @@ impl Graph {
     /// Returns these roots and all that lead to them.
     pub(crate) fn leading_to(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
         let users = self.users();
-        reach(roots, |root| users[*root].iter().copied())
+        reach(roots, |root| users[root.0].iter().copied())
     }
 
     /// Returns how many roots a build of each root loads, each as often as it is named.
     pub(crate) fn loads(&self) -> Vec<u64> {
         let mut loads: Vec<Option<u64>> = vec![None; self.roots.len()];
-        for start in 0..self.roots.len() {
+        for start in self.root_ids() {
             let mut todo = vec![(start, false)];
             while let Some((root, is_known)) = todo.pop() {
                 if is_known {
-                    let below = self.roots[root].named().map(|(.., id)| loads[id].unwrap_or_default());
-                    loads[root] = Some(below.fold(1, u64::saturating_add));
-                } else if loads[root].is_none() {
+                    let below = self.roots[root].named().map(|(.., id)| loads[id.0].unwrap_or_default());
+                    loads[root.0] = Some(below.fold(1, u64::saturating_add));
+                } else if loads[root.0].is_none() {
                     // One that leads back to itself is not built.
-                    loads[root] = Some(1);
+                    loads[root.0] = Some(1);
                     todo.push((root, true));
                     todo.extend(self.roots[root].named().map(|(.., id)| (id, false)));
                 }

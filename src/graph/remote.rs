@@ -167,14 +167,14 @@ impl Walker {
     fn source(&mut self, repository: &Rc<Repository>) -> SourceId {
         let is_it = |source: &Source| source.repository.as_ref().is_some_and(|known| Rc::ptr_eq(known, repository));
         if let Some(known) = self.graph.sources.iter().position(is_it) {
-            return known;
+            return SourceId(known);
         }
         self.graph.sources.push(Source {
             tree: repository.tree.clone(),
             scope: String::new(),
             repository: Some(repository.clone()),
         });
-        self.graph.sources.len() - 1
+        SourceId(self.graph.sources.len() - 1)
     }
 }
 

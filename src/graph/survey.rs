@@ -120,8 +120,8 @@ impl Walker {
     fn among(&self, roots: &[RootId], starts: &[Option<RootId>]) -> (Walker, Vec<Option<RootId>>) {
         let files: BTreeSet<FileId> = roots.iter().flat_map(|root| self.graph.used_by(*root)).collect();
         let kept = Kept {
-            files: files.iter().enumerate().map(|(new, old)| (*old, new)).collect(),
-            roots: roots.iter().enumerate().map(|(new, old)| (*old, new)).collect(),
+            files: files.iter().enumerate().map(|(new, old)| (*old, FileId(new))).collect(),
+            roots: roots.iter().enumerate().map(|(new, old)| (*old, RootId(new))).collect(),
         };
         let mut part = Walker {
             graph: kept.graph(&self.graph, roots, &files),
@@ -130,7 +130,7 @@ impl Walker {
             is_full: self.is_full,
             ..Walker::default()
         };
-        for (id, file) in part.graph.files.iter().enumerate() {
+        for (id, file) in part.graph.file_ids().zip(part.graph.files.iter()) {
             if let Origin::Tree { source, path } = &file.origin {
                 part.files.entry(*source).or_default().insert(path.clone(), id);
             }
@@ -200,7 +200,7 @@ impl Kept {
             notes: notes.collect::<Vec<_>>().into(),
             ..Graph::default()
         };
-        for (id, root) in roots.iter().enumerate() {
+        for (id, root) in roots.iter().enumerate().map(|(id, root)| (RootId(id), root)) {
             let mut root = of.roots[*root].clone();
             root.file = self.files[&root.file];
             for edge in &mut root.edges {
@@ -259,7 +259,7 @@ mod tests {
     fn told(Explored { graph, troubles, starts }: &Explored) -> Vec<String> {
         let edges = graph.edges().map(|(root, _, edge)| {
             let to = graph.led_to(edge).map(|file| graph.label(file));
-            format!("{root} {} {} {to:?}", graph.root_label(root), edge.reference.text)
+            format!("{} {} {} {to:?}", root.0, graph.root_label(root), edge.reference.text)
         });
         let notes = graph.notes.iter().map(|noted| format!("{} {:?}", graph.root_label(noted.root), noted.note));
         let charts = graph.charts.iter().map(|chart| format!("{} {:?}", graph.root_label(chart.root), chart.place));

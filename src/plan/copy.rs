@@ -8,7 +8,7 @@ use super::lock;
 use super::result::localize;
 use super::{Affected, Options, Plan, proof, remotes};
 use crate::config::Config;
-use crate::graph::{self, Explored, Graph, Remotes, Source, Start};
+use crate::graph::{self, Explored, Graph, Remotes, RootId, Source, SourceId, Start};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
@@ -71,8 +71,8 @@ pub(crate) fn plan(
     findings.extend(localized.findings);
     let affected = Affected {
         name: target.name,
-        root: 0,
-        original: graph.in_scope(0, &graph.roots[0].directory).to_owned(),
+        root: RootId(0),
+        original: graph.in_scope(SourceId::FIRST, &graph.roots[0].directory).to_owned(),
         localized: localized.target,
         is_changed: true,
     };
@@ -93,7 +93,7 @@ pub(crate) fn plan(
 
 /// Localizes a walked graph from its first root, and walks the result, with no network.
 pub(super) fn localized(graph: &Graph, config: &Config, held: &Lock) -> Result<(Localized, Explored), Failures> {
-    let localized = localize(graph, &[0], config, held, false)?;
+    let localized = localize(graph, &[RootId(0)], config, held, false)?;
     let tree = Rc::new(localized.on(OverlayTree::default()));
     let source = Source { tree, scope: String::new(), repository: None };
     let leave_missing = |path: &str| localized.kept.contains(path);

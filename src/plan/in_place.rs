@@ -15,7 +15,7 @@ use super::files::{File, Localized, Rewritten, edited};
 use super::result::{entry, localize};
 use super::troubles::Troubles;
 use super::{Affected, Changes, Options, Plan, hydrator, lock, proof, remotes};
-use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId, Survey};
+use crate::graph::{self, At, Explored, FileId, Graph, Remotes, RootId, SourceId, Survey};
 use crate::message::failure::{Failure, Failures, Result, listed};
 use crate::message::finding::{Rule, Severity};
 use crate::record::stored::home;
@@ -94,7 +94,8 @@ fn planned(
     let is_asked = |root: &RootId| !is_update || turned.roots.contains(&graph.roots[*root].directory);
     let roots: Vec<RootId> = explored.starts.iter().flatten().copied().filter(is_asked).collect();
     let placed = graph.reach(roots.iter().copied(), |_, _, _| true);
-    let placed: BTreeSet<RootId> = placed.into_iter().filter(|root| graph.roots[*root].source == 0).collect();
+    let placed: BTreeSet<RootId> =
+        placed.into_iter().filter(|root| graph.roots[*root].source == SourceId::FIRST).collect();
     let mut localized = localized(workspace, graph, &roots, &placed, &turned)?;
     let survey = Rc::new(Survey::of(Rc::new(localized.on(OverlayTree::new(turned.tree.clone())))));
     let after = walk_after(workspace, &survey, &starts)?;
@@ -241,14 +242,14 @@ fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<Affected> {
     let is_touched = |file: FileId| graph.own_path(file).is_some_and(|path| changes.contains_key(path));
     let is_hit = |id: &RootId| {
         let root = &graph.roots[*id];
-        root.source == 0
+        root.source == SourceId::FIRST
             && (beside.contains(root.directory.as_str())
                 || graph.read_by(*id).into_iter().any(is_touched)
                 || graph.charts_of(*id).iter().any(|chart| chart.archive.is_some()))
     };
     let users = graph.users();
-    let changed = graph.leading_to((0..graph.roots.len()).filter(is_hit));
-    let is_built = |root: &RootId| users[*root].is_empty() && (changed.contains(root) || all);
+    let changed = graph.leading_to(graph.root_ids().filter(is_hit));
+    let is_built = |root: &RootId| users[root.0].is_empty() && (changed.contains(root) || all);
     let roots = graph.own_roots().into_iter().filter(|(_, root)| is_built(root));
     let affected: BTreeMap<&str, RootId> = roots.collect();
     affected.into_values().map(|root| Affected::own(graph, root, changed.contains(&root))).collect()

@@ -75,7 +75,7 @@ impl<'a> Builder<'a> {
             graph,
             config,
             in_place,
-            names: (0..graph.roots.len()).map(|root| layout::names(graph, root)).collect(),
+            names: graph.root_ids().map(|root| layout::names(graph, root)).collect(),
             visited: HashSet::new(),
             placed: BTreeMap::new(),
             kept: HashSet::new(),
@@ -138,7 +138,7 @@ impl Builder<'_> {
         let graph = self.graph;
         let node = &graph.roots[root];
         let brought = || {
-            let name = self.names[root]
+            let name = self.names[root.0]
                 .get(&index)
                 .ok_or_else(|| Failure::new("bug: a remote reference has no path in `localized-files`"))?;
             let directory = self.destination(instance, &node.directory);

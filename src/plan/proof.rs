@@ -14,7 +14,7 @@ pub(super) fn assert_whole(before: Option<&Graph>, after: &Explored, localized: 
     let old = before.map(Graph::own_roots).unwrap_or_default();
     let troubles = after.troubles.iter().filter(|_| before.is_none());
     let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
-    for (id, root) in graph.roots.iter().enumerate() {
+    for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         for (index, edge) in root.edges.iter().enumerate() {
             let leads =
                 !matches!(edge.target, Target::Remote | Target::Broken) || graph.left.contains_key(&(id, index));

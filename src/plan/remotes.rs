@@ -36,8 +36,8 @@ pub(super) struct Own {
 pub(crate) fn remotes(graph: &Graph, held: &Lock) -> Result<Remotes> {
     let names = Names::of(graph, held);
     let mut all = Remotes::new();
-    if let Some((upstream, pinned)) = graph.roots.first().and_then(|root| rooted(graph, 0, &root.directory)) {
-        add(&mut all, &upstream, pinned, names.of_root(0))?;
+    if let Some((upstream, pinned)) = graph.roots.first().and_then(|root| rooted(graph, RootId(0), &root.directory)) {
+        add(&mut all, &upstream, pinned, names.of_root(RootId(0)))?;
     }
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let Some((upstream, pinned)) = resolved(graph, edge) else { continue };
@@ -61,7 +61,7 @@ pub(crate) fn remotes(graph: &Graph, held: &Lock) -> Result<Remotes> {
 /// Returns what the user's own files name; where the target is remote, that.
 pub(super) fn own(graph: &Graph, config: &Config, held: &Lock) -> Own {
     let mut own = Own::default();
-    if let Some((upstream, _)) = graph.roots.first().and_then(|root| rooted(graph, 0, &root.directory)) {
+    if let Some((upstream, _)) = graph.roots.first().and_then(|root| rooted(graph, RootId(0), &root.directory)) {
         own.starts.insert(upstream);
     }
     for Named { upstream, lines, is_left, .. } in named(graph, held) {
@@ -95,7 +95,7 @@ impl<'a> Names<'a> {
     fn of(graph: &'a Graph, held: &Lock) -> Names<'a> {
         let mut names = Names { graph, roots: vec![BTreeSet::new(); graph.roots.len()], files: HashMap::new() };
         let mut listed_by: HashMap<FileId, Vec<RootId>> = HashMap::new();
-        for (id, root) in graph.roots.iter().enumerate() {
+        for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
             for edge in &root.edges {
                 if let Target::File(file) = edge.target {
                     listed_by.entry(file).or_default().push(id);
@@ -111,11 +111,11 @@ impl<'a> Names<'a> {
                 // A plugin configuration of another repository is read for the root that lists that.
                 Origin::Tree { source, .. } if source != graph.roots[root].source => {
                     for &id in listed_by.get(&file).into_iter().flatten().filter(is_of(source)) {
-                        names.roots[id].insert(upstream.clone());
+                        names.roots[id.0].insert(upstream.clone());
                     }
                 }
                 Origin::Tree { .. } | Origin::Archive { .. } => {
-                    names.roots[root].insert(upstream);
+                    names.roots[root.0].insert(upstream);
                 }
             }
         }
@@ -126,7 +126,7 @@ impl<'a> Names<'a> {
     fn of_root(&self, root: RootId) -> BTreeSet<Upstream> {
         let is_local = |_, _, edge: &Edge| matches!(edge.target, Target::Root { remote: false, .. });
         let reached = self.graph.reach([root], is_local);
-        reached.into_iter().flat_map(|root| self.roots[root].iter().cloned()).collect()
+        reached.into_iter().flat_map(|root| self.roots[root.0].iter().cloned()).collect()
     }
 }
 
@@ -134,7 +134,7 @@ impl<'a> Names<'a> {
 /// use the network. What no lock could hold is trouble of whoever wrote it.
 fn named(graph: &Graph, held: &Lock) -> Vec<Named> {
     let mut all = Vec::new();
-    for (root, one) in graph.roots.iter().enumerate() {
+    for (root, one) in graph.root_ids().zip(graph.roots.iter()) {
         for (index, edge) in one.edges.iter().enumerate() {
             let wanted = edge.remote.as_ref().filter(|_| edge.target == Target::Remote);
             let unresolved = || wanted.map(|wanted| wanted.locked(held).unwrap_or_else(|| wanted.upstream()));

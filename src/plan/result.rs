@@ -6,7 +6,7 @@ use super::files::{File, Localized, Rewritten, stripped};
 use super::placing::{Builder, Instance, Placed};
 use super::{GITATTRIBUTES, remotes};
 use crate::config::Config;
-use crate::graph::{Graph, Origin, RootId};
+use crate::graph::{Graph, Origin, RootId, SourceId};
 use crate::kustomization::{self, Edit};
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::redact;
@@ -26,7 +26,7 @@ pub(super) fn localize(
     in_place: bool,
 ) -> Result<Localized, Failures> {
     let mut builder = Builder::new(graph, config, in_place);
-    let top = Instance { source: 0, base: String::new() };
+    let top = Instance { source: SourceId::FIRST, base: String::new() };
     for start in starts {
         builder.place_root(&top, *start);
     }
@@ -50,7 +50,7 @@ fn add_attributes(files: &mut BTreeMap<String, (File, StoredFile)>, directory: &
 impl Builder<'_> {
     fn collect(mut self, held: &Lock) -> Result<Localized, Failures> {
         let graph = self.graph;
-        let top = Instance { source: 0, base: String::new() };
+        let top = Instance { source: SourceId::FIRST, base: String::new() };
         let mut localized = Localized {
             vendored: std::mem::take(&mut self.vendored),
             kept: std::mem::take(&mut self.kept),

@@ -129,7 +129,7 @@ pub(crate) fn affected(
     // A template that nothing deploys says nothing, unless the change is in it.
     let deployed = targets.roots();
     let is_template = |root: &RootId, unread: &Unread| {
-        let is_touched = causes.of_roots[*root].is_some() || deployed.contains(&graph.roots[*root].directory);
+        let is_touched = causes.of_roots[root.0].is_some() || deployed.contains(&graph.roots[*root].directory);
         unread.why == Why::Template && !is_touched
     };
     let shown = hidden.iter().filter(|(root, unread)| is_shown(root) && !is_template(root, unread));
@@ -231,10 +231,10 @@ fn unnamed((explored, targets): &(Explored, Targets), directories: &BTreeSet<Str
     let flux = flux_objects(explored);
     let deployed = targets.here().flat_map(|(target, here)| target.roots(here));
     let starts = directories.iter().map(String::as_str).chain(deployed);
-    let reached = graph.insisted(starts.filter_map(|directory| graph.root_in(0, directory)));
-    let unnamed = graph.unnamed(&(0..graph.roots.len()).collect::<Vec<_>>(), reached);
+    let reached = graph.insisted(starts.filter_map(|directory| graph.own_root(directory)));
+    let unnamed = graph.unnamed(&graph.root_ids().collect::<Vec<_>>(), reached);
     let is_shown = |root: &RootId| unnamed.contains(root) && !flux.contains(&graph.roots[*root].file);
-    directories.iter().filter(|directory| graph.root_in(0, directory).as_ref().is_none_or(is_shown)).cloned().collect()
+    directories.iter().filter(|directory| graph.own_root(directory).as_ref().is_none_or(is_shown)).cloned().collect()
 }
 
 /// What differs for each root of the new tree.
@@ -250,9 +250,9 @@ impl<'a> Causes<'a> {
     fn of(graph: &'a Graph, changes: &'a Changes, hidden: &BTreeMap<RootId, Unread>) -> Result<Causes<'a>> {
         let mut users = vec![Vec::new(); graph.roots.len()];
         let mut of_roots = Vec::new();
-        for root in 0..graph.roots.len() {
+        for root in graph.root_ids() {
             let RootInputs { own, roots } = graph.inputs(root)?;
-            roots.into_iter().for_each(|below| users[below].push(root));
+            roots.into_iter().for_each(|below| users[below.0].push(root));
             let mut cause = changes.first_of(&own)?;
             if cause.is_none() && hidden.contains_key(&root) {
                 let directory = &graph.roots[root].directory;
@@ -261,14 +261,14 @@ impl<'a> Causes<'a> {
             }
             of_roots.push(cause);
         }
-        for root in 0..graph.roots.len() {
-            let cause = of_roots[root].clone();
+        for root in graph.root_ids() {
+            let cause = of_roots[root.0].clone();
             let above = |root: &RootId| {
-                let users: &Vec<RootId> = &users[*root];
-                users.iter().copied().filter(|user| of_roots[*user].is_none()).collect::<Vec<_>>()
+                let users: &Vec<RootId> = &users[root.0];
+                users.iter().copied().filter(|user| of_roots[user.0].is_none()).collect::<Vec<_>>()
             };
             for above in reach(cause.iter().map(|_| root), above) {
-                of_roots[above].clone_from(&cause);
+                of_roots[above.0].clone_from(&cause);
             }
         }
         Ok(Causes { changes, graph, of_roots })
@@ -277,13 +277,13 @@ impl<'a> Causes<'a> {
     /// Returns the directories of the roots for which something differs.
     fn directories(&self) -> impl Iterator<Item = String> {
         let own = self.graph.own_roots().into_iter();
-        own.filter(|(_, root)| self.of_roots[*root].is_some()).map(|(directory, _)| directory.to_owned())
+        own.filter(|(_, root)| self.of_roots[root.0].is_some()).map(|(directory, _)| directory.to_owned())
     }
 
     /// Returns one of the things that differ for what is built of a directory.
     fn of_directory(&self, directory: &str) -> Result<Option<Cause>> {
-        match self.graph.root_in(0, directory) {
-            Some(root) => Ok(self.of_roots[root].clone()),
+        match self.graph.own_root(directory) {
+            Some(root) => Ok(self.of_roots[root.0].clone()),
             // Several kustomizations, or one that cannot be read.
             None => self.changes.first_of(&inputs::of_no_root(&*self.changes.new, directory, &[])?),
         }

@@ -75,7 +75,7 @@ impl Unsettled {
     ) -> Result<Targets> {
         let mut found = self.settle(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
-        let root_in = |directory: &str| explored.graph.root_in(0, directory);
+        let root_in = |directory: &str| explored.graph.own_root(directory);
         let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| root_in(directory)).collect();
         for _ in 0..DEEPEST {
             let builders = found.builders(explored, config, wanted, &alone)?;
@@ -166,7 +166,7 @@ impl Targets {
         for (root, id) in graph.own_roots() {
             // A component that is left out is one for others to name.
             let is_meant = graph.roots[id].kind != Some(Kind::Component) || config.starts(root);
-            if (users[id].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
+            if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (Engine::Kustomize, &*graph.sources[0].tree);
                 let here = Place::Here(place::here(tree, engine, "", root, Revision::this(), None)?);
                 let build = Build { load_restrictor: Some(config.load_restrictor), ..Build::default() };

@@ -22,7 +22,7 @@ impl Targets {
             // What is here says nothing of another revision.
             let here = target.here().filter(|here| is_it(&here.revision))?;
             let (Found::Kustomization(_) | Found::Directory(_)) = &here.found else { return None };
-            let roots: Option<Vec<RootId>> = target.roots(here).map(|root| explored.graph.root_in(0, root)).collect();
+            let roots: Option<Vec<RootId>> = target.roots(here).map(|root| explored.graph.own_root(root)).collect();
             let mut reached = beyond(&namer, roots?);
             for component in &target.build.components {
                 let state = match &component.found {

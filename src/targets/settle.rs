@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::generated::VARIABLES;
 use super::variables::Variables;
 use super::{Changer, Found, Object, Place, Target, Targets, Unsettled};
-use crate::graph::{Edge, Graph, Root, RootId, Target as Leads};
+use crate::graph::{Edge, Graph, Root, RootId, SourceId, Target as Leads};
 use crate::kustomization::{Accepts, Kind, documents, is_same_key, read_object};
 use crate::tree::{self, Resolved, path};
 
@@ -222,7 +222,7 @@ impl<'a> Writers<'a> {
             }
         }
         let roots = components.filter_map(|found| match found {
-            Some(Found::Kustomization(root)) => self.graph.root_in(0, root),
+            Some(Found::Kustomization(root)) => self.graph.own_root(root),
             _ => None,
         });
         for root in self.with_components(roots.collect::<Vec<_>>()) {
@@ -246,7 +246,7 @@ impl<'a> Writers<'a> {
         // What is remote is read as what names it.
         let is_unknown =
             |edge: &Edge| edge.reference.accepts == Accepts::Component && !matches!(edge.target, Leads::Root { .. });
-        let bytes = self.graph.read(*file).ok().filter(|_| *source == 0 && !edges.iter().any(is_unknown));
+        let bytes = self.graph.read(*file).ok().filter(|_| *source == SourceId::FIRST && !edges.iter().any(is_unknown));
         let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
         let read = text.and_then(|text| read_object(text, 0).ok()?).map(|read| read.json());
         let mut reach = Reach { all: read.as_ref().is_none_or(|read| !read.is_object()), ..Reach::default() };
@@ -351,5 +351,5 @@ pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -
 /// Returns the roots of a graph whose builds read one of some files of the tree.
 pub(crate) fn readers(graph: &Graph, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<RootId> {
     let reads = |edge: &Edge| graph.own_file(edge).is_some_and(is_wanted);
-    graph.leading_to((0..graph.roots.len()).filter(|id| graph.roots[*id].edges.iter().any(reads)))
+    graph.leading_to(graph.root_ids().filter(|id| graph.roots[*id].edges.iter().any(reads)))
 }

@@ -166,7 +166,7 @@ impl<'a> Building<'a> {
     /// Returns whether a target is to be built: what no object deploys, where what the run begins at leads there.
     fn wants(&self, target: &Target, begun: &Graph) -> bool {
         let Some(here) = target.here() else { return false };
-        if target.engine == Engine::Kustomize && !target.roots(here).any(|root| begun.root_in(0, root).is_some()) {
+        if target.engine == Engine::Kustomize && !target.roots(here).any(|root| begun.own_root(root).is_some()) {
             return false;
         }
         let is_in = |place: &str| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path));

@@ -105,13 +105,14 @@ pub(super) fn refusal(checked: &BuildCheck) -> Option<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::RootId;
     use crate::record::Builder;
 
     #[test]
     fn builds_are_counted_by_what_came_of_them() {
         let target = |verdict| TargetCheck {
             target: "apps".to_owned(),
-            root: 0,
+            root: RootId(0),
             verdict,
             size: 50,
             next_step: None,
@@ -140,7 +141,7 @@ mod tests {
     fn what_was_skipped_is_counted() {
         let target = |name: &str| {
             let verdict = Verdict::Skipped { reason: format!("{name} stays remote") };
-            TargetCheck { target: name.to_owned(), root: 0, verdict, size: 0, next_step: None, outputs: None }
+            TargetCheck { target: name.to_owned(), root: RootId(0), verdict, size: 0, next_step: None, outputs: None }
         };
         let checked = |names: &[&str]| BuildCheck {
             by: Some(Builder::default()),

@@ -67,7 +67,7 @@ impl Walker {
         let before = self.troubles.len();
         let (note, name) = (self.graph.charts[chart].note, self.graph.charts[chart].name.clone());
         for Asked { carrier, inside, what, position } in schema::asked(files) {
-            let file = own.get(&carrier).map(|(path, mode)| self.file(0, path, *mode));
+            let file = own.get(&carrier).map(|(path, mode)| self.file(SourceId::FIRST, path, *mode));
             let schema = path::join(&carrier, &inside);
             let (url, message, hint) = match what {
                 Ok(url) if is_excepted(&url) => continue,

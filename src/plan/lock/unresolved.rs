@@ -53,7 +53,7 @@ fn failed(explored: &Explored, held: &Lock) -> BTreeSet<Reference> {
         }
     }
     let mut above: HashMap<FileId, Vec<Reference>> = HashMap::new();
-    for (id, root) in graph.roots.iter().enumerate() {
+    for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         for (index, edge) in root.edges.iter().enumerate() {
             if let Some(file) = graph.led_to(edge) {
                 above.entry(file).or_default().push((id, index));

@@ -126,7 +126,7 @@ impl Causes<'_> {
             // Who reads the object may change it.
             let files: Vec<&str> = target.object_files().collect();
             let mut readers = targets::readers(self.graph, &|file| files.contains(&file)).into_iter();
-            if let Some(cause) = readers.find_map(|root| self.of_roots[root].clone()) {
+            if let Some(cause) = readers.find_map(|root| self.of_roots[root.0].clone()) {
                 return Ok(Some(cause));
             }
         }
