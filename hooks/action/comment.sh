@@ -33,7 +33,7 @@ trap 'rm -rf "$temporary"' EXIT
 reply=$temporary/reply
 
 if [[ -n ${GITLAB_CI:-} ]]; then
-  login="PRIVATE-TOKEN: $COMMENT_TOKEN"
+  login="PRIVATE-TOKEN: ${COMMENT_TOKEN:-}"
   comments=$CI_API_V4_URL/projects/$CI_PROJECT_ID/merge_requests/$CI_MERGE_REQUEST_IID/notes
   change=(PUT "$comments")
   { get "$CI_API_V4_URL/user" && author=$(jq -er .username "$reply"); } ||

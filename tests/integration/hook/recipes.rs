@@ -258,6 +258,9 @@ fn gitlab_has_one_note_for_a_merge_request() {
         api.route(url, reply);
         assert_eq!(sent(), (true, Vec::new()), "{url}");
     }
+    // A fork has no token.
+    sandbox.unset("COMMENT_TOKEN");
+    run(&project, work, &gitlab("diff")).success().stderr_has("warning: COMMENT_TOKEN is not the token of a user");
 }
 
 /// Returns the JSON that has this key.
