@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::localize::{NowRemote, write};
-use super::messages::{self, changes, counted, lines};
+use super::messages::{self, NAMED, changes, counted, lines, listed};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::status;
 use super::{News, check, fetcher, fetching, lock};
@@ -20,6 +20,7 @@ use crate::message::position::{Position, Span};
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
 use crate::record::{Change, LOCK_NAME, Lock};
+use crate::reference::Upstream;
 use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, repository_offline};
 
@@ -256,6 +257,7 @@ impl Setup {
             help: vec![format!("replace `{}` with the reason for this exception", entry.reason)],
             cause: "exceptions without a reason".to_owned(),
             exception: None,
+            repository: None,
             is_unlocked: false,
         }));
         edits.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
@@ -298,7 +300,7 @@ fn is_filled_in(path: &str) -> bool {
 /// Returns the entry of `allow` for what people may want as it is; localizing mends what is remote, and no build reads what
 /// is not valid.
 fn exception(finding: &Finding) -> Option<String> {
-    if matches!(finding.rule, Rule::RemoteReference | Rule::InvalidKustomization) {
+    if finding.unread || matches!(finding.rule, Rule::RemoteReference | Rule::InvalidKustomization) {
         return None;
     }
     let exception = Config::exception(finding.rule, &finding.subject, &finding.path)?;
@@ -341,6 +343,9 @@ struct Edit {
     /// The entry of `allow` that lets it stay; none where none should.
     #[serde(rename = "allow", skip_serializing_if = "Option::is_none")]
     exception: Option<String>,
+    /// What the repositories of charts name; `None` for anything else.
+    #[serde(skip)]
+    repository: Option<String>,
     /// Whether it is not resolved: another run may do that, where a server did not answer.
     #[serde(skip)]
     is_unlocked: bool,
@@ -356,6 +361,10 @@ impl Edit {
             message: finding.message.clone(),
             help: finding.help.clone(),
             exception: exception(finding),
+            repository: match finding.subject.upstream() {
+                Some(Upstream::Chart { url, .. }) => Some(url.clone()),
+                _ => None,
+            },
             is_unlocked: false,
             cause: ways.collect::<Vec<_>>().join("\n"),
         }
@@ -374,6 +383,7 @@ impl Edit {
             message,
             help: failure.hints.clone(),
             exception: failure.exception.as_deref().and_then(|one| Config::entries(&[one]).pop()),
+            repository: None,
             is_unlocked: true,
         }
     }
@@ -425,21 +435,50 @@ impl Initialized {
             };
             out.push(format!("{count}{message}"));
             let line = |edit: &Edit| if is_same { String::new() } else { format!(": {}", edit.message) };
-            out.extend(group.iter().map(|edit| format!("  {}{}", edit.place(), line(edit))));
+            out.extend(by_repository(&group).into_iter().flat_map(|(repository, edits)| match repository {
+                Some(url) if edits.len() > NAMED => {
+                    let places = listed(edits.iter().map(|edit| edit.place()), NAMED);
+                    vec![format!("  {} of {url}: {places}", counted(edits.len(), "chart reference"))]
+                }
+                _ => edits.iter().map(|edit| format!("  {}{}", edit.place(), line(edit))).collect(),
+            }));
             // What is another command for each is in `check`.
             let shared = one.help.iter().filter(|help| group.iter().all(|other| other.help.contains(help)));
-            out.extend(shared.map(|help| format!("  help: {help}")));
-            out.extend(allowing(&group));
+            let shared: Vec<String> = shared.map(|help| format!("  help: {help}")).collect();
+            let way = if shared.is_empty() { "correct it, or allow" } else { "or allow" };
+            out.extend(shared);
+            out.extend(allowing(&group, way));
         }
         out
     }
 }
 
-/// Returns how what people must edit may stay as it is: every entry of `allow` that this takes.
-fn allowing(group: &[&Edit]) -> Vec<String> {
-    let entries: BTreeSet<&str> = group.iter().filter_map(|edit| edit.exception.as_deref()).collect();
+/// Returns these by the repository of their charts, in the order of the first of each.
+fn by_repository<'a>(group: &[&'a Edit]) -> Vec<(Option<&'a str>, Vec<&'a Edit>)> {
+    let mut all: Vec<(Option<&str>, Vec<&Edit>)> = Vec::new();
+    for edit in group {
+        let repository = edit.repository.as_deref();
+        match all.iter_mut().find(|(known, _)| *known == repository) {
+            Some((_, edits)) => edits.push(edit),
+            None => all.push((repository, vec![edit])),
+        }
+    }
+    all
+}
+
+/// Returns how what people must edit may stay as it is: every entry of `allow` that this takes. Many charts of a repository
+/// take one.
+fn allowing(group: &[&Edit], way: &str) -> Vec<String> {
+    let entries = by_repository(group).into_iter().flat_map(|(repository, edits)| {
+        let exact: BTreeSet<&str> = edits.iter().filter_map(|edit| edit.exception.as_deref()).collect();
+        match repository {
+            Some(url) if exact.len() > NAMED => vec![Config::entry_of_charts(url)],
+            _ => exact.into_iter().map(str::to_owned).collect(),
+        }
+    });
+    let entries: BTreeSet<String> = entries.collect();
     let which = if group.len() > 1 { "each" } else { "it" };
-    let help = format!("  help: or allow {which}, below `allow:` in {FILE_NAME}:");
+    let help = format!("  help: {way} {which}, below `allow:` in {FILE_NAME}:");
     match Vec::from_iter(entries).as_slice() {
         [] => Vec::new(),
         [entry] => vec![format!("{help} {entry}")],

@@ -64,7 +64,7 @@ pub(crate) fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub(crate) fn rule(rule: Rule) -> String {
     let (id, about, severity) = (rule.id(), rule.summary(), rule.default_level().name());
     let allow = match rule {
-        Rule::InvalidKustomization | Rule::InvalidTarget | Rule::Function => {
+        Rule::InvalidKustomization | Rule::Function => {
             ", and an [exception](../manual/configuration.md#exceptions) lets one finding stay, but not one about \
              something that could not be read as a whole"
         }

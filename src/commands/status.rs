@@ -11,13 +11,14 @@ use super::messages::{counted, first, lines, listed};
 use super::output::{Done, Outcome, Shown};
 use super::targets::{described, named, surveyed};
 use crate::check::{Checked, RemoteReferences};
+use crate::config::FILE_NAME;
 use crate::destination::{BranchOptions, Destination, State, commit, uncommitted};
 use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::graph::Survey;
 use crate::message::failure::{Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
-use crate::record::{LOCK_NAME, Lock};
+use crate::record::{LOCK_NAME, Lock, stored};
 use crate::targets::{Installed, Reached, Target};
 use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
@@ -169,7 +170,7 @@ impl Status {
         }
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
         let head = head_tree(here)?;
-        let stored = [stored(&DiskTree::of_directory(top, true)?), stored(&*head)].concat();
+        let stored = [listed_files(&DiskTree::of_directory(top, true)?), listed_files(&*head)].concat();
         // What a branch does not read does not keep it from being made.
         let mut in_use: BTreeSet<String> = if has_remote { read.clone() } else { BTreeSet::new() };
         in_use.extend(stored.iter().cloned());
@@ -178,7 +179,16 @@ impl Status {
             changed = uncommitted(here, &*head, read.into_iter().chain(stored).collect())?;
         }
         if self.failures == 0 && !changed.is_empty() {
-            return Ok(Some(format!("{} -m 'Lock remote references'", commit(here, &changed)?)));
+            let RemoteReferences { locked, allowed, .. } = self.remote_references;
+            let has = |name: &str| changed.iter().any(|file| file == name);
+            let subject = match () {
+                () if changed.iter().any(|file| stored::home(file).is_some()) => "Vendor remote references",
+                () if locked > 0 && has(LOCK_NAME) => "Lock remote references",
+                () if allowed > 0 && (has(LOCK_NAME) || has(FILE_NAME)) => "Allow remote references",
+                () if has(LOCK_NAME) || has(FILE_NAME) => "Set up git kustomize-localize",
+                () => "Change kustomizations",
+            };
+            return Ok(Some(format!("{} -m '{subject}'", commit(here, &changed)?)));
         }
         Ok((self.failures > 0).then(|| "git kustomize-localize check".to_owned()))
     }
@@ -193,7 +203,7 @@ fn head_tree(here: &Rc<LocalRepo>) -> Result<SharedTree> {
 }
 
 /// Returns the localized files that the lock of a tree lists; none where it cannot be read.
-fn stored(tree: &dyn Tree) -> Vec<String> {
+fn listed_files(tree: &dyn Tree) -> Vec<String> {
     let lock = Lock::at(tree, LOCK_NAME).ok().flatten();
     lock.iter().flat_map(|lock| &lock.files).map(|file| file.path.clone()).collect()
 }

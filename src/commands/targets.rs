@@ -73,13 +73,15 @@ pub(super) struct Deployed {
 struct Surveyed<'a> {
     #[serde(flatten)]
     target: &'a Target,
+    /// Why it is not known what is deployed; `None` if it is.
+    unknown: Option<String>,
     reaches: Option<&'a [Reached]>,
 }
 
 impl Serialize for Deployed {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut survey = serializer.serialize_struct("Survey", 4)?;
-        let targets = self.each().map(|(target, reaches)| Surveyed { target, reaches });
+        let targets = self.each().map(|(target, reaches)| Surveyed { target, unknown: target.unknown(), reaches });
         survey.serialize_field("targets", &targets.collect::<Vec<_>>())?;
         survey.serialize_field("unread", &self.found.unread)?;
         survey.serialize_field("engines", &self.engines)?;

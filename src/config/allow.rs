@@ -149,6 +149,11 @@ impl Config {
         Some(Exception { key: key(subject), rule, text })
     }
 
+    /// Returns the entry of `allow` for all charts of a repository, as YAML.
+    pub fn entry_of_charts(url: &str) -> String {
+        format!("- {{chart: {}, refs: any, reason: '{PLACEHOLDER}'}}", quoted(url))
+    }
+
     /// Returns the entries of `allow` for all of these, as YAML that takes any reason.
     pub fn entries(exceptions: &[&Exception]) -> Vec<String> {
         let entry = |one: &Exception| {

@@ -69,7 +69,7 @@ rules! {
     InvalidKustomization "invalid-kustomization" Error Named Nothing;
     UnsafeReference "unsafe-reference" Error Named Nothing;
     Function "function" Error Named Nothing;
-    InvalidTarget "invalid-target" Error Named Nothing;
+    InvalidTarget "invalid-target" Error Never Nothing;
     MissingTarget "missing-target" Error Always Nothing;
     UnknownTarget "unknown-target" Warning Named Nothing;
     Engine "engine" Error Named Nothing;
@@ -120,7 +120,7 @@ impl Rule {
 
     /// Returns whether the configuration cannot give it another severity.
     pub fn is_always_an_error(self) -> bool {
-        matches!(self, Rule::YoungSource | Rule::UnreadReference)
+        matches!(self, Rule::YoungSource | Rule::InvalidTarget | Rule::UnreadReference)
     }
 
     pub(crate) fn mended_by(self) -> MendedBy {

@@ -15,8 +15,9 @@ use crate::tree::{self, Entry, Resolved, Tree, path};
 /// The files that say what a chart depends on.
 const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 
-/// Returns what an engine reads for a target besides roots.
-pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Vec<Input>> {
+/// Returns what an engine reads for a target besides roots. `plain` are the files that it takes of a directory of plain files;
+/// `None` if that is all of it.
+pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here, plain: Option<Vec<String>>) -> Result<Vec<Input>> {
     let mut whole = target.build.values.clone();
     let beside = target.beside(here);
     let scanned = here.scanned.iter().filter(|one| !one.is_root).map(|one| one.path.clone());
@@ -24,7 +25,8 @@ pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Ve
         // Flux does not take all of it.
         Found::Directory(_) if target.engine.generates() => {}
         Found::Chart(directory) => whole.extend(charts(tree, directory)?),
-        Found::Directory(directory) | Found::Plugin(directory) => whole.push(directory.clone()),
+        Found::Directory(directory) => whole.extend(plain.unwrap_or_else(|| vec![directory.clone()])),
+        Found::Plugin(directory) => whole.push(directory.clone()),
         Found::Kustomization(_) | Found::Submodule(_) | Found::Nothing(_) => {}
     }
     let mut all = inputs::of_no_root(tree, &here.path, &whole)?;
@@ -67,7 +69,7 @@ pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-pa
 /// it leads to. A directory is there as long as something is in it.
 fn read(graph: &Graph, target: &Target, here: &Here) -> Result<[BTreeSet<String>; 2]> {
     let tree = &*graph.sources[0].tree;
-    let mut all = inputs(tree, target, here)?;
+    let mut all = inputs(tree, target, here, None)?;
     let mut roots: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
     for root in graph.insisted(target.walked(here, graph)) {
         roots.insert(graph.roots[root].directory.clone());

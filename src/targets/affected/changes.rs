@@ -114,6 +114,18 @@ impl Changes {
         Ok(files)
     }
 
+    /// Returns where the trees differ below a directory in something else than a file: a link, a submodule, a directory that only
+    /// one of them has, with any of these in it. A list of files holds none of them.
+    pub(super) fn others(&self, directory: &str) -> Result<Vec<String>> {
+        let mut others = Vec::new();
+        for place in self.paths.iter().filter(|place| path::is_in(place, directory)) {
+            let there = [self.old.entry(place)?, self.new.entry(place)?];
+            let is_other = |entry: &tree::Entry| !matches!(entry, tree::Entry::File { .. });
+            others.extend(there.iter().flatten().any(is_other).then(|| place.clone()));
+        }
+        Ok(others)
+    }
+
     /// Returns the first of these inputs that is different.
     pub(crate) fn first_of(&self, inputs: &[Input]) -> Result<Option<Cause>> {
         for input in inputs {

@@ -11,6 +11,7 @@ use crate::config::{Config, Engine};
 use crate::graph::inputs::Input;
 use crate::message::failure::Result;
 use crate::reference::is_url;
+use crate::targets::plain::manifests;
 use crate::targets::{self, Place, Target, Targets};
 use crate::tree::path;
 
@@ -110,7 +111,13 @@ impl Causes<'_> {
             inputs.extend(written(&target.said, from).into_iter().map(Input::Below));
         }
         for (target, here) in &here {
-            inputs.extend(targets::inputs(&*self.changes.new, target, here)?);
+            // A file may be one of them only now, or no longer.
+            let [is, was] = [&self.changes.new, &self.changes.old].map(|tree| manifests(&**tree, target, here));
+            let plain = is?.zip(was?).map(|(is, was)| [is, was].concat()).filter(|_| target.build.unread.is_none());
+            if plain.is_some() && target.build.directory.recurse {
+                inputs.extend(self.changes.others(&here.path)?.into_iter().map(Input::At));
+            }
+            inputs.extend(targets::inputs(&*self.changes.new, target, here, plain)?);
         }
         // A chart from elsewhere may have its values from here.
         inputs.extend(both().flat_map(|target| target.build.values.iter().cloned().map(Input::Below)));

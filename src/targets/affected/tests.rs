@@ -204,6 +204,13 @@ fn whoever_reads_a_file_is_named() {
             "lib/m.libsonnet",
             Some(false),
         ),
+        // What Argo CD leaves out of a directory of plain files.
+        (app(""), vec![plain, ("a/b/y.yaml", MAP)], "a/b/y.yaml", None),
+        (app("directory: {recurse: true}"), vec![plain, ("a/b/y.yaml", MAP)], "a/b/y.yaml", Some(true)),
+        (app("directory: {exclude: 'x*'}"), vec![plain, ("a/y.yaml", MAP)], "a/x.yaml", None),
+        (app("directory: {include: 'x*'}"), vec![plain, ("a/y.yaml", MAP)], "a/y.yaml", None),
+        (app("directory: {include: 'x*'}"), vec![plain, ("a/y.yaml", MAP)], "a/x.yaml", Some(true)),
+        (app(""), vec![plain, ("a/README.md", "a")], "a/README.md", None),
         // That of a request.
         (resources("/"), vec![("README.md", "")], "README.md", None),
         (resources("./a"), vec![plain], "a/x.yaml", Some(false)),

@@ -134,7 +134,10 @@ fn only_what_git_does_not_find_is_gone() {
 fn what_an_upstream_does_wrong_is_for_people() {
     let world = world(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/broken//web?ref=v1']\n")]);
     world.upstream_of("acme/broken", &[("web/kustomization.yaml", "resources: [\n")]);
-    init(&world, &[]).fails(1).stdout_has("1 reference could not be locked").stdout_has("help: or allow it");
+    init(&world, &[])
+        .fails(1)
+        .stdout_has("1 reference could not be locked")
+        .stdout_has("help: correct it, or allow it");
     assert_eq!(written(&world), ["", ""]);
 }
 
@@ -246,7 +249,7 @@ fn each_exception_has_its_cause() {
           .kustomize-localize:5: https://github.com/acme/none?ref=v1
           help: replace `TODO` with the reason for this exception
         check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
-        next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock && git commit -m 'Lock remote references'
+        next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock && git commit -m 'Allow remote references'
     "#]]);
     let json = init(&world, &["--format", "json"]);
     json.success().stdout_has("\"configuration\": []");
@@ -419,22 +422,32 @@ fn every_entry_that_people_may_write_is_printed_as_it_can_be_written() {
         ("b/kustomization.yaml", &chart("b")),
         ("again/kustomization.yaml", &chart("b")),
     ]);
+    // Of many charts of one repository nobody reads a line each.
+    for number in 0..6 {
+        let text = chart(&format!("m{number}")).replace("charts.", "many.");
+        world.commit(&[
+            (&format!("m{number}/kustomization.yaml"), &text),
+            (&format!("n{number}/kustomization.yaml"), &text),
+        ]);
+    }
     let output = init(&world, &[]);
     output.fails(1).says(expect![[r#"
         nothing to write: 0 locked, 0 allowed
-        3 places to edit (remote-chart)
+        15 places to edit (remote-chart)
           a/kustomization.yaml:1: the chart `a` 1.2.3 of https://charts.example.com is not in the tree: helm downloads it to `a/charts/a-1.2.3/a`
           again/kustomization.yaml:1: the chart `b` 1.2.3 of https://charts.example.com is not in the tree: helm downloads it to `again/charts/b-1.2.3/b`
           b/kustomization.yaml:1: the chart `b` 1.2.3 of https://charts.example.com is not in the tree: helm downloads it to `b/charts/b-1.2.3/b`
+          12 chart references of https://many.example.com: m0/kustomization.yaml:1, m1/kustomization.yaml:1, m2/kustomization.yaml:1, m3/kustomization.yaml:1, m4/kustomization.yaml:1 and 7 more
           help: write `helm: true` into .kustomize-localize, and lock it: git kustomize-localize lock && git add -f -- :/.kustomize-localize :/kustomize-localize.lock
           help: or allow each, below `allow:` in .kustomize-localize:
             - {chart: 'https://charts.example.com#a@1.2.3', reason: 'TODO'}
             - {chart: 'https://charts.example.com#b@1.2.3', reason: 'TODO'}
+            - {chart: 'https://many.example.com', refs: any, reason: 'TODO'}
         after that: git kustomize-localize init
     "#]]);
     let printed = output.stdout.lines().filter_map(|line| line.strip_prefix("    "));
     let entries: String = printed.map(|line| format!("{}\n", line.replace("TODO", "soon, with a mirror"))).collect();
     world.work.write(CONFIG, format!("allow:\n{entries}"));
     init(&world, &[]).success();
-    world.work.run_as_is(&["check"]).success().stdout_has(": 3 allowed\n");
+    world.work.run_as_is(&["check"]).success().stdout_has(": 15 allowed\n");
 }

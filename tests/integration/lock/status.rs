@@ -214,18 +214,18 @@ fn what_vendor_wrote_is_committed_by_the_next_command() {
     };
     let all = "git add -f -- :/app/kustomization.yaml :/app/localized-files :/kustomize-localize.lock";
     world.work.run_as_is(&["vendor"]).success();
-    next(&format!("{all} && git commit -m 'Lock remote references'"));
+    next(&format!("{all} && git commit -m 'Vendor remote references'"));
     // What it removes is of it, too.
     world.work.write("app/kustomization.yaml", "namePrefix: b-\n");
     world.work.commit("without");
     world.work.run_as_is(&["vendor"]).success();
     assert!(!world.work.path().join("app/localized-files").exists());
-    next("git add -f -- :/app/localized-files :/kustomize-localize.lock && git commit -m 'Lock remote references'");
+    next("git add -f -- :/app/localized-files :/kustomize-localize.lock && git commit -m 'Vendor remote references'");
     world.work.write("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n");
     world.work.commit("with");
     world.work.run_as_is(&["vendor"]).success();
     world.work.git(&["add", "-A"]);
-    next(&format!("{all} && git commit -m 'Lock remote references'"));
+    next(&format!("{all} && git commit -m 'Vendor remote references'"));
     // What others edit has nothing to do with it.
     world.work.write("plain/kustomization.yaml", "namePrefix: c-\n");
     is(&world, "branch localized/main: missing", "");
