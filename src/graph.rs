@@ -26,8 +26,8 @@ pub(crate) use chart::{Archive, Chart, ChartRef, Place};
 pub(crate) use judge::{KEPT, Policy};
 pub(crate) use local::alike;
 pub(crate) use nodes::{
-    Edge, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Shared, Source, SourceId,
-    Target,
+    Edge, EdgeId, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Shared, Source,
+    SourceId, Target,
 };
 pub(crate) use reach::{reach, way, ways};
 pub(crate) use remote::no_directory;
@@ -105,8 +105,8 @@ fn overloaded(graph: &Graph) -> Vec<Trouble> {
     let loads = graph.loads();
     let is_over = |root: &RootId| loads[root.0] > LOADS.most as u64;
     let first = graph.root_ids().filter(is_over).filter(|root| {
-        let mut named = graph.roots[*root].named();
-        !named.any(|(.., id)| is_over(&id))
+        let mut named = graph.named(*root);
+        !named.any(|(_, id)| is_over(&id))
     });
     let trouble = |root: RootId| {
         let file = graph.roots[root].file;
@@ -125,10 +125,10 @@ struct Walker {
     /// Every reference that was found: kustomizations are alike.
     references: HashSet<Rc<Reference>>,
     downloads: HashMap<SafeUrl, FileId>,
-    /// The references to follow: a root and the index of its edge.
-    queue: Vec<(RootId, usize)>,
-    /// The remote references that wait for their level to be complete: a root and the index of its edge.
-    pending: Vec<(RootId, usize)>,
+    /// The references to follow.
+    queue: Vec<EdgeId>,
+    /// The remote references that wait for their level to be complete.
+    pending: Vec<EdgeId>,
     /// The roots that others list for the plugin configurations in them: the lister, the root, and the field.
     plugin_roots: BTreeMap<(RootId, RootId), String>,
     /// The plugin configurations that were read, each with the root that it is read for.
@@ -145,7 +145,7 @@ struct Walker {
     /// The root of each directory at which a walk started, or why there is none; none where there was no room.
     started: HashMap<String, Option<WalkResult<RootId>>>,
     /// The roots that references lead to which may not: a component among resources.
-    misfits: HashMap<(RootId, usize), RootId>,
+    misfits: HashMap<EdgeId, RootId>,
 }
 
 impl Walker {
@@ -268,7 +268,7 @@ impl Walker {
         };
         let edges = &mut self.graph.roots[root].edges;
         edges.push(Edge { from, reference, remote: None, target: Target::Broken });
-        self.queue.push((root, edges.len() - 1));
+        self.queue.push(EdgeId { root, index: edges.len() - 1 });
     }
 
     fn kustomization_file(&mut self, source: SourceId, directory: &str) -> WalkResult<(&'static str, FileId)> {
@@ -341,11 +341,11 @@ impl Walker {
                 if let Some(remotes) = remotes.as_deref_mut() {
                     remotes.prefetch(&self.read_next());
                 }
-                for (root, edge) in mem::take(&mut self.queue) {
+                for edge in mem::take(&mut self.queue) {
                     if !self.has_room() {
                         break;
                     }
-                    self.follow(root, edge);
+                    self.follow(edge);
                 }
             }
             if !self.read_plugin_roots() {
@@ -354,17 +354,17 @@ impl Walker {
         }
     }
 
-    fn follow(&mut self, root: RootId, edge: usize) {
-        let Edge { from, reference, .. } = &self.graph.roots[root].edges[edge];
+    fn follow(&mut self, edge: EdgeId) {
+        let Edge { from, reference, .. } = &self.graph[edge];
         let (from, reference) = (*from, reference.clone());
         let remote = RemoteRef::of(&reference, || self.named_by(from));
         self.remotes += usize::from(remote.is_some());
-        self.graph.roots[root].edges[edge].remote = remote.map(Rc::new);
-        let target = self.target(root, edge, &reference).unwrap_or_else(|stop| {
-            self.trouble(*stop, At::Edge(root, edge));
+        self.graph[edge].remote = remote.map(Rc::new);
+        let target = self.target(edge, &reference).unwrap_or_else(|stop| {
+            self.trouble(*stop, At::Edge(edge));
             Target::Broken
         });
-        self.graph.roots[root].edges[edge].target = target;
+        self.graph[edge].target = target;
     }
 
     /// Notes what could not be followed; the rest goes on.
@@ -372,7 +372,7 @@ impl Walker {
         self.troubles.push(stop.at(&self.graph, at));
     }
 
-    fn target(&mut self, root: RootId, edge: usize, reference: &Reference) -> WalkResult<Target> {
+    fn target(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Target> {
         let text = reference.text.as_str();
         if text.is_empty() {
             // kustomize skips empty strings in path fields.
@@ -381,14 +381,14 @@ impl Walker {
         if text.chars().any(char::is_control) {
             return Err(Trouble::new(TroubleKind::Unsafe, "the reference contains control characters").hint(ANEW));
         }
-        if let Some(wanted) = self.graph.roots[root].edges[edge].remote.clone() {
+        if let Some(wanted) = self.graph[edge].remote.clone() {
             if !matches!(reference.accepts, Accepts::File | Accepts::Program) {
-                self.refuse_shadowed(root, &wanted)?;
+                self.refuse_shadowed(edge.root, &wanted)?;
             }
-            return self.wait(root, edge, &wanted);
+            return self.wait(edge, &wanted);
         }
-        let target = self.local(root, edge, reference)?;
-        self.list_plugins(root, reference, target)
+        let target = self.local(edge, reference)?;
+        self.list_plugins(edge.root, reference, target)
     }
 
     /// Reads a file that is listed for its plugin configurations, and remembers a root that is.

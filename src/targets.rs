@@ -57,7 +57,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
 pub(crate) use crate::config::Engine;
-use crate::graph::{Explored, FileId, Graph, Root, RootId, Survey, TroubleKind};
+use crate::graph::{Explored, FileId, Graph, RootId, Survey, TroubleKind};
 use crate::kustomization::{Accepts, ProblemKind, is_flux_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
@@ -732,8 +732,9 @@ pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     if candidates.is_empty() {
         return candidates;
     }
-    let roots = &explored.graph.roots;
-    let meant: HashSet<FileId> = roots.iter().flat_map(Root::named).map(|(.., id)| roots[id].file).collect();
+    let graph = &explored.graph;
+    let named = graph.root_ids().flat_map(|root| graph.named(root));
+    let meant: HashSet<FileId> = named.map(|(_, id)| graph.roots[id].file).collect();
     candidates.difference(&meant).copied().collect()
 }
 

@@ -37,7 +37,7 @@ impl Earlier {
             holds
                 && !self.verified.not_built.contains(&one.name)
                 && !self.named.contains(&graph.roots[one.root].directory)
-                && graph.reach([one.root], |_, _, _| true).is_disjoint(&is_stale)
+                && graph.reach([one.root], |_, _| true).is_disjoint(&is_stale)
         };
         Ok(affected.iter().map(|one| is_covered(one).then_some(Verdict::VerifiedBefore)).collect())
     }
@@ -45,7 +45,7 @@ impl Earlier {
     /// Returns the roots that themselves would be built from something else, among those that some lead to.
     fn stale(&self, graph: &Graph, starts: impl Iterator<Item = RootId>) -> Result<BTreeSet<RootId>> {
         let mut stale = BTreeSet::new();
-        for id in graph.reach(starts, |_, _, _| true) {
+        for id in graph.reach(starts, |_, _| true) {
             if self.has_other_remotes(graph, id)
                 || graph.sources[graph.roots[id].source].repository.is_none()
                     && graph.inputs(id)?.own.iter().any(|input| is_changed(input, &self.source))

@@ -128,7 +128,7 @@ pub(super) fn of_graph(
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
     let conversion = conversion(checks_out);
     for (number, start) in roots {
-        for id in graph.reach([start], |_, _, _| true) {
+        for id in graph.reach([start], |_, _| true) {
             let root = &graph.roots[id];
             let read = match inputs.entry(id) {
                 Entry::Vacant(new) => {
@@ -173,7 +173,7 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
 
 /// Returns why a root cannot be built elsewhere, if not: a chart or code that it reaches may read what is not in the tree.
 pub(super) fn outside(graph: &Graph, root: RootId) -> Result<Option<String>> {
-    for id in graph.reach([root], |_, _, _| true) {
+    for id in graph.reach([root], |_, _| true) {
         let Source { tree, repository, .. } = &graph.sources[graph.roots[id].source];
         if repository.is_some() || !graph.runs(id) {
             continue;

@@ -84,7 +84,7 @@ impl<'a> Refusals<'a> {
     /// Returns why a root is not built; `None` if a build can be tried.
     pub(super) fn why(&self, root: RootId) -> Option<Unbuilt> {
         let graph = self.graph;
-        let reached = graph.reach([root], |_, _, _| true);
+        let reached = graph.reach([root], |_, _| true);
         let troubles = self.troubles.iter().filter(|trouble| graph.is_in(trouble.at, &reached));
         let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
         failures.dedup();
@@ -209,7 +209,7 @@ impl Roots {
                     disk::write_temporary(&*source.tree, files, None, &top)?;
                 }
             }
-            let reached = graph.reach(*root, |_, _, _| true);
+            let reached = graph.reach(*root, |_, _| true);
             let runs = reached.iter().any(|root| graph.runs(*root));
             let root = Known { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) };
             known.insert(directory.clone(), refused.map_or(Ok(root), Err));

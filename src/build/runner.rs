@@ -80,7 +80,7 @@ fn unseen(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Affected>> 
 
 /// Returns where a root reads an absolute path, if it does: that leads out of where the original is built.
 fn absolute(graph: &Graph, root: RootId) -> Option<String> {
-    let roots = graph.reach([root], |_, _, _| true);
+    let roots = graph.reach([root], |_, _| true);
     let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
     let named = edges.map(|edge| (edge.from, &edge.reference.text));
     let charts = graph.charts.iter().filter(|chart| roots.contains(&chart.root));

@@ -112,7 +112,7 @@ impl<'a> Context<'a> {
             hints.push("fix it: `kustomize build` refuses it".to_owned());
         }
         let found = match trouble.at {
-            At::Edge(root, edge) => self.at_reference(rule, &self.graph.roots[root].edges[edge], message, hints),
+            At::Edge(edge) => self.at_reference(rule, &self.graph[edge], message, hints),
             At::Note(note) => self.at_note(rule, &self.graph.notes[note], message, hints),
             At::File(file) if trouble.kind == TroubleKind::Problem(ProblemKind::Empty) => {
                 Finding::new(rule, self.path(file), message, hints)

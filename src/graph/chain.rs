@@ -25,7 +25,7 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
                 | TroubleKind::Unsupported
         );
         let named = match trouble.at {
-            At::Edge(root, edge) => Some(&graph.roots[root].edges[edge]),
+            At::Edge(edge) => Some(&graph[edge]),
             _ => None,
         };
         let mut remote = named.into_iter().chain(way);

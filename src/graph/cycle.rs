@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::nodes::{Graph, RootId, Target};
+use super::nodes::{EdgeId, Graph, RootId, Target};
 use super::trouble::{At, Trouble, TroubleKind};
 use crate::message::redact;
 use crate::tree::path;
@@ -13,13 +13,10 @@ const MOST: usize = 100;
 /// How many references of a chain are shown.
 const SHOWN: usize = 32;
 
-/// One reference from root to root: the root, and the index of its edge.
-type Step = (RootId, usize);
-
 /// Returns a trouble for every ring of roots, and for other references that kustomize takes for a cycle.
 pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
     let rings = rings(graph);
-    let mut told: HashSet<Step> = rings.iter().flatten().copied().collect();
+    let mut told: HashSet<EdgeId> = rings.iter().flatten().copied().collect();
     let mut troubles: Vec<Trouble> =
         rings.iter().filter_map(|chain| trouble(graph, chain, "leads back to itself")).collect();
     // Roots that reach, by local references only, a directory that contains them.
@@ -39,7 +36,7 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
 
 /// Follows every reference once, and returns those that lead back to where the way to them passed, each with that way from
 /// there on.
-fn rings(graph: &Graph) -> Vec<Vec<Step>> {
+fn rings(graph: &Graph) -> Vec<Vec<EdgeId>> {
     let mut starts: Vec<RootId> = graph.root_ids().collect();
     // It does not depend on where the walk began.
     starts.sort_by_key(|id| (graph.roots[*id].source, &graph.roots[*id].directory));
@@ -51,24 +48,24 @@ fn rings(graph: &Graph) -> Vec<Vec<Step>> {
             continue;
         }
         // Each with the index of the edge to follow next.
-        let mut way: Vec<Step> = vec![(start, 0)];
+        let mut way = vec![EdgeId { root: start, index: 0 }];
         known.insert(start, Some(0));
-        while let Some((root, next)) = way.last_mut() {
-            let Some(edge) = graph.roots[*root].edges.get(*next) else {
+        while let Some(EdgeId { root, index }) = way.last_mut() {
+            let Some(edge) = graph.roots[*root].edges.get(*index) else {
                 known.insert(*root, None);
                 way.pop();
                 continue;
             };
-            *next += 1;
+            *index += 1;
             let Target::Root { id, .. } = edge.target else { continue };
             match known.get(&id) {
                 Some(Some(at)) if rings.len() < MOST => {
-                    rings.push(way[*at..].iter().map(|(root, next)| (*root, next - 1)).collect());
+                    rings.push(way[*at..].iter().map(|step| EdgeId { index: step.index - 1, ..*step }).collect());
                 }
                 Some(_) => {}
                 None => {
                     known.insert(id, Some(way.len()));
-                    way.push((id, 0));
+                    way.push(EdgeId { root: id, index: 0 });
                 }
             }
         }
@@ -76,12 +73,11 @@ fn rings(graph: &Graph) -> Vec<Vec<Step>> {
     rings
 }
 
-fn trouble(graph: &Graph, chain: &[Step], what: &str) -> Option<Trouble> {
-    let ((first, _), last) = (*chain.first()?, *chain.last()?);
+fn trouble(graph: &Graph, chain: &[EdgeId], what: &str) -> Option<Trouble> {
+    let (first, last) = (chain.first()?.root, *chain.last()?);
     let label = |root: RootId| format!("`{}`", graph.root_label(root));
     let mut shown = vec![label(first)];
-    for (root, edge) in chain.iter().take(SHOWN) {
-        let edge = &graph.roots[*root].edges[*edge];
+    for edge in chain.iter().take(SHOWN).map(|edge| &graph[*edge]) {
         if let Target::Root { id, remote } = edge.target {
             let url = if remote { format!(" ({})", redact::url(&edge.reference.text)) } else { String::new() };
             shown.push(label(id) + &url);
@@ -90,5 +86,5 @@ fn trouble(graph: &Graph, chain: &[Step], what: &str) -> Option<Trouble> {
     shown.extend(chain.get(SHOWN).map(|_| "…".to_owned()));
     let message = format!("cycle: {} {what}: {}", label(first), shown.join(" -> "));
     let hint = "remove the reference, or move the shared part to a root of its own";
-    Some(Trouble::new(TroubleKind::Cycle, message).hint(hint).at(graph, At::Edge(last.0, last.1)))
+    Some(Trouble::new(TroubleKind::Cycle, message).hint(hint).at(graph, At::Edge(last)))
 }

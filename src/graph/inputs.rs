@@ -41,7 +41,7 @@ impl Graph {
         let source = &self.sources[root.source];
         let is_fetched = source.repository.is_some();
         let mut reader = Reader::new(&*source.tree);
-        let mut roots: BTreeSet<RootId> = root.named().map(|(.., id)| id).collect();
+        let mut roots: BTreeSet<RootId> = self.named(id).map(|(_, named)| named).collect();
         reader.kustomization(&root.directory)?;
         for edge in &root.edges {
             reader.inputs.extend(edge.remote.clone().map(Input::Remote));

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::mem;
 
 use super::trouble::{At, Trouble, TroubleKind};
-use super::{Explored, Graph, Lines, RemoteRef, Remotes, RootId, SourceId, Target, Walker, chain, cycle, overloaded};
+use super::{
+    EdgeId, Explored, Graph, Lines, RemoteRef, Remotes, RootId, SourceId, Target, Walker, chain, cycle, overloaded,
+};
 use crate::config::Config;
 use crate::message::finding::{self, Finding, Rule, Subject};
 use crate::record::{LoadRestrictor, Lock, Pinned};
@@ -139,17 +141,17 @@ impl Walker {
     }
 
     /// Decides what becomes of the remote references that were found. Returns those to bring in.
-    fn decide(&mut self, policy: &Policy<'_>) -> Vec<(RootId, usize)> {
+    fn decide(&mut self, policy: &Policy<'_>) -> Vec<EdgeId> {
         let mut wanted = Vec::new();
-        for (root, index) in mem::take(&mut self.pending) {
-            let edge = &self.graph.roots[root].edges[index];
+        for id in mem::take(&mut self.pending) {
+            let edge = &self.graph[id];
             let Some(remote) = edge.remote.clone() else { continue };
             match policy.decide(&self.graph, &remote, edge.lines()) {
-                Decision::Localized => wanted.push((root, index)),
-                Decision::Left(reason) => drop(self.graph.left.insert((root, index), reason)),
+                Decision::Localized => wanted.push(id),
+                Decision::Left(reason) => drop(self.graph.left.insert(id, reason)),
                 Decision::Refused(stop) => {
-                    self.trouble(*stop, At::Edge(root, index));
-                    self.graph.roots[root].edges[index].target = Target::Broken;
+                    self.trouble(*stop, At::Edge(id));
+                    self.graph[id].target = Target::Broken;
                 }
             }
         }
@@ -160,18 +162,20 @@ impl Walker {
     fn judge_paths(&mut self, policy: &Policy<'_>) {
         let (mut left, mut restricted, mut outside) = (HashSet::new(), HashSet::new(), HashSet::new());
         for Trouble { kind, at, .. } in &self.troubles {
-            let At::Edge(root, index) = *at else { continue };
-            let (edge, source) = (&self.graph.roots[root].edges[index], self.graph.roots[root].source);
+            let At::Edge(id) = *at else { continue };
+            let (lines, source) = (self.graph[id].lines(), self.graph.roots[id.root].source);
             if *kind == TroubleKind::Restricted {
-                self.graph.leaves.insert(root);
+                self.graph.leaves.insert(id.root);
             }
             match kind {
-                TroubleKind::Restricted if !policy.is_unrestricted(&self.graph, root) => drop(restricted.insert(*at)),
+                TroubleKind::Restricted if !policy.is_unrestricted(&self.graph, id.root) => {
+                    restricted.insert(*at);
+                }
                 TroubleKind::OutOfScope => drop(outside.insert(*at)),
-                TroubleKind::Missing { path, .. } if policy.may_be_missing(&self.graph, source, path, edge.lines()) => {
+                TroubleKind::Missing { path, .. } if policy.may_be_missing(&self.graph, source, path, lines) => {
                     left.insert(*at);
-                    self.graph.keep_missing(root, path);
-                    self.graph.roots[root].edges[index].target = Target::Kept;
+                    self.graph.keep_missing(id.root, path);
+                    self.graph[id].target = Target::Kept;
                 }
                 _ => {}
             }

@@ -1,7 +1,7 @@
 //! References to what lies in the same tree.
 
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{Absence, Graph, Policy, Root, RootId, Source, SourceId, Target, Walker};
+use super::{Absence, EdgeId, Graph, Policy, Root, RootId, Source, SourceId, Target, Walker};
 use crate::config::FILE_NAME;
 use crate::kustomization::{Accepts, FILE_NAMES, Kind, Reference};
 use crate::message::failure::{Failure, Result, command, nearest, pathspec, stage};
@@ -62,12 +62,12 @@ impl Graph {
 
 impl Walker {
     /// Follows a local reference.
-    pub(super) fn local(&mut self, root: RootId, edge: usize, reference: &Reference) -> WalkResult<Target> {
+    pub(super) fn local(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Target> {
         let (text, accepts) = (reference.text.as_str(), reference.accepts);
-        let id = self.graph.roots[root].source;
+        let id = self.graph.roots[edge.root].source;
         let source = &self.graph.sources[id];
         let (tree, scope, is_remote) = (source.tree.clone(), source.scope.clone(), source.repository.is_some());
-        let place = self.graph.local_path(root, text);
+        let place = self.graph.local_path(edge.root, text);
         let resolved = place.as_deref().map(|place| tree::resolve(&*tree, place)).transpose()?;
         let is_file = match accepts {
             Accepts::File | Accepts::Program => true,
@@ -81,7 +81,7 @@ impl Walker {
             refuse_unsupported(text)?;
         }
         if path::is_absolute(text) && (!is_file || is_remote || place.is_none()) {
-            return Err(Trouble::of(TroubleKind::OutOfScope, self.graph.absolute(root, text)));
+            return Err(Trouble::of(TroubleKind::OutOfScope, self.graph.absolute(edge.root, text)));
         }
         let (Some(place), Some(resolved)) = (place, resolved) else {
             let message = format!("`{text}` leads out of the repository");
@@ -103,7 +103,7 @@ impl Walker {
         match resolved {
             Resolved::File { path, executable } if is_file => {
                 // Who builds it all the same builds what it names, too.
-                self.bound(root, edge, path::parent(&path), is_program);
+                self.bound(edge, path::parent(&path), is_program);
                 Ok(Target::File(self.file(id, &path, executable)))
             }
             Resolved::Directory { path } if !is_file => {
@@ -112,13 +112,13 @@ impl Walker {
                 }
                 let id = self.enter(id, &path)?;
                 if let Err(stop) = self.check_kind(id, text, accepts) {
-                    self.misfits.insert((root, edge), id);
+                    self.misfits.insert(edge, id);
                     return Err(stop);
                 }
                 Ok(Target::Root { id, remote: false })
             }
             Resolved::Missing { path } => {
-                self.bound(root, edge, &path, is_program || !is_file);
+                self.bound(edge, &path, is_program || !is_file);
                 let absence = Absence::Nowhere;
                 Err(Trouble::new(TroubleKind::Missing { path, absence }, String::new()))
             }
@@ -132,25 +132,25 @@ impl Walker {
 
     /// Notes that a reference leads out of its root, or out of the scope: it is followed all the same. `is_free`: it may
     /// lead out of its root.
-    fn bound(&mut self, root: RootId, edge: usize, place: &str, is_free: bool) {
-        let Root { source, directory, .. } = &self.graph.roots[root];
+    fn bound(&mut self, edge: EdgeId, place: &str, is_free: bool) {
+        let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let Source { tree, scope, repository } = &self.graph.sources[*source];
-        let (text, is_remote) = (&self.graph.roots[root].edges[edge].reference.text, repository.is_some());
+        let (text, is_remote) = (&self.graph[edge].reference.text, repository.is_some());
         let bounds = [(directory, true), (scope, false)].into_iter().skip(usize::from(is_free));
         let left = bounds.filter(|(bound, _)| !path::is_in(place, bound));
         let stops: Vec<_> =
             left.map(|(bound, restricted)| outside(text, &tree.label(bound), restricted, is_remote)).collect();
-        stops.into_iter().for_each(|stop| self.trouble(*stop, At::Edge(root, edge)));
+        stops.into_iter().for_each(|stop| self.trouble(*stop, At::Edge(edge)));
     }
 
     /// Refuses references to where the result is going to be.
     pub(super) fn refuse_forbidden(&mut self, forbidden: &str) {
         let mut stops = Vec::new();
-        for (root, index, edge) in self.graph.edges() {
+        for (id, edge) in self.graph.edges() {
             if self.graph.real(edge).is_some_and(|real| path::is_in(real, forbidden)) {
                 let (text, label) = (&edge.reference.text, self.graph.sources[0].tree.label(forbidden));
                 let message = format!("`{text}` is in `{label}`, where the result will be written");
-                stops.push((Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(root, index)));
+                stops.push((Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(id)));
             }
         }
         stops.into_iter().for_each(|(stop, at)| self.trouble(*stop, at));
@@ -183,12 +183,12 @@ impl Walker {
     /// before.
     pub(super) fn explained(&self, trouble: &Trouble, number: usize, policy: &Policy<'_>) -> Option<Box<Trouble>> {
         match (&trouble.kind, trouble.at) {
-            (TroubleKind::Missing { path, .. }, At::Edge(root, edge)) => {
-                Some(self.missing(root, edge, path, number < ALIKE, policy))
+            (TroubleKind::Missing { path, .. }, At::Edge(edge)) => {
+                Some(self.missing(edge, path, number < ALIKE, policy))
             }
             (TroubleKind::NoKustomization { directory, .. }, at) => {
                 let source = match at {
-                    At::Edge(root, edge) if self.graph.roots[root].edges[edge].remote.is_some() => return None,
+                    At::Edge(edge) if self.graph[edge].remote.is_some() => return None,
                     at => self.graph.root_at(at).map_or(SourceId::FIRST, |root| self.graph.roots[root].source),
                 };
                 Some(self.no_kustomization(source, directory, policy))
@@ -198,9 +198,9 @@ impl Walker {
     }
 
     /// Explains why there is nothing at the path that a reference means.
-    fn missing(&self, root: RootId, edge: usize, path: &str, is_close: bool, policy: &Policy<'_>) -> Box<Trouble> {
-        let Root { source, directory, edges, .. } = &self.graph.roots[root];
-        let (text, accepts) = (edges[edge].reference.text.as_str(), edges[edge].reference.accepts);
+    fn missing(&self, edge: EdgeId, path: &str, is_close: bool, policy: &Policy<'_>) -> Box<Trouble> {
+        let Root { source, directory, .. } = &self.graph.roots[edge.root];
+        let Reference { text, accepts, .. } = &*self.graph[edge].reference;
         let is_file = matches!(accepts, Accepts::File | Accepts::Program);
         if RepoSpec::parse(text).is_ok() {
             let message = format!("`{}` names a git repository, but this field takes a file", redact::url(text));

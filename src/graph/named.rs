@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde::{Serialize, Serializer};
 
-use super::{At, Chart, Edge, Explored, FileId, Graph, Place, RemoteRef, RootId, Target, TroubleKind};
+use super::{At, Chart, EdgeId, Explored, FileId, Graph, Place, RemoteRef, RootId, Target, TroubleKind};
 use crate::kustomization::Kind;
 use crate::message::failure::{Location, Result, short};
 use crate::message::redact;
@@ -160,9 +160,9 @@ impl<'a> Namer<'a> {
         let from = Rc::new(self.root(root));
         let link = move |to, place, text| Link { from: from.clone(), to, place, reference: redact::url(text) };
         let link_chart = link.clone();
-        let edges = self.graph.roots[root].edges.iter().enumerate().map(move |(index, edge)| {
+        let edges = self.graph.edges_of(root).map(move |(id, edge)| {
             let place = self.graph.location(edge.from, &edge.reference);
-            link(self.leads_to(root, index, edge), place, &edge.reference.text)
+            link(self.leads_to(id), place, &edge.reference.text)
         });
         let charts = self.graph.charts_of(root).iter().map(move |chart| {
             let repo = chart.wanted.as_ref().map(|wanted| wanted.repo.exposed());
@@ -171,8 +171,8 @@ impl<'a> Namer<'a> {
         edges.chain(charts)
     }
 
-    fn leads_to(&self, root: RootId, index: usize, edge: &Edge) -> Node {
-        let why = self.whys.get(&At::Edge(root, index)).copied();
+    fn leads_to(&self, id: EdgeId) -> Node {
+        let (edge, why) = (&self.graph[id], self.whys.get(&At::Edge(id)).copied());
         match (edge.target, &edge.remote) {
             // References that kustomize does not follow are not drawn as if it did.
             (Target::Root { id, .. }, _) if why.is_none() => self.root(id),
@@ -182,7 +182,7 @@ impl<'a> Namer<'a> {
             (Target::Remote | Target::Kept, Some(wanted)) => self.remote(wanted),
             (_, remote) => {
                 let text = &edge.reference.text;
-                let name = match path::resolve(&self.graph.roots[root].directory, text) {
+                let name = match path::resolve(&self.graph.roots[id.root].directory, text) {
                     Some(path) if remote.is_none() => redact::message(path::shown(&path)).into_owned(),
                     _ => redact::url(text),
                 };

@@ -48,6 +48,27 @@ ids! {
     FileId of File;
 }
 
+/// A reference: the root whose it is, and its place among the references of that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct EdgeId {
+    pub root: RootId,
+    pub index: usize,
+}
+
+impl Index<EdgeId> for Graph {
+    type Output = Edge;
+
+    fn index(&self, id: EdgeId) -> &Edge {
+        &self.roots[id.root].edges[id.index]
+    }
+}
+
+impl IndexMut<EdgeId> for Graph {
+    fn index_mut(&mut self, id: EdgeId) -> &mut Edge {
+        &mut self.roots[id.root].edges[id.index]
+    }
+}
+
 impl SourceId {
     /// The one in which the walk starts.
     pub(crate) const FIRST: SourceId = SourceId(0);
@@ -111,8 +132,8 @@ pub(crate) struct Graph {
     pub files: Shared<Vec<File>>,
     /// The charts, by the roots that name them. One for which the tree could not tell is among the troubles.
     pub charts: Vec<Chart>,
-    /// The references that stay remote by decision, each with the reason: root and index of the edge.
-    pub left: HashMap<(RootId, usize), String>,
+    /// The references that stay remote by decision, each with the reason.
+    pub left: HashMap<EdgeId, String>,
     /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
     pub missing: BTreeMap<RootId, String>,
     /// The roots that name a file outside of themselves, as who lifts the load restrictor may.
@@ -330,15 +351,17 @@ impl Graph {
         (0..self.files.len()).map(FileId)
     }
 
-    /// Returns all references, each with its root and its index there.
-    pub(crate) fn edges(&self) -> impl Iterator<Item = (RootId, usize, &Edge)> {
-        let roots = self.root_ids().zip(self.roots.iter());
-        roots.flat_map(|(id, root)| root.edges.iter().enumerate().map(move |(index, edge)| (id, index, edge)))
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (EdgeId, &Edge)> {
+        self.root_ids().flat_map(|root| self.edges_of(root))
+    }
+
+    pub(crate) fn edges_of(&self, root: RootId) -> impl Iterator<Item = (EdgeId, &Edge)> {
+        self.roots[root].edges.iter().enumerate().map(move |(index, edge)| (EdgeId { root, index }, edge))
     }
 
     /// Returns whether a reference is an absolute path, or a path that leads out of its tree.
     pub(crate) fn reads_outside(&self) -> bool {
-        self.edges().filter(|(.., edge)| edge.remote.is_none()).any(|(root, _, edge)| {
+        self.edges().filter(|(_, edge)| edge.remote.is_none()).any(|(EdgeId { root, .. }, edge)| {
             let text = &edge.reference.text;
             path::is_absolute(text) || self.local_path(root, text).is_none()
         })

@@ -65,7 +65,7 @@ impl Walker {
         let is_configured = |root: RootId, edge: &Edge| {
             edge.from == graph.roots[root].file && edge.reference.accepts != Accepts::Plugin
         };
-        let roots = graph.reach([root], |root, _, edge| is_configured(root, edge));
+        let roots = graph.reach([root], |id, edge| is_configured(id.root, edge));
         let edges = roots.iter().flat_map(|root| graph.roots[*root].edges.iter().map(|edge| (*root, edge)));
         let files = edges.filter_map(|(root, edge)| match edge.target {
             Target::File(file) if edge.reference.accepts == Accepts::Either && is_configured(root, edge) => Some(file),

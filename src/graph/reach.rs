@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
 
-use super::{Edge, Graph, Root, RootId, SourceId, Target};
+use super::{Edge, EdgeId, Graph, RootId, SourceId, Target};
 
 /// Returns these and all that they lead to, step by step.
 pub(crate) fn reach<T: Ord + Clone, N: IntoIterator<Item = T>>(
@@ -52,39 +52,36 @@ pub(crate) fn way<T: Copy + Eq + Hash, S: Copy>(ways: &Ways<T, S>, to: T) -> Opt
     Some(way)
 }
 
-impl Root {
-    /// Returns the roots that it names, with the indices of the edges.
-    pub(crate) fn named(&self) -> impl Iterator<Item = (usize, &Edge, RootId)> {
-        let edges = self.edges.iter().enumerate();
-        edges.filter_map(|(index, edge)| match edge.target {
-            Target::Root { id, .. } => Some((index, edge, id)),
+impl Graph {
+    /// Returns the roots that a root names, each with the reference that does.
+    pub(crate) fn named(&self, root: RootId) -> impl Iterator<Item = (EdgeId, RootId)> {
+        self.edges_of(root).filter_map(|(edge, Edge { target, .. })| match target {
+            Target::Root { id, .. } => Some((edge, *id)),
             _ => None,
         })
     }
-}
 
-impl Graph {
     /// Returns these roots and all that they lead to, over the references that `follows` takes.
     pub(crate) fn reach(
         &self,
         starts: impl IntoIterator<Item = RootId>,
-        follows: impl Fn(RootId, usize, &Edge) -> bool,
+        follows: impl Fn(EdgeId, &Edge) -> bool,
     ) -> BTreeSet<RootId> {
         let named = |root: &RootId| -> Vec<RootId> {
-            let named = self.roots[*root].named();
-            named.filter(|(index, edge, _)| follows(*root, *index, edge)).map(|(.., id)| id).collect()
+            let named = self.named(*root).filter(|(edge, _)| follows(*edge, &self[*edge]));
+            named.map(|(_, id)| id).collect()
         };
         reach(starts, named)
     }
 
     /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
     pub(crate) fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        self.reach(starts, |root, index, _| !self.left.contains_key(&(root, index)))
+        self.reach(starts, |edge, _| !self.left.contains_key(&edge))
     }
 
     /// Returns of some roots those to which none of `others` leads but themselves, and one of each ring that is left.
     pub(crate) fn unnamed(&self, roots: &[RootId], others: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        let named = |root: RootId| self.roots[root].named().map(|(.., id)| id).filter(move |id| *id != root);
+        let named = |root: RootId| self.named(root).map(|(_, id)| id).filter(move |id| *id != root);
         let named: BTreeSet<RootId> = others.into_iter().flat_map(named).collect();
         let (below, above): (Vec<RootId>, Vec<RootId>) = roots.iter().partition(|root| named.contains(root));
         let mut reached = BTreeSet::new();
@@ -92,7 +89,7 @@ impl Graph {
         for root in above.into_iter().chain(below) {
             if !reached.contains(&root) {
                 unnamed.insert(root);
-                reached.extend(self.reach([root], |_, _, _| true));
+                reached.extend(self.reach([root], |_, _| true));
             }
         }
         unnamed
@@ -105,18 +102,16 @@ impl Graph {
         built: impl IntoIterator<Item = RootId>,
         failed: impl IntoIterator<Item = RootId>,
     ) -> BTreeSet<RootId> {
-        let seen = self.reach(built, |_, _, _| true);
-        let named = failed.into_iter().flat_map(|root| self.roots[root].named().map(|(.., named)| named));
+        let seen = self.reach(built, |_, _| true);
+        let named = failed.into_iter().flat_map(|root| self.named(root).map(|(_, named)| named));
         named.filter(|root| self.roots[*root].source == SourceId::FIRST && !seen.contains(root)).collect()
     }
 
     /// Returns the roots that name each root.
     pub(crate) fn users(&self) -> Vec<Vec<RootId>> {
         let mut users = vec![Vec::new(); self.roots.len()];
-        for (id, root) in self.root_ids().zip(self.roots.iter()) {
-            for (.., named) in root.named() {
-                users[named.0].push(id);
-            }
+        for root in self.root_ids() {
+            self.named(root).for_each(|(_, named)| users[named.0].push(root));
         }
         users
     }
@@ -134,27 +129,23 @@ impl Graph {
             let mut todo = vec![(start, false)];
             while let Some((root, is_known)) = todo.pop() {
                 if is_known {
-                    let below = self.roots[root].named().map(|(.., id)| loads[id.0].unwrap_or_default());
+                    let below = self.named(root).map(|(_, id)| loads[id.0].unwrap_or_default());
                     loads[root.0] = Some(below.fold(1, u64::saturating_add));
                 } else if loads[root.0].is_none() {
                     // One that leads back to itself is not built.
                     loads[root.0] = Some(1);
                     todo.push((root, true));
-                    todo.extend(self.roots[root].named().map(|(.., id)| (id, false)));
+                    todo.extend(self.named(root).map(|(_, id)| (id, false)));
                 }
             }
         }
         loads.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Returns a shortest chain of local references from a root to another one: each with the root that holds it, and its
-    /// index there.
-    pub(super) fn way(&self, from: RootId, to: RootId) -> Option<Vec<(RootId, usize)>> {
+    /// Returns a shortest chain of local references from a root to another one.
+    pub(super) fn way(&self, from: RootId, to: RootId) -> Option<Vec<EdgeId>> {
         let is_local = |target| matches!(target, Target::Root { remote: false, .. });
-        let ways = ways([from], |root| {
-            let named = self.roots[root].named().filter(|(_, edge, _)| is_local(edge.target));
-            named.map(move |(index, _, id)| ((root, index), id)).collect::<Vec<_>>()
-        });
+        let ways = ways([from], |root| self.named(root).filter(|(edge, _)| is_local(self[*edge].target)));
         way(&ways, to)
     }
 }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::local::alike;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{
-    ANEW, FileId, Found, Lines, Origin, Policy, RemoteRef, Remotes, Repository, RootId, Source, SourceId, Target,
-    Walker,
+    ANEW, EdgeId, FileId, Found, Lines, Origin, Policy, RemoteRef, Remotes, Repository, RootId, Source, SourceId,
+    Target, Walker,
 };
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, FailureKind, Result};
@@ -17,7 +17,7 @@ use crate::tree::{self, Resolved};
 
 impl Walker {
     /// Leaves a remote reference for the end of this level.
-    pub(super) fn wait(&mut self, root: RootId, edge: usize, wanted: &RemoteRef) -> WalkResult<Target> {
+    pub(super) fn wait(&mut self, edge: EdgeId, wanted: &RemoteRef) -> WalkResult<Target> {
         let (text, spec) = (wanted.text.exposed(), wanted.spec.as_ref());
         let refused = |why: &dyn Display| {
             Trouble::new(TroubleKind::Unsafe, format!("`{}` is refused: {why}", wanted.text.shown()))
@@ -32,7 +32,7 @@ impl Walker {
             return Err(refused(&"an upstream may not reference a local path")
                 .hint("your local files would be published: use another ref or a fork"));
         }
-        self.pending.push((root, edge));
+        self.pending.push(edge);
         Ok(Target::Remote)
     }
 
@@ -64,12 +64,10 @@ impl Walker {
 
     /// Returns the kustomizations and plugin configurations of repositories that following the queue reads.
     pub(super) fn read_next(&self) -> Vec<(Rc<Repository>, String)> {
-        let read_for = |(root, edge): &(RootId, usize)| {
-            let root_of = &self.graph.roots[*root];
-            let Source { tree, repository, .. } = &self.graph.sources[root_of.source];
-            let (repository, Reference { text, accepts, .. }) =
-                (repository.as_ref()?, &*root_of.edges[*edge].reference);
-            let path = match tree::resolve(&**tree, &self.graph.local_path(*root, text)?).ok()? {
+        let read_for = |edge: &EdgeId| {
+            let Source { tree, repository, .. } = &self.graph.sources[self.graph.roots[edge.root].source];
+            let (repository, Reference { text, accepts, .. }) = (repository.as_ref()?, &*self.graph[*edge].reference);
+            let path = match tree::resolve(&**tree, &self.graph.local_path(edge.root, text)?).ok()? {
                 Resolved::Directory { path } => tree::kustomization_in(&**tree, &path).ok()??.1,
                 Resolved::File { path, .. } if *accepts == Accepts::Plugin => path,
                 _ => return None,
@@ -80,8 +78,8 @@ impl Walker {
     }
 
     /// Brings in what references wait for.
-    pub(super) fn resolve(&mut self, pending: Vec<(RootId, usize)>, remotes: &mut dyn Remotes, policy: &Policy<'_>) {
-        let remote = |(root, edge): &(RootId, usize)| self.graph.roots[*root].edges[*edge].remote.clone();
+    pub(super) fn resolve(&mut self, pending: Vec<EdgeId>, remotes: &mut dyn Remotes, policy: &Policy<'_>) {
+        let remote = |edge: &EdgeId| self.graph[*edge].remote.clone();
         let wanted: Vec<Rc<RemoteRef>> = pending.iter().filter_map(remote).collect();
         let answers = remotes.resolve(&wanted);
         let found = answers.iter().zip(&wanted).filter_map(|(answer, one)| match (answer, &one.spec) {
@@ -93,24 +91,24 @@ impl Walker {
             Some((repository, path))
         };
         remotes.prefetch(&found.filter_map(kustomization).collect::<Vec<_>>());
-        for (((root, edge), one), answer) in pending.into_iter().zip(wanted).zip(answers) {
-            let reference = self.graph.roots[root].edges[edge].reference.clone();
-            let lines = self.graph.roots[root].edges[edge].lines();
+        for ((edge, one), answer) in pending.into_iter().zip(wanted).zip(answers) {
+            let reference = self.graph[edge].reference.clone();
+            let lines = self.graph[edge].lines();
             let answer = answer.and_then(|found| {
                 self.trust(remotes, policy, &one.meant(), &found.upstream(&one), lines)?;
                 Ok(found)
             });
             let target = self.arrive(&one, reference.accepts, answer);
-            let target = target.and_then(|target| self.list_plugins(root, &reference, target));
+            let target = target.and_then(|target| self.list_plugins(edge.root, &reference, target));
             let target = target.unwrap_or_else(|mut stop| {
                 // Other fixes for a page do not make it a file or a root.
                 let hint = reference::web_page_hint(&reference.text);
                 stop.failure.kind = meaning(&one, stop.failure.kind, hint.is_some());
                 stop.failure.hints.splice(0..0, hint);
-                self.trouble(*stop, At::Edge(root, edge));
+                self.trouble(*stop, At::Edge(edge));
                 Target::Broken
             });
-            self.graph.roots[root].edges[edge].target = target;
+            self.graph[edge].target = target;
         }
     }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::trouble::At;
 use super::{
-    Edge, Explored, FileId, Graph, Noted, Origin, Policy, Remotes, RootId, Source, Target, Trouble, TroubleKind, Walker,
+    Edge, EdgeId, Explored, FileId, Graph, Noted, Origin, Policy, Remotes, RootId, Source, Target, Trouble,
+    TroubleKind, Walker,
 };
 use crate::os::failpoint;
 use crate::tree::SharedTree;
@@ -135,7 +136,7 @@ impl Walker {
                 part.files.entry(*source).or_default().insert(path.clone(), id);
             }
         }
-        part.pending = self.pending.iter().filter_map(|(root, edge)| Some((kept.root(*root)?, *edge))).collect();
+        part.pending = self.pending.iter().filter_map(|edge| kept.edge(*edge)).collect();
         let plugins = self.plugins.iter().filter_map(|(root, file)| Some((kept.root(*root)?, kept.file(*file)?)));
         part.plugins = plugins.collect();
         let plugin_roots = self
@@ -149,7 +150,7 @@ impl Walker {
         let read: HashSet<FileId> = plugins.chain(part.graph.roots.iter().map(|root| root.file)).collect();
         let troubles = self.troubles.iter().filter_map(|trouble| {
             let at = match trouble.at {
-                At::Edge(root, edge) => At::Edge(kept.root(root)?, edge),
+                At::Edge(edge) => At::Edge(kept.edge(edge)?),
                 At::File(file) => At::File(kept.file(file).filter(|file| read.contains(file))?),
                 At::Nothing => At::Nothing,
                 At::Note(_) => return None,
@@ -167,10 +168,10 @@ impl Walker {
         let mut next = 0;
         while let Some(root) = reached.get(next).copied() {
             next += 1;
-            for index in 0..self.graph.roots[root].edges.len() {
-                let id = match self.graph.roots[root].edges[index].target {
-                    Target::Root { id, .. } => Some(id),
-                    _ => self.misfits.get(&(root, index)).copied(),
+            for (edge, Edge { target, .. }) in self.graph.edges_of(root) {
+                let id = match target {
+                    Target::Root { id, .. } => Some(*id),
+                    _ => self.misfits.get(&edge).copied(),
                 };
                 reached.extend(id.filter(|id| seen.insert(*id)));
             }
@@ -182,6 +183,10 @@ impl Walker {
 impl Kept {
     fn root(&self, root: RootId) -> Option<RootId> {
         self.roots.get(&root).copied()
+    }
+
+    fn edge(&self, edge: EdgeId) -> Option<EdgeId> {
+        Some(EdgeId { root: self.root(edge.root)?, ..edge })
     }
 
     fn file(&self, file: FileId) -> Option<FileId> {
@@ -257,7 +262,7 @@ mod tests {
 
     /// Returns everything that was found, in its order.
     fn told(Explored { graph, troubles, starts }: &Explored) -> Vec<String> {
-        let edges = graph.edges().map(|(root, _, edge)| {
+        let edges = graph.edges().map(|(EdgeId { root, .. }, edge)| {
             let to = graph.led_to(edge).map(|file| graph.label(file));
             format!("{} {} {} {to:?}", root.0, graph.root_label(root), edge.reference.text)
         });

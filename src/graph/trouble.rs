@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Absence, FileId, Graph, RootId};
+use super::{Absence, EdgeId, FileId, Graph, RootId};
 use crate::kustomization::ProblemKind;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::Rule;
@@ -19,8 +19,7 @@ pub(crate) struct Trouble {
 /// What a [`Trouble`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum At {
-    /// A reference: a root and the index of its edge.
-    Edge(RootId, usize),
+    Edge(EdgeId),
     /// Something that was noted: index into [`Graph::notes`].
     Note(usize),
     File(FileId),
@@ -95,7 +94,7 @@ impl Graph {
     /// Returns the root that paths at a place are relative to.
     pub(crate) fn root_at(&self, at: At) -> Option<RootId> {
         match at {
-            At::Edge(root, _) => Some(root),
+            At::Edge(edge) => Some(edge.root),
             At::Note(note) => Some(self.notes[note].root),
             At::File(_) | At::Nothing => None,
         }
@@ -113,7 +112,7 @@ impl Graph {
     /// Returns the file of a place.
     pub(crate) fn file_at(&self, at: At) -> Option<FileId> {
         match at {
-            At::Edge(root, edge) => Some(self.roots[root].edges[edge].from),
+            At::Edge(edge) => Some(self[edge].from),
             At::Note(note) => Some(self.notes[note].file),
             At::File(file) => Some(file),
             At::Nothing => None,
@@ -122,10 +121,7 @@ impl Graph {
 
     fn location_at(&self, at: At) -> Option<Location> {
         match at {
-            At::Edge(root, edge) => {
-                let edge = &self.roots[root].edges[edge];
-                Some(self.location(edge.from, &edge.reference))
-            }
+            At::Edge(edge) => Some(self.location(self[edge].from, &self[edge].reference)),
             At::Note(note) => Some(self.note_location(note)),
             At::File(_) | At::Nothing => None,
         }

@@ -93,7 +93,7 @@ fn planned(
     let graph = &explored.graph;
     let is_asked = |root: &RootId| !is_update || turned.roots.contains(&graph.roots[*root].directory);
     let roots: Vec<RootId> = explored.starts.iter().flatten().copied().filter(is_asked).collect();
-    let placed = graph.reach(roots.iter().copied(), |_, _, _| true);
+    let placed = graph.reach(roots.iter().copied(), |_, _| true);
     let placed: BTreeSet<RootId> =
         placed.into_iter().filter(|root| graph.roots[*root].source == SourceId::FIRST).collect();
     let mut localized = localized(workspace, graph, &roots, &placed, &turned)?;

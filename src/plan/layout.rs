@@ -8,13 +8,13 @@
 
 use std::collections::HashMap;
 
-use crate::graph::{Edge, Graph, Origin, RootId, Target};
+use crate::graph::{Edge, EdgeId, Graph, Origin, RootId, Target};
 use crate::record::sha256_hex;
 use crate::reference::localized_path;
 
 /// One remote thing beside a kustomization.
 struct Candidate {
-    edge: usize,
+    edge: EdgeId,
     /// Path components below `localized-files`.
     place: Vec<String>,
     /// The same in lower case.
@@ -26,9 +26,8 @@ struct Candidate {
 
 /// Names what one root brings in: for each remote edge the path below its `localized-files`, that
 /// of the file, or that of the repository's top.
-pub(super) fn names(graph: &Graph, root: RootId) -> HashMap<usize, String> {
-    let edges = graph.roots[root].edges.iter().enumerate();
-    let candidates: Vec<Candidate> = edges.filter_map(|(index, edge)| candidate(graph, index, edge)).collect();
+pub(super) fn names(graph: &Graph, root: RootId) -> HashMap<EdgeId, String> {
+    let candidates: Vec<Candidate> = graph.edges_of(root).filter_map(|(id, edge)| candidate(graph, id, edge)).collect();
     let name = |one: &Candidate| {
         let mut place = one.place.clone();
         // A file keeps its name: generators take their key from it.
@@ -41,7 +40,7 @@ pub(super) fn names(graph: &Graph, root: RootId) -> HashMap<usize, String> {
     candidates.iter().map(name).collect()
 }
 
-fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Option<Candidate> {
+fn candidate(graph: &Graph, id: EdgeId, edge: &Edge) -> Option<Candidate> {
     let (place, identity, is_file) = match edge.target {
         Target::Root { id, remote: true } => {
             let repository = graph.sources[graph.roots[id].source].repository.as_ref()?;
@@ -60,7 +59,7 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Option<Candidate> {
         _ => return None,
     };
     let folded = place.iter().map(|part| part.to_lowercase()).collect();
-    Some(Candidate { edge: index, place, folded, identity, is_file })
+    Some(Candidate { edge: id, place, folded, identity, is_file })
 }
 
 /// Returns whether two things that are not the same would meet on one path.

@@ -6,7 +6,7 @@ use crate::message::redact;
 /// Returns what a root reaches that its build lacks here: what stays remote, local files that may be missing. None where it
 /// reaches nothing of that kind, so that it can be built without the network.
 pub(crate) fn reached(graph: &Graph, root: RootId) -> Option<String> {
-    for root in graph.reach([root], |_, _, _| true) {
+    for root in graph.reach([root], |_, _| true) {
         if let Some(path) = graph.missing.get(&root) {
             return Some(format!("{path} is missing (allowed)"));
         }
@@ -14,8 +14,7 @@ pub(crate) fn reached(graph: &Graph, root: RootId) -> Option<String> {
         let is_left = |chart: &&Chart| chart.wanted.is_some() && !chart.is_there() && chart.archive.is_none();
         let chart =
             graph.charts_of(root).iter().find(is_left).and_then(|chart| chart.wanted.as_ref()).map(ChartRef::upstream);
-        let mut edges = graph.roots[root].edges.iter().enumerate();
-        let mut edge = || edges.find(|(index, _)| graph.left.contains_key(&(root, *index)));
+        let edge = || graph.edges_of(root).find(|(edge, _)| graph.left.contains_key(edge));
         if let Some(what) =
             chart.map(|chart| chart.to_string()).or_else(|| edge().map(|(_, edge)| redact::url(&edge.reference.text)))
         {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::layout;
 use super::spelling::{is_remote, new_text, text_to};
 use crate::config::Config;
-use crate::graph::{FileId, Graph, Origin, RootId, SourceId, Target};
+use crate::graph::{Edge, EdgeId, FileId, Graph, Origin, RootId, SourceId, Target};
 use crate::kustomization::Accepts;
 use crate::message::failure::{Failure, Location, Result};
 use crate::reference::localized_path::{LOCALIZED_FILES, segment};
@@ -32,8 +32,7 @@ pub(super) struct Placed {
 }
 
 pub(super) struct PlacedEdit {
-    pub(super) root: RootId,
-    pub(super) edge: usize,
+    pub(super) edge: EdgeId,
     pub(super) value: String,
     /// The path in the new value.
     pub(super) text: String,
@@ -48,7 +47,7 @@ pub(super) struct Builder<'a> {
     /// Whether the tree of the user stays where it is.
     pub(super) in_place: bool,
     /// The names that each root gives to what it brings in, by edge.
-    names: Vec<HashMap<usize, String>>,
+    names: HashMap<EdgeId, String>,
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) placed: BTreeMap<String, Placed>,
     pub(super) kept: HashSet<String>,
@@ -75,7 +74,7 @@ impl<'a> Builder<'a> {
             graph,
             config,
             in_place,
-            names: graph.root_ids().map(|root| layout::names(graph, root)).collect(),
+            names: graph.root_ids().flat_map(|root| layout::names(graph, root)).collect(),
             visited: HashSet::new(),
             placed: BTreeMap::new(),
             kept: HashSet::new(),
@@ -134,27 +133,28 @@ impl Builder<'_> {
         }
     }
 
-    fn lead(&self, instance: &Instance, root: RootId, index: usize) -> Result<Lead> {
+    fn lead(&self, instance: &Instance, edge: EdgeId) -> Result<Lead> {
         let graph = self.graph;
-        let node = &graph.roots[root];
+        let node = &graph.roots[edge.root];
         let brought = || {
-            let name = self.names[root.0]
-                .get(&index)
+            let name = self
+                .names
+                .get(&edge)
                 .ok_or_else(|| Failure::new("bug: a remote reference has no path in `localized-files`"))?;
             let directory = self.destination(instance, &node.directory);
             Ok(path::join(&path::join(&directory, LOCALIZED_FILES), name))
         };
-        Ok(match node.edges[index].target {
+        Ok(match graph[edge].target {
             Target::Root { id, remote: false } => Lead::Root(instance.clone(), id),
             Target::Root { id, remote: true } => {
                 Lead::Root(Instance { source: graph.roots[id].source, base: brought()? }, id)
             }
             Target::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => {
-                    let reference = &node.edges[index].reference;
+                    let reference = &graph[edge].reference;
                     // A program may do what it is called by, so that it goes where the link is.
                     let called = Some(reference).filter(|one| one.accepts == Accepts::Program);
-                    let called = called.and_then(|one| graph.local_path(root, &one.text));
+                    let called = called.and_then(|one| graph.local_path(edge.root, &one.text));
                     Lead::File(file, self.destination(instance, called.as_ref().unwrap_or(path)))
                 }
                 Origin::Remote(_) | Origin::Archive { .. } => Lead::File(file, brought()?),
@@ -175,17 +175,17 @@ impl Builder<'_> {
         }
         let mut seen = HashSet::new();
         let mut todo = vec![(instance.clone(), root, true)];
-        while let Some((instance, id, is_lister)) = todo.pop() {
-            for (index, edge) in graph.roots[id].edges.iter().enumerate() {
+        while let Some((instance, root, is_lister)) = todo.pop() {
+            for (id, edge) in graph.edges_of(root) {
                 if (edge.reference.accepts == Accepts::Plugin) != is_lister {
                     continue;
                 }
-                match self.lead(&instance, id, index)? {
+                match self.lead(&instance, id)? {
                     Lead::File(file, place) if is_lister || edge.reference.accepts == Accepts::Either => {
                         holders.entry(file).or_default().insert(place);
                     }
-                    Lead::Root(instance, id) if seen.insert((instance.clone(), id)) => {
-                        todo.push((instance, id, false));
+                    Lead::Root(instance, root) if seen.insert((instance.clone(), root)) => {
+                        todo.push((instance, root, false));
                     }
                     _ => {}
                 }
@@ -205,27 +205,26 @@ impl Builder<'_> {
         }
         let holders = self.holders(instance, root)?;
         self.place_charts(instance, root)?;
-        for (index, edge) in node.edges.iter().enumerate() {
+        for (id, edge) in graph.edges_of(root) {
             let Some(places) = holders.get(&edge.from) else {
                 // It stands in a file that does not change.
                 continue;
             };
-            let Some(destination) = self.place_edge(instance, root, index, todo)? else {
+            let Some(destination) = self.place_edge(instance, id, todo)? else {
                 continue;
             };
             let Some(text) = new_text(&edge.reference, &directory, &destination) else {
                 continue;
             };
             let value = edge.reference.with_path(&text);
-            let before = self.before(root, index).filter(|before| *before != value);
+            let before = self.before(id).filter(|before| *before != value);
             for holder in places {
                 if let Err(failure) = self.place_file(holder, edge.from) {
                     // A plugin configuration may lie in a root that comes later.
                     self.failures.push(failure);
                     continue;
                 }
-                let edit =
-                    PlacedEdit { root, edge: index, before: before.clone(), value: value.clone(), text: text.clone() };
+                let edit = PlacedEdit { edge: id, before: before.clone(), value: value.clone(), text: text.clone() };
                 if let Err(failure) = self.edit(holder, edit) {
                     self.failures.push(failure);
                 }
@@ -238,20 +237,18 @@ impl Builder<'_> {
     fn place_edge(
         &mut self,
         instance: &Instance,
-        root: RootId,
-        index: usize,
+        id: EdgeId,
         todo: &mut Vec<(Instance, RootId)>,
     ) -> Result<Option<String>> {
         let graph = self.graph;
-        let node = &graph.roots[root];
-        let edge = &node.edges[index];
+        let (node, edge) = (&graph.roots[id.root], &graph[id]);
         let stays = self.stays(node.source);
         let location = || graph.location(edge.from, &edge.reference);
-        Ok(match self.lead(instance, root, index)? {
-            Lead::Root(inner, id) => {
+        Ok(match self.lead(instance, id)? {
+            Lead::Root(inner, root) => {
                 let is_local = inner == *instance;
-                let destination = self.destination(&inner, &graph.roots[id].directory);
-                todo.push((inner, id));
+                let destination = self.destination(&inner, &graph.roots[root].directory);
+                todo.push((inner, root));
                 Some(destination).filter(|_| !(stays && is_local))
             }
             Lead::File(file, destination) => {
@@ -275,7 +272,7 @@ impl Builder<'_> {
                 self.kept.extend(path::resolve(&directory, &edge.reference.text));
                 None
             }
-            Lead::None if stays || graph.left.contains_key(&(root, index)) => None,
+            Lead::None if stays || graph.left.contains_key(&id) => None,
             Lead::None => {
                 return Err(Failure::new("a reference was not resolved").at(location()));
             }
@@ -284,11 +281,9 @@ impl Builder<'_> {
 
     /// Returns what a reference said upstream, or what leads to the same place there; none for what upstream does not
     /// name.
-    fn before(&self, root: RootId, index: usize) -> Option<String> {
-        let graph = self.graph;
-        let node = &graph.roots[root];
-        let edge = &node.edges[index];
-        let to = |path: &str| text_to(&edge.reference, &node.directory, path);
+    fn before(&self, id: EdgeId) -> Option<String> {
+        let (graph, edge) = (self.graph, &self.graph[id]);
+        let to = |path: &str| text_to(&edge.reference, &graph.roots[id.root].directory, path);
         match edge.target {
             _ if is_remote(&edge.reference) => Some(edge.reference.value()),
             Target::Root { id, .. } => Some(to(&graph.roots[id].directory)),
@@ -328,22 +323,20 @@ impl Builder<'_> {
 
     fn edit(&mut self, holder: &str, edit: PlacedEdit) -> Result<()> {
         let graph = self.graph;
-        let reference = &graph.roots[edit.root].edges[edit.edge].reference;
-        let from = graph.roots[edit.root].edges[edit.edge].from;
+        let Edge { reference, from, .. } = &graph[edit.edge];
         let Some(placed) = self.placed.get_mut(holder) else {
             return Err(Failure::new(format!("`{holder}` was not placed")));
         };
-        let same =
-            placed.edits.iter().find(|one| graph.roots[one.root].edges[one.edge].reference.spot == reference.spot);
+        let same = placed.edits.iter().find(|one| graph[one.edge].reference.spot == reference.spot);
         match same {
             None => placed.edits.push(edit),
             Some(same) if same.value == edit.value => {}
             Some(_) => {
                 return Err(Failure::new(format!(
                     "several kustomizations list `{}`, and each needs a different value here",
-                    graph.label(from)
+                    graph.label(*from)
                 ))
-                .at(graph.location(from, reference))
+                .at(graph.location(*from, reference))
                 .hint("give each kustomization a plugin configuration of its own"));
             }
         }

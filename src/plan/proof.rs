@@ -15,9 +15,8 @@ pub(super) fn assert_whole(before: Option<&Graph>, after: &Explored, localized: 
     let troubles = after.troubles.iter().filter(|_| before.is_none());
     let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
-        for (index, edge) in root.edges.iter().enumerate() {
-            let leads =
-                !matches!(edge.target, Target::Remote | Target::Broken) || graph.left.contains_key(&(id, index));
+        for (id, edge) in graph.edges_of(id) {
+            let leads = !matches!(edge.target, Target::Remote | Target::Broken) || graph.left.contains_key(&id);
             let is_ours = graph.own_path(edge.from).is_some_and(|path| localized.files.contains_key(path));
             if leads || !is_ours {
                 continue;

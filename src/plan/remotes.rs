@@ -95,11 +95,9 @@ impl<'a> Names<'a> {
     fn of(graph: &'a Graph, held: &Lock) -> Names<'a> {
         let mut names = Names { graph, roots: vec![BTreeSet::new(); graph.roots.len()], files: HashMap::new() };
         let mut listed_by: HashMap<FileId, Vec<RootId>> = HashMap::new();
-        for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
-            for edge in &root.edges {
-                if let Target::File(file) = edge.target {
-                    listed_by.entry(file).or_default().push(id);
-                }
+        for (id, edge) in graph.edges() {
+            if let Target::File(file) = edge.target {
+                listed_by.entry(file).or_default().push(id.root);
             }
         }
         for Named { upstream, root, lines: (file, ..), .. } in named(graph, held) {
@@ -124,7 +122,7 @@ impl<'a> Names<'a> {
 
     /// Returns what a root names, and what it reaches by paths.
     fn of_root(&self, root: RootId) -> BTreeSet<Upstream> {
-        let is_local = |_, _, edge: &Edge| matches!(edge.target, Target::Root { remote: false, .. });
+        let is_local = |_, edge: &Edge| matches!(edge.target, Target::Root { remote: false, .. });
         let reached = self.graph.reach([root], is_local);
         reached.into_iter().flat_map(|root| self.roots[root.0].iter().cloned()).collect()
     }
@@ -134,14 +132,12 @@ impl<'a> Names<'a> {
 /// use the network. What no lock could hold is trouble of whoever wrote it.
 fn named(graph: &Graph, held: &Lock) -> Vec<Named> {
     let mut all = Vec::new();
-    for (root, one) in graph.root_ids().zip(graph.roots.iter()) {
-        for (index, edge) in one.edges.iter().enumerate() {
-            let wanted = edge.remote.as_ref().filter(|_| edge.target == Target::Remote);
-            let unresolved = || wanted.map(|wanted| wanted.locked(held).unwrap_or_else(|| wanted.upstream()));
-            let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
-            let is_left = graph.left.contains_key(&(root, index));
-            all.extend(upstream.map(|upstream| Named { upstream, root, lines: edge.lines(), is_left }));
-        }
+    for (id, edge) in graph.edges() {
+        let wanted = edge.remote.as_ref().filter(|_| edge.target == Target::Remote);
+        let unresolved = || wanted.map(|wanted| wanted.locked(held).unwrap_or_else(|| wanted.upstream()));
+        let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
+        let is_left = graph.left.contains_key(&id);
+        all.extend(upstream.map(|upstream| Named { upstream, root: id.root, lines: edge.lines(), is_left }));
     }
     for chart in &graph.charts {
         let lines = graph.lines_of(chart.note);

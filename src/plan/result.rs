@@ -125,7 +125,7 @@ impl Builder<'_> {
         }
         for edit in placed.edits.iter().filter(|_| !is_local) {
             let Some(before) = &edit.before else { continue };
-            if redact::has_secret(&graph.roots[edit.root].edges[edit.edge].reference.text) {
+            if redact::has_secret(&graph[edit.edge].reference.text) {
                 // What is written nowhere cannot be restored: this file is fetched again.
                 stored.source = None;
                 if matches!(from.origin, Origin::Remote(_)) {
@@ -152,7 +152,7 @@ impl Builder<'_> {
         let graph = self.graph;
         let mut edits = Vec::new();
         for edit in &placed.edits {
-            let edge = &graph.roots[edit.root].edges[edit.edge];
+            let edge = &graph[edit.edge];
             edits.push(Edit { spot: &edge.reference.spot, value: edit.value.clone() });
             rewritten.push(Rewritten {
                 path: place.to_owned(),

@@ -51,7 +51,7 @@ pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
         return graph.file_at(trouble.at).is_some_and(|file| graph.is_fetched(file));
     };
     let names_remote = match trouble.at {
-        At::Edge(root, edge) => super::is_remote(&graph.roots[root].edges[edge].reference),
+        At::Edge(edge) => super::is_remote(&graph[edge].reference),
         _ => false,
     };
     graph.sources[graph.roots[root].source].repository.is_some()

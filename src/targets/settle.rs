@@ -234,7 +234,7 @@ impl<'a> Writers<'a> {
     /// Returns roots with the components that they add: these change what their users have accumulated.
     fn with_components(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
         let is_component = |edge: &Edge| matches!(edge.target, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(Kind::Component));
-        self.graph.reach(roots, |_, _, edge| is_component(edge))
+        self.graph.reach(roots, |_, edge| is_component(edge))
     }
 
     /// Returns which objects a root writes into by itself. One that cannot be read may write into all.

@@ -154,7 +154,7 @@ impl Changes {
         if self.sources.is_empty() {
             return Ok(BTreeSet::new());
         }
-        for root in graph.reach(roots, |_, _, _| true) {
+        for root in graph.reach(roots, |_, _| true) {
             if let Entry::Vacant(new) = named.entry(root) {
                 let upstream = |input: &Input| match input {
                     Input::Remote(remote) => remote.locked(&self.moved),
