@@ -1,5 +1,6 @@
 //! The one writer of trees to disk: each entry at its path from the top, so that relative links lead where they did.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,20 @@ use crate::tree::checkout::Conversion;
 use crate::tree::disk::DiskTree;
 use crate::tree::{Entry, Tree, path};
 
+/// The files that were written, by what they hold and whether they may be run: the next one is the same file under another
+/// name. Nobody may write to them.
+#[derive(Default)]
+pub(crate) struct Pool(HashMap<(String, bool), PathBuf>);
+
+impl Pool {
+    fn file(&mut self, to: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
+        let first = self.0.entry((sha256_hex(bytes), executable)).or_insert_with(|| to.to_owned());
+        fs::create_dir_all(to.parent().unwrap_or(to))?;
+        // A file has so many names at most, and not every file system knows them.
+        if first != to && fs::hard_link(first, to).is_ok() { Ok(()) } else { file(to, bytes, executable) }
+    }
+}
+
 /// Writes what is at some paths of a tree below `top`: a directory empty, a link if it leads somewhere in the tree. With a
 /// conversion the files are those of a checkout. Links come last, so that nothing is written through one.
 pub(crate) fn write<P: AsRef<str>>(
@@ -19,6 +34,7 @@ pub(crate) fn write<P: AsRef<str>>(
     places: impl IntoIterator<Item = P>,
     conversion: Option<&Conversion>,
     top: &Path,
+    mut pool: Option<&mut Pool>,
 ) -> Result<()> {
     let mut links: Vec<(PathBuf, String)> = Vec::new();
     for place in places {
@@ -30,7 +46,10 @@ pub(crate) fn write<P: AsRef<str>>(
                     Some(conversion) => conversion.read(tree, place)?,
                     None => tree.read(place)?,
                 };
-                file(&to, &bytes, executable)
+                match pool.as_deref_mut() {
+                    Some(pool) => pool.file(&to, &bytes, executable),
+                    None => file(&to, &bytes, executable),
+                }
             }
             Some(Entry::Directory) => fs::create_dir_all(&to),
             Some(Entry::Link) => {
@@ -50,8 +69,9 @@ pub(crate) fn write_temporary<P: AsRef<str>>(
     places: impl IntoIterator<Item = P>,
     conversion: Option<&Conversion>,
     top: &Path,
+    pool: Option<&mut Pool>,
 ) -> Result<()> {
-    write(tree, places, conversion, top).map_err(|failure| unusable(&failure))
+    write(tree, places, conversion, top, pool).map_err(|failure| unusable(&failure))
 }
 
 fn not_written(place: &str, error: &io::Error) -> Failure {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::disk;
+use super::disk::{self, Pool};
 use super::proxy::{self, Served};
 use super::stand_in::{Checkout, Manifest};
 use crate::graph::inputs::{Input, RootInputs, leads_out, of_no_root};
@@ -92,12 +92,12 @@ impl Answers {
 
     /// Returns the digest of what is below a directory, which stays as it is.
     fn below(&self, directory: &Path) -> Result<String> {
-        let mut known = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(digest) = known.get(directory) {
+        let known = || self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(digest) = known().get(directory) {
             return Ok(digest.clone());
         }
         let digest = if directory.exists() { disk::digest(directory)? } else { String::new() };
-        Ok(known.entry(directory.to_owned()).or_insert(digest).clone())
+        Ok(known().entry(directory.to_owned()).or_insert(digest).clone())
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn of_graph(
 ) -> Result<()> {
     let mut parts: Vec<Part> = graph.sources.iter().map(Part::of).collect();
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
-    let conversion = conversion(checks_out);
+    let (conversion, mut pool) = (conversion(checks_out), Pool::default());
     for (number, start) in roots {
         for id in graph.reach([start], |_, _| true) {
             let root = &graph.roots[id];
@@ -142,12 +142,15 @@ pub(super) fn of_graph(
             parts[root.source.0].put_charts(graph, id);
         }
         if graph.sources[0].repository.is_none() {
-            std::mem::replace(&mut parts[0], Part::of(&graph.sources[0]))
-                .write(conversion.as_ref(), &own(graph, number, top))?;
+            std::mem::replace(&mut parts[0], Part::of(&graph.sources[0])).write(
+                conversion.as_ref(),
+                &own(graph, number, top),
+                Some(&mut pool),
+            )?;
         }
     }
     let fetched = parts.iter().enumerate().filter(|(_, part)| part.source.repository.is_some());
-    fetched.into_iter().try_for_each(|(number, part)| part.write(None, &place(SourceId(number), top)))
+    fetched.into_iter().try_for_each(|(number, part)| part.write(None, &place(SourceId(number), top), None))
 }
 
 /// Adds what a root reads of what was fetched: the links on the way to the directories that its URLs name, and files.
@@ -193,7 +196,7 @@ pub(super) fn outside(graph: &Graph, root: RootId) -> Result<Option<String>> {
 
 /// Writes everything that roots of a tree may reach.
 pub(super) fn whole(source: &Source, checks_out: bool, top: &Path) -> Result<()> {
-    disk::write_temporary(&*source.tree, source.tree.below(&source.scope)?, conversion(checks_out).as_ref(), top)
+    disk::write_temporary(&*source.tree, source.tree.below(&source.scope)?, conversion(checks_out).as_ref(), top, None)
 }
 
 /// Writes a copy as a plan makes it. `checkout` is the commit that it becomes a part of.
@@ -208,7 +211,7 @@ pub(super) fn of_copy(plan: &Plan, into: &str, checkout: Option<&SharedTree>, to
             places.push(place);
         }
     }
-    disk::write_temporary(&tree, places, conversion(checkout.is_some()).as_ref(), top)
+    disk::write_temporary(&tree, places, conversion(checkout.is_some()).as_ref(), top, None)
 }
 
 /// Returns what makes files those of a checkout: line ends, `ident` and encodings follow the attributes that hold where a
@@ -265,7 +268,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    fn write(&self, conversion: Option<&Conversion>, top: &Path) -> Result<()> {
-        disk::write_temporary(&self.tree, &self.places, conversion, top)
+    fn write(&self, conversion: Option<&Conversion>, top: &Path, pool: Option<&mut Pool>) -> Result<()> {
+        disk::write_temporary(&self.tree, &self.places, conversion, top, pool)
     }
 }

@@ -206,7 +206,7 @@ impl Roots {
                     // kustomize says why it is none.
                     fs::create_dir_all(&top).map_err(|error| unusable(&error))?;
                     let files = FILE_NAMES.map(|name| path::join(directory, name));
-                    disk::write_temporary(&*source.tree, files, None, &top)?;
+                    disk::write_temporary(&*source.tree, files, None, &top, None)?;
                 }
             }
             let reached = graph.reach(*root, |_, _| true);
@@ -237,7 +237,7 @@ impl Roots {
         let input = scratch.path().join("input");
         let root = Known { top: input.join("tree"), runs: true, leaves: false };
         let (places, beside) = (chart::places(&**tree, directory)?, input.join("values"));
-        disk::write_temporary(&**tree, places, None, &root.top)?;
+        disk::write_temporary(&**tree, places, None, &root.top, None)?;
         fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
         let mut files = Vec::new();
         for (number, text) in values.iter().enumerate() {
@@ -321,6 +321,31 @@ mod tests {
         files.iter().for_each(|(path, text)| tree.file(path, text.as_bytes(), false));
         links.iter().for_each(|(path, target)| tree.link(path, target));
         tree
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_several_roots_read_is_on_disk_once() {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let Ok(Ok(program)) = program::find(None) else { return };
+        let files = [
+            ("a/kustomization.yaml", "resources: [../base]\n"),
+            ("b/kustomization.yaml", "resources: [../base]\nnamePrefix: b-\n"),
+            ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("base/map.yaml", "kind: ConfigMap\n"),
+        ];
+        let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &["a", "b"].map(str::to_owned)).graph;
+        let wanted = ["a", "b"].map(|one| (one.to_owned(), graph.root_in(0, one))).into();
+        let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
+        let roots = Roots::write(&Refusals::of(&graph, &[], &[], &program), &wanted, writing).unwrap();
+        let file = |root: &str, place: &str| {
+            fs::metadata(roots.known[root].as_ref().unwrap().top.join(place)).map(|file| file.ino()).ok()
+        };
+        assert!(file("a", "base/map.yaml").is_some());
+        assert_eq!(file("a", "base/map.yaml"), file("b", "base/map.yaml"));
+        // Each still sees nothing else.
+        assert_eq!((file("a", "b/kustomization.yaml"), file("b", "a/kustomization.yaml")), (None, None));
     }
 
     #[test]

@@ -266,7 +266,7 @@ fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Checkout>, R
 /// Copies a directory with the links in it.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     let tree = DiskTree::of_directory(from, false)?;
-    disk::write_temporary(&tree, tree.below("")?, None, to)
+    disk::write_temporary(&tree, tree.below("")?, None, to, None)
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl NewDirectory {
         let scratch = Scratch::beside(&self.staging, TEMPORARY).map_err(said)?;
         let tree = changed(OverlayTree::default(), changes);
         failpoint::before("make NEW_DIR beside its place");
-        disk::write(&tree, changes.keys(), None, scratch.path()).map_err(failed)?;
+        disk::write(&tree, changes.keys(), None, scratch.path(), None).map_err(failed)?;
         let fresh = scratch.path().join(&self.into);
         if self.place.symlink_metadata().is_ok() {
             self.refuse_changed(&self.place)?;
