@@ -200,7 +200,9 @@ impl Builds {
                 && let (Kind::Kustomize | Kind::Kubectl, Ok(Some(subject))) = (run.program.kind, subject)
             {
                 let source = Source { tree: subject.tree.clone(), scope: String::new(), repository: None };
-                if let Some(messages) = self.roots[run.at].among_all(&source, run.call(), reason)? {
+                if let Some(known) = self.roots[run.at].top(&run.directory)
+                    && let Some(messages) = self.roots[run.at].among_all(&source, run.call(), known, reason)?
+                {
                     *built = Err(Unbuilt::Unread(messages));
                 }
             }

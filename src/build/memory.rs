@@ -195,18 +195,17 @@ impl Building<'_> {
     /// Returns what it builds to: if that is remembered, without building. Each build has a directory of its own in `parent`.
     pub(super) fn output(&self, parent: &Path, wants: Wants) -> Result<Build> {
         let Some(memory) = &self.program.memory else { return self.run_steadily(parent) };
-        let name = self.name()?;
-        let known = name.as_ref().and_then(|name| memory.get(name));
-        if let Some(mut known) = known.filter(|known| wants == Wants::Objects || !known.hides) {
-            known.said = known.said.replace(INPUT, &self.input.display().to_string());
+        if let Some(known) = self.remembered(wants)? {
             return Ok(known);
         }
+        let name = self.name()?;
         let build = self.run_steadily(parent)?;
         // What is compared with this may be remembered.
         let Some(mut hidden) = memory.hide(&build) else { return Ok(build) };
         if let Some(name) = name
             && build.is_steady
             && is_settled(&build)
+            && !(build.success && self.known.is_some())
         {
             let said = hidden.said.replace(&self.input.display().to_string(), INPUT);
             let said = std::mem::replace(&mut hidden.said, said);
@@ -214,6 +213,16 @@ impl Building<'_> {
             hidden.said = said;
         }
         Ok(if wants == Wants::Objects { hidden } else { build })
+    }
+
+    /// Returns what it was built to; `None` if that is not remembered.
+    pub(super) fn remembered(&self, wants: Wants) -> Result<Option<Build>> {
+        let (Some(memory), Some(name)) = (&self.program.memory, self.name()?) else { return Ok(None) };
+        let known = memory.get(&name).filter(|known| wants == Wants::Objects || !known.hides);
+        Ok(known.map(|mut known| {
+            known.said = known.said.replace(INPUT, &self.input.display().to_string());
+            known
+        }))
     }
 
     /// Builds, and once more where what runs need not give the same again.
@@ -238,11 +247,14 @@ impl Building<'_> {
         if self.program.kind != Kind::Helm && !self.arguments.iter().all(is_pure) {
             return Ok(None);
         }
-        let (Some(program), Some(answers)) = (self.program.identity(), self.answers.digest(self.top)?) else {
+        let (Some(program), Some(answers)) =
+            (self.program.identity(), self.answers.digest(self.known.unwrap_or(self.top))?)
+        else {
             return Ok(None);
         };
         let mut lines = format!("{} {program} {:?} {answers}\n", env!("CARGO_PKG_VERSION"), self.program.network);
         lines += &format!("{:?} {:?}\n", self.target.strip_prefix(self.top).unwrap_or(&self.target), self.variables);
+        lines += if self.known.is_some() { "among all files\n" } else { "" };
         for argument in self.arguments {
             // Values lie beside a chart.
             let file = argument.split_once('=').map(|(_, file)| Path::new(file));

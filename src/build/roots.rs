@@ -252,13 +252,18 @@ impl Roots {
     /// Builds one of the roots.
     pub(super) fn build(&self, call: Call<'_>, wants: Wants) -> Built {
         let known = self.known[call.directory].as_ref().map_err(Unbuilt::clone)?;
-        self.built(&self.building(call, &known.top, known.runs, false), wants)
+        self.built(&self.building(call, &known.top, known.runs, None), wants)
     }
 
     /// Returns whether building again, whatever is remembered, gives the same.
     pub(super) fn is_steady(&self, call: Call<'_>, first: &Build) -> Result<bool> {
         let Ok(known) = &self.known[call.directory] else { return Ok(true) };
-        self.building(call, &known.top, known.runs, false).is_steady(self.scratch.path(), first)
+        self.building(call, &known.top, known.runs, None).is_steady(self.scratch.path(), first)
+    }
+
+    /// Returns the top of the tree that the root in a directory is built in; `None` if it is not.
+    pub(super) fn top(&self, directory: &str) -> Option<&Path> {
+        Some(&self.known.get(directory)?.as_ref().ok()?.top)
     }
 
     /// Returns whether the root in a directory reaches one that names a file outside of itself.
@@ -278,27 +283,35 @@ impl Roots {
         Err(Unbuilt::Failed(build.reason(building.top).replace(&format!("{}/", self.input.display()), "")))
     }
 
-    fn building<'a>(&'a self, call: Call<'a>, top: &'a Path, runs: bool, sees_all: bool) -> Building<'a> {
+    fn building<'a>(&'a self, call: Call<'a>, top: &'a Path, runs: bool, known: Option<&'a Path>) -> Building<'a> {
         let Call { program, directory, arguments, variables } = call;
-        let (target, answers, secrets) = (top.join(directory), &self.answers, &self.secrets[usize::from(sees_all)]);
-        Building { program, target, arguments, answers, input: &self.input, top, variables, runs, secrets }
+        let (target, answers, secrets) =
+            (top.join(directory), &self.answers, &self.secrets[usize::from(known.is_some())]);
+        Building { program, target, arguments, answers, input: &self.input, top, known, variables, runs, secrets }
     }
 
     /// Builds a root that failed for a reason once more, among all files of its tree and wherever they lie: what was read may
     /// not be all that kustomize reads. Returns what it asks for there, and that it builds there; `None` if it does neither.
-    /// One that leaves its root may lack no more than leave to do so.
-    pub(super) fn among_all(&self, source: &Source, call: Call<'_>, reason: &str) -> Result<Option<BTreeSet<String>>> {
+    /// One that leaves its root may lack no more than leave to do so. `known` is the top of what it is known to read.
+    pub(super) fn among_all(
+        &self,
+        source: &Source,
+        call: Call<'_>,
+        known: &Path,
+        reason: &str,
+    ) -> Result<Option<BTreeSet<String>>> {
         if source.repository.is_some() {
             return Ok(None);
         }
-        let top = self.input.join("whole");
-        if !top.exists() {
-            inputs::whole(source, self.checks_out, &top)?;
-        }
+        let whole = self.input.join("whole");
         let is_free = call.arguments.iter().any(|one| one == ANY_FILE);
         let arguments = [call.arguments, &[ANY_FILE.to_owned()]].concat();
-        let (top, may_read) = (top.join(&source.scope), is_free || !self.leaves(call.directory));
-        match self.built(&self.building(Call { arguments: &arguments, ..call }, &top, false, true), Wants::Objects) {
+        let (top, may_read) = (whole.join(&source.scope), is_free || !self.leaves(call.directory));
+        let building = self.building(Call { arguments: &arguments, ..call }, &top, false, Some(known));
+        if building.remembered(Wants::Objects)?.is_none() && !whole.exists() {
+            inputs::whole(source, self.checks_out, &whole)?;
+        }
+        match self.built(&building, Wants::Objects) {
             Ok(_) if may_read => Ok(Some([unread_file(reason)].into())),
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Skipped(_)) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
@@ -336,7 +349,7 @@ mod tests {
             ("base/map.yaml", "kind: ConfigMap\n"),
         ];
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &["a", "b"].map(str::to_owned)).graph;
-        let wanted = ["a", "b"].map(|one| (one.to_owned(), graph.root_in(0, one))).into();
+        let wanted = ["a", "b"].map(|one| (one.to_owned(), graph.own_root(one))).into();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         let roots = Roots::write(&Refusals::of(&graph, &[], &[], &program), &wanted, writing).unwrap();
         let file = |root: &str, place: &str| {

@@ -122,6 +122,8 @@ pub(super) struct Building<'a> {
     pub(super) input: &'a Path,
     /// What of that it may read.
     pub(super) top: &'a Path,
+    /// What its root is known to read, if it may read more. That it fails all the same is remembered by this.
+    pub(super) known: Option<&'a Path>,
     /// What is filled in afterwards.
     pub(super) variables: &'a Variables,
     /// Whether it runs what need not give the same again.
@@ -309,8 +311,18 @@ mod tests {
             let (target, input) = (top.path().to_owned(), top.path());
             let (program, answers, variables) = (&program, &answers, &Variables::default());
             let (arguments, runs, secrets) = (&[], false, &Default::default());
-            let building =
-                Building { program, target, arguments, answers, input, top: input, variables, runs, secrets };
+            let building = Building {
+                program,
+                target,
+                arguments,
+                answers,
+                input,
+                top: input,
+                known: None,
+                variables,
+                runs,
+                secrets,
+            };
             said.send(building.run(input).unwrap_err().to_string()).unwrap();
         });
         let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();

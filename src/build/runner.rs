@@ -137,8 +137,9 @@ impl<'a> Pairs<'a> {
         let mut targets: Vec<TargetCheck> = checked.into_values().collect();
         for (root, target) in roots.iter().zip(&mut targets) {
             let Verdict::NotBuilt { reason } = &target.verdict else { continue };
-            let call = pairs.call(root, &root.original);
-            let messages = pairs.original.among_all(&job.plan.before.sources[0], call, reason);
+            let known = pairs.original.top(&root.original).or_else(|| pairs.localized.top(&root.localized));
+            let (Some(known), call) = (known, pairs.call(root, &root.original)) else { continue };
+            let messages = pairs.original.among_all(&job.plan.before.sources[0], call, known, reason);
             if let Some(messages) = messages.map_err(|one| of(one, root))? {
                 *target = TargetCheck::new(root, Verdict::Unread { messages });
             }

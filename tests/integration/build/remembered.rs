@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::stand_in;
-use crate::support::{Random, Repo, Sandbox, base64, config_map, full};
+use crate::support::{Random, Repo, Sandbox, World, base64, config_map, full};
 
 /// Renders a chart to one object.
 const HELM: &str = "[ \"$1\" = version ] && { echo v3.19.4+g0; exit; }\necho x >>COUNT\n\
@@ -119,6 +119,40 @@ fn the_second_time_nothing_is_built() {
             assert!(!String::from_utf8_lossy(&bytes).contains(&value), "{path:?}");
         }
     }
+}
+
+/// Also beside a root of which something stays remote, what only that one names, and one that never built.
+#[test]
+fn after_a_change_of_one_overlay_that_and_what_includes_it_are_built() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let count = world.sandbox.path("count");
+    stand_in(&world.sandbox, &format!("[ $1 = version ] || echo \"$*\" >>{}\nexec REAL \"$@\"", count.display()));
+    let map = config_map("map");
+    world.upstream_of("acme/lib", &[("r/kustomization.yaml", "resources: [map.yaml]\n"), ("r/map.yaml", &map)]);
+    world.commit(&[
+        (".kustomize-localize", "allow: [{url: 'https://github.com/acme/left?ref=v1', reason: theirs}]\n"),
+        ("base/kustomization.yaml", "resources: ['https://github.com/acme/lib//r?ref=v1']\n"),
+        ("one/kustomization.yaml", "resources: [../base]\n"),
+        ("above/kustomization.yaml", "resources: [../one]\nnamePrefix: a-\n"),
+        ("other/kustomization.yaml", "resources: [../base]\nnamePrefix: b-\n"),
+        ("left/kustomization.yaml", "resources: [../below, 'https://github.com/acme/left?ref=v1']\n"),
+        ("below/kustomization.yaml", "resources: [../base]\nnamePrefix: c-\n"),
+        ("bad/kustomization.yaml", "resources: [../base]\nsecretGenerator: [{name: s, literals: [none]}]\n"),
+    ]);
+    world.work.run_as_is(&["lock"]).success();
+    world.work.commit("lock");
+    world.work.run_as_is(&["branch"]).success();
+    fs::write(&count, "").unwrap();
+    world.commit(&[("one/kustomization.yaml", "resources: [../base]\nnamePrefix: 1-\n")]);
+    world.work.run_as_is(&["branch"]).success();
+    let built = fs::read_to_string(&count).unwrap();
+    let mut built: Vec<&str> = built.lines().filter_map(|line| line.rsplit('/').next()).collect();
+    built.sort_unstable();
+    // What another one includes is built with it.
+    assert_eq!(built, ["above", "above"]);
 }
 
 #[test]
