@@ -137,6 +137,9 @@ pub(crate) struct Reached {
     pub name: String,
     /// What there is to know about it, as `tag, locked 0123456789ab`.
     pub state: String,
+    /// Whether it is on another host; else it cannot be used, as something that is missing.
+    #[serde(skip)]
+    pub is_remote: bool,
 }
 
 /// Where what is deployed lies.
@@ -251,6 +254,7 @@ pub(crate) enum Found {
     /// Something in the submodule at this path, whose files this repository does not hold.
     Submodule(String),
     /// Nothing, and why.
+    #[serde(rename = "missing")]
     Nothing(String),
 }
 
@@ -387,6 +391,8 @@ pub(crate) struct Targets {
     pub unread: Vec<Unread>,
     /// Whether none is known to be here, and one of their paths is.
     pub points_here: bool,
+    /// What is missing if its repository is this one, which the tree does not tell: as many paths are here as are not.
+    pub perhaps_missing: Vec<Target>,
     /// The files of objects that nothing deploys, each with the topmost directory of which nothing is deployed.
     pub undeployed: BTreeMap<String, String>,
     /// The options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
@@ -547,7 +553,7 @@ impl Target {
     }
 
     /// Returns the URL of its repository, where only the tree tells that it is this one.
-    fn url(&self) -> Option<&str> {
+    pub(crate) fn url(&self) -> Option<&str> {
         self.here()?.revision.url.as_deref()
     }
 
@@ -694,7 +700,7 @@ fn of_scan(
         };
         // It takes as long as all of the rest.
         let any = if identity.is_declared() { None } else { Some(of_any()?) };
-        identity.add_told_by(any.iter().flat_map(|any| &any.targets));
+        targets.perhaps_missing = identity.add_told_by(any.iter().flat_map(|any| &any.targets));
         engines(&identity, &mut targets)?;
         if !targets.targets.iter().any(|target| matches!(target.place, Place::Here(_))) {
             let any = match any {

@@ -101,7 +101,7 @@ impl<'a> Deployed<'a> {
     }
 
     /// Returns whether a path is looked at.
-    fn is_wanted(&self, place: &str) -> bool {
+    pub(super) fn is_wanted(&self, place: &str) -> bool {
         self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path))
     }
 

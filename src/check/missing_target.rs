@@ -7,7 +7,7 @@ use super::Context;
 use super::deployed::One;
 use crate::graph;
 use crate::message::finding::{Finding, Rule, Subject};
-use crate::targets::{Found, Text};
+use crate::targets::{Found, Target, Text};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -18,12 +18,32 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.extend(components(context, one));
         }
     }
+    findings.extend(perhaps(context));
     let undeployed = &context.deployed.targets.undeployed;
     let finding = |finding: Finding| match undeployed.get(&finding.path) {
         Some(directory) => undeployed_object(finding, directory),
         None => finding,
     };
     findings.into_iter().map(finding).collect()
+}
+
+/// Finds what is missing if its repository is this one, which the tree does not tell.
+fn perhaps<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
+    let deployed = &context.deployed;
+    // What may be changed may be somewhere else.
+    let is_sure = |one: &&Target| {
+        let mut written = deployed.targets.targets.iter().filter(|other| other.object == one.object);
+        deployed.is_wanted(&one.object.file) && written.all(|other| other.changed_by.is_none())
+    };
+    deployed.targets.perhaps_missing.iter().filter(is_sure).filter_map(move |target| {
+        let (here, url) = (target.here()?, target.url()?);
+        let (by, path) = (target.by(), here.shown());
+        let message = format!("{by} deploys {path}, which is missing if {url} is this repository");
+        let help = "write the URL of this repository below `repository` in .kustomize-localize".to_owned();
+        let subject = Subject::Path { path: here.path.clone() };
+        let found = context.at_target(Rule::MissingTarget, target, message, vec![help]);
+        Some(Context::warning(Finding { subject, ..found }))
+    })
 }
 
 /// Makes a warning of a finding about an object that nothing deploys, as nothing in `directory`.
@@ -86,8 +106,9 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Scene, flux, source, under_caret};
+    use super::super::testing::{Scene, argo, flux, source, under_caret};
     use super::*;
+    use crate::message::finding::Severity;
 
     const PART: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n";
 
@@ -122,6 +143,30 @@ mod tests {
         assert_eq!(file[0].help.len(), 1, "{file:?}");
         assert_eq!(under_caret(finding), "./apps/prdo");
         assert_eq!(finding.path, "clusters/prod/apps.yaml");
+    }
+
+    #[test]
+    fn what_may_be_missing_is_a_warning_that_says_so() {
+        let app = |name: &str, url: &str, path: &str| {
+            argo(&format!("path: {path}")).replace("web", name).replace("acme/fleet", url) + "---\n"
+        };
+        let find = |objects: &[String], config: &str| {
+            let scene = Scene::default().file("argo.yaml", &objects.concat()).file("here/kustomization.yaml", "");
+            scene.config(config).find(Rule::MissingTarget)
+        };
+        // As many paths of it are here as are not.
+        let even = [app("one", "acme/x", "here"), app("two", "acme/x", "gone")];
+        let [found] = &find(&even, "")[..] else { panic!() };
+        assert_eq!(
+            found.message,
+            "Argo CD Application two (argo.yaml:7) deploys `gone`, which is missing if github.com/acme/x is this repository"
+        );
+        assert_eq!((found.severity, &*under_caret(found)), (Severity::Warning, "gone}"));
+        let own = |url: &str| format!("repository: [{{url: 'https://github.com/{url}'}}]\n");
+        let declared = find(&even, &own("acme/x"));
+        assert!(declared.len() == 1 && declared[0].fails(), "{declared:?}");
+        assert_eq!(find(&even, &own("acme/other")), []);
+        assert_eq!(find(&[app("one", "acme/x", "away"), app("two", "acme/x", "gone")], ""), []);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::message::failure::{Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
 use crate::record::{LOCK_NAME, Lock, stored};
-use crate::targets::{Installed, Reached, Target};
+use crate::targets::{Found, Installed, Reached, Target};
 use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
@@ -75,6 +75,14 @@ enum Reach {
     Remote {
         /// What it names there.
         reaches: Vec<String>,
+    },
+    /// Its directory is not there.
+    Missing {
+        why: String,
+    },
+    /// Something that it needs in the tree is not there, or is not valid.
+    Invalid {
+        why: String,
     },
     Unknown {
         why: String,
@@ -208,14 +216,36 @@ fn listed_files(tree: &dyn Tree) -> Vec<String> {
     lock.iter().flat_map(|lock| &lock.files).map(|file| file.path.clone()).collect()
 }
 
+impl Status {
+    /// Returns how many targets are in which state; of those that should not be, where there are some.
+    fn counts(&self) -> String {
+        let count = |is: fn(&Reach) -> bool| self.targets.iter().filter(|target| is(&target.state)).count();
+        let counts = [
+            (count(|state| matches!(state, Reach::Localized)), "localized", true),
+            (count(|state| matches!(state, Reach::Remote { .. })), "remote", true),
+            (count(|state| matches!(state, Reach::Missing { .. })), "missing", false),
+            (count(|state| matches!(state, Reach::Invalid { .. })), "invalid", false),
+            (count(|state| matches!(state, Reach::Unknown { .. })), "unknown", true),
+        ];
+        let counts = counts.iter().filter(|(count, _, is_always)| *is_always || *count > 0);
+        let counts: Vec<String> = counts.map(|(count, what, _)| format!("{count} {what}")).collect();
+        format!("{}: {}", counted(self.targets.len(), "target"), counts.join(", "))
+    }
+}
+
 impl TargetStatus {
     fn of((target, reaches): (&Target, Option<&[Reached]>)) -> TargetStatus {
-        let state = match reaches {
-            Some([]) => Reach::Localized,
-            Some(reached) => {
-                Reach::Remote { reaches: reached.iter().map(|one| format!("{}: {}", one.name, one.state)).collect() }
+        let said = |one: &Reached| format!("{}: {}", one.name, one.state);
+        let state = match (reaches, target.here().map(|here| &here.found)) {
+            (_, Some(Found::Nothing(why))) => Reach::Missing { why: why.clone() },
+            (Some([]), _) => Reach::Localized,
+            (Some([first, ..]), _) if !reaches.iter().copied().flatten().any(|one| one.is_remote) => {
+                Reach::Invalid { why: said(first) }
             }
-            None => Reach::Unknown { why: described(&target.place) },
+            (Some(reached), _) => {
+                Reach::Remote { reaches: reached.iter().filter(|one| one.is_remote).map(said).collect() }
+            }
+            (None, _) => Reach::Unknown { why: described(&target.place) },
         };
         TargetStatus { name: named(target), file: target.object.file.clone(), line: target.object.line, state }
     }
@@ -227,6 +257,8 @@ impl TargetStatus {
                 let more = if reaches.len() > 1 { format!(" and {} more", reaches.len() - 1) } else { String::new() };
                 ("remote", format!(": {}{more}", reaches.first().map_or("", String::as_str)))
             }
+            Reach::Missing { why } => ("missing", format!(": {why}")),
+            Reach::Invalid { why } => ("invalid", format!(": {why}")),
             Reach::Unknown { why } => ("unknown", format!(": {why}")),
         };
         format!("  {state:<9}  {}:{}: {}{why}", self.file, self.line, self.name)
@@ -308,12 +340,7 @@ impl Outcome for Status {
             out.push(format!("check: {errors}, {warnings}{failed}"));
         }
         if !self.targets.is_empty() {
-            let count = |is: fn(&Reach) -> bool| self.targets.iter().filter(|target| is(&target.state)).count();
-            let localized = count(|state| matches!(state, Reach::Localized));
-            let remote = count(|state| matches!(state, Reach::Remote { .. }));
-            let unknown = self.targets.len() - localized - remote;
-            let all = counted(self.targets.len(), "target");
-            out.push(format!("{all}: {localized} localized, {remote} remote, {unknown} unknown"));
+            out.push(self.counts());
             let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
             targets.sort_by_key(|target| matches!(target.state, Reach::Localized));
             let most = if shown.verbose { usize::MAX } else { NAMED };

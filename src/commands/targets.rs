@@ -200,7 +200,7 @@ pub(super) fn described(place: &Place) -> String {
         Found::Chart(_) => "a chart".to_owned(),
         Found::Plugin(_) => "for a plugin".to_owned(),
         Found::Submodule(path) => format!("in the submodule {path}"),
-        Found::Nothing(why) => format!("nothing: {why}"),
+        Found::Nothing(why) => format!("missing: {why}"),
     };
     format!("{}{named}: {found}", path::shown(path))
 }
@@ -226,6 +226,11 @@ fn summary(targets: &Targets) -> String {
     let mut line = counted(targets.targets.len(), "target");
     if !targets.targets.is_empty() {
         line += &format!(": {here} here, {external} external, {templated} templated");
+    }
+    let is_missing = |here: &Here| matches!(here.found, Found::Nothing(_));
+    let missing = targets.targets.iter().filter_map(Target::here).filter(|here| is_missing(here)).count();
+    if missing > 0 {
+        line += &format!("; {missing} missing");
     }
     let not_known = targets.targets.iter().filter(|target| target.unknown().is_some()).count();
     if not_known > 0 {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use url::Url;
 
-use super::{Found, LOCALIZED, Revision, Target};
+use super::{Found, Here, LOCALIZED, Revision, Target};
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::message::failure::Result;
@@ -73,10 +73,10 @@ impl Identity {
     }
 
     /// Adds the URLs that the tree itself says: those from which more paths are deployed that are here than paths that are
-    /// not. `targets` are those of [`Self::of_any_url`].
-    pub(super) fn add_told_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target>) {
+    /// not. `targets` are those of [`Self::of_any_url`]. Returns those that are not here where there are as many of both.
+    pub(super) fn add_told_by<'t>(&mut self, targets: impl Iterator<Item = &'t Target> + Clone) -> Vec<Target> {
         let mut paths: BTreeMap<(&str, &str), bool> = BTreeMap::new();
-        for here in targets.filter_map(Target::here) {
+        for here in targets.clone().filter_map(Target::here) {
             let is_here = !matches!(here.found, Found::Nothing(_));
             // The top is in every repository, what is localized on a branch of its own, and nobody knows what is packed
             // into an artifact.
@@ -92,8 +92,17 @@ impl Identity {
         for ((url, _), is_here) in paths {
             *told.entry(url).or_default() += if is_here { 1 } else { -1 };
         }
+        let known = |url: &str| self.urls.iter().any(|(own, _)| own == url);
+        let open: BTreeSet<&str> =
+            told.iter().filter(|(url, more)| **more == 0 && !known(url)).map(|(url, _)| *url).collect();
+        let is_missing = |here: &Here| {
+            matches!(here.found, Found::Nothing(_))
+                && here.revision.url.as_deref().is_some_and(|url| open.contains(url))
+        };
+        let missing = targets.filter(|target| target.here().is_some_and(is_missing)).cloned().collect();
         let told = told.into_iter().filter(|(_, more)| *more > 0);
         self.urls.extend(told.map(|(url, _)| (url.to_owned(), String::new())));
+        missing
     }
 
     /// Returns the files at the tip of a branch, here or at a remote; none where it is not here.

@@ -33,6 +33,7 @@ impl Targets {
                     _ => continue,
                 };
                 reached.push(Reached {
+                    is_remote: component.found.is_none(),
                     name: redact::url(&component.text.text),
                     state: format!("component of the object, {state}"),
                 });
@@ -45,7 +46,8 @@ impl Targets {
 
 /// Returns what is not in the tree among what roots lead to, sorted.
 pub(super) fn beyond(namer: &Namer<'_>, roots: impl IntoIterator<Item = RootId>) -> Vec<Reached> {
-    let reached = namer.beyond(roots).map(|node| Reached { state: node.state(), name: node.name });
+    let reached =
+        namer.beyond(roots).map(|node| Reached { state: node.state(), is_remote: node.is_away(), name: node.name });
     reached.collect::<BTreeSet<_>>().into_iter().collect()
 }
 

@@ -101,26 +101,26 @@ fn each_target_is_named_and_counted() {
     assert_eq!(
         found().text(Shown::default()),
         r".kustomize-localize:1: kustomize
-  edge: nothing: there is no `edge`
+  edge: missing: there is no `edge`
 1.yaml:1: Argo CD Application argocd/web
   apps/web at HEAD: a kustomization
 2.yaml:1: Argo CD Application argocd/web
   apps/plain at HEAD: a directory without a kustomization
 3.yaml:1: Argo CD Application argocd/web
-  apps/none at HEAD: nothing: there is no `apps/none`
+  apps/none at HEAD: missing: there is no `apps/none`
 4.yaml:1: Argo CD Application argocd/web
   external: it is in https://github.com/acme/other
 5.yaml:1: Argo CD Application argocd/web
   templated: `{{x}}` is substituted elsewhere
 7.yaml:1: Argo CD Application argocd/web
-  a\u{1b}[31m at HEAD: nothing: there is no `a\u{1b}[31m`
+  a\u{1b}[31m at HEAD: missing: there is no `a\u{1b}[31m`
 8.yaml:1: Argo CD Application argocd/web
   apps/made at HEAD: a directory without a kustomization
   unknown: Argo CD generates its objects from Jsonnet: `main.jsonnet`
 6.yaml:7
   not read: Application argocd/web: `path`: expected a string, found a list
 
-8 targets: 6 here, 1 external, 1 templated; 2 unknown; 1 not read
+8 targets: 6 here, 1 external, 1 templated; 3 missing; 2 unknown; 1 not read
 "
     );
     assert_eq!(Deployed::default().text(Shown::default()), "0 targets\n");

@@ -23,8 +23,8 @@ fn an_application_is_bound_to_this_repository() {
         (app("path: apps/both"), "apps/both kustomization"),
         (app("path: apps/web, directory: {recurse: true}"), "apps/web directory"),
         (app("path: apps/web, plugin: {}"), "apps/web plugin"),
-        (app("path: apps/none"), "apps/none nothing"),
-        (app("path: ../apps"), " nothing"),
+        (app("path: apps/none"), "apps/none missing"),
+        (app("path: ../apps"), " missing"),
         (app("path: 'apps/{{x}}'"), "templated: `apps/{{x}}` is substituted elsewhere"),
         (app("path: a").replace("fleet", "other"), "external: it is in https://github.com/acme/other.git"),
         (
@@ -51,14 +51,14 @@ fn every_source_is_a_target() {
     );
     assert_eq!(
         lines(&[("a.yaml", &text)]),
-        ["Application argocd/web (a.yaml:1) a nothing", "Application argocd/web (a.yaml:1) b nothing",]
+        ["Application argocd/web (a.yaml:1) a missing", "Application argocd/web (a.yaml:1) b missing",]
     );
     let text = format!(
         "{HEAD}spec:\n  sourceHydrator:\n    drySource: {{repoURL: '{HERE}', path: dry, targetRevision: localized/main}}\n"
     );
     assert_eq!(
         lines(&[("a.yaml", &text)]),
-        ["Application argocd/web (a.yaml:1) dry@Some(\"localized/main\")true nothing"]
+        ["Application argocd/web (a.yaml:1) dry@Some(\"localized/main\")true missing"]
     );
     // What is hydrated into another repository is deployed from there.
     let hydrated = |dry: &str, sync: &str| {
@@ -67,7 +67,7 @@ fn every_source_is_a_target() {
         )
     };
     for (dry, sync, expected) in [
-        ("", "", &["dry nothing"][..]),
+        ("", "", &["dry missing"][..]),
         ("-dry", "", &["external: it is in https://github.com/acme/fleet-dry"]),
         (
             "-dry",

@@ -138,7 +138,7 @@ fn flux_gives_helm_what_the_release_says() {
     for (chart, expected) in [
         ("charts/web", "charts/web chart"),
         ("charts/packed.tgz", "charts/packed.tgz chart"),
-        ("charts/gone", "charts/gone nothing"),
+        ("charts/gone", "charts/gone missing"),
     ] {
         assert_eq!(at(chart), [format!("HelmRelease x/web (r.yaml:1) {expected}")]);
     }

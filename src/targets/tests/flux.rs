@@ -62,7 +62,7 @@ fn what_is_not_bound_says_why() {
         (
             SOURCE.replace("ssh://git@", "https://user:secret@"),
             format!("path: apps, {REF}"),
-            "apps@Some(\"main\")true nothing",
+            "apps@Some(\"main\")true missing",
         ),
         (
             SOURCE.replace("name: flux-system", "name: other"),
@@ -79,16 +79,16 @@ fn what_is_not_bound_says_why() {
             format!("path: ./apps, {REF}"),
             "external: no GitRepository `flux-system` is defined in this repository",
         ),
-        (SOURCE.replace("branch: main", "tag: v1"), format!("path: ./apps, {REF}"), "apps@Some(\"v1\")false nothing"),
+        (SOURCE.replace("branch: main", "tag: v1"), format!("path: ./apps, {REF}"), "apps@Some(\"v1\")false missing"),
         (
             SOURCE.replace("branch: main", "{branch: main, commit: abc}").replace("ref:\n    ", "ref: "),
             format!("path: ./apps, {REF}"),
-            "apps@Some(\"abc\")false nothing",
+            "apps@Some(\"abc\")false missing",
         ),
         (
             SOURCE.replace("branch: main", "branch: localized/main"),
             format!("path: ./apps, {REF}"),
-            "apps@Some(\"localized/main\")true nothing",
+            "apps@Some(\"localized/main\")true missing",
         ),
         (
             SOURCE.to_owned(),
@@ -100,7 +100,7 @@ fn what_is_not_bound_says_why() {
             "path: a, sourceRef: {kind: GitRepository, name: '${x}'}".to_owned(),
             "templated: `${x}` is substituted elsewhere",
         ),
-        (SOURCE.to_owned(), format!("path: ../../apps, {REF}"), "apps@Some(\"main\")true nothing"),
+        (SOURCE.to_owned(), format!("path: ../../apps, {REF}"), "apps@Some(\"main\")true missing"),
         (SOURCE.to_owned(), REF.to_owned(), "@Some(\"main\")true directory"),
         (
             SOURCE.replace("spec:", "spec:\n  include: [{toPath: vendor}]"),
@@ -131,9 +131,9 @@ fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
     let other = SOURCE.replace("name: flux-system", "name: flux-system2");
     let other = other.replace("acme/fleet", "acme/other");
     for (apps_are, source, expected) in [
-        ("apps/kustomization.yaml", "", ["apps kustomization", "gone nothing"]),
+        ("apps/kustomization.yaml", "", ["apps kustomization", "gone missing"]),
         ("other/kustomization.yaml", "", [elsewhere, elsewhere]),
-        ("apps/kustomization.yaml", other.as_str(), ["apps kustomization", "gone nothing"]),
+        ("apps/kustomization.yaml", other.as_str(), ["apps kustomization", "gone missing"]),
     ] {
         let gone = apps(&format!("path: ./gone, {REF}"));
         let found = lines(&[
@@ -225,8 +225,8 @@ fn the_nearest_of_several_sources_counts() {
         lines(&files),
         [
             "Kustomization flux-system/apps (apps.yaml:1) templated: there are several GitRepository `flux-system`",
-            "Kustomization flux-system/apps (clusters/a/apps.yaml:1) apps/prod@Some(\"main\")true nothing",
-            "Kustomization flux-system/apps (clusters/b/apps.yaml:1) apps/prod@Some(\"production\")false nothing",
+            "Kustomization flux-system/apps (clusters/a/apps.yaml:1) apps/prod@Some(\"main\")true missing",
+            "Kustomization flux-system/apps (clusters/b/apps.yaml:1) apps/prod@Some(\"production\")false missing",
         ]
     );
 }
@@ -278,7 +278,7 @@ spec:
     assert_eq!(
         lines(&[("flux.yaml", instance), ("clusters/prod/apps.yaml", APPS)]),
         [
-            "Kustomization flux-system/apps (clusters/prod/apps.yaml:1) apps/prod@Some(\"main\")true nothing",
+            "Kustomization flux-system/apps (clusters/prod/apps.yaml:1) apps/prod@Some(\"main\")true missing",
             "FluxInstance flux-system/flux (flux.yaml:1) clusters/prod@Some(\"main\")true directory",
         ]
     );

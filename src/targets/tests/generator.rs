@@ -112,7 +112,7 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
         ("{from: '@repo/apps/**', to: '@artifact/'}", "prod", "apps/prod kustomization"),
         ("{from: '@repo/apps/**', to: '@artifact/./'}", "../../prod", "apps/prod kustomization"),
         ("{from: '@repo/apps/**', to: '@artifact/apps'}", "apps/prod", "apps/prod kustomization"),
-        ("{from: '@repo/apps/**', to: '@artifact/apps/'}", "./apps/gone", "apps/gone nothing"),
+        ("{from: '@repo/apps/**', to: '@artifact/apps/'}", "./apps/gone", "apps/gone missing"),
         ("{from: '@repo/apps/**', to: '@artifact/dest/'}", "dest/prod", ANEW),
         ("{from: '@repo/apps/**', to: '@artifact/', strategy: Overwrite}", "prod", "apps/prod kustomization"),
         // Several steps, of one source or of several.
@@ -141,7 +141,7 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
             ".",
             "external: it is in ssh://git@github.com/acme/other.git at main",
         ),
-        ("{from: '@tag/nowhere/**', to: '@artifact/'}", "x", "nowhere/x@Some(\"v1\")false nothing"),
+        ("{from: '@tag/nowhere/**', to: '@artifact/'}", "x", "nowhere/x@Some(\"v1\")false missing"),
         ("{from: '@HelmChart/**', to: '@artifact/'}", "apps", "templated: copies from a generated source"),
         ("{from: '@ExternalArtifact/**', to: '@artifact/'}", "apps", "templated: copies from a generated source"),
         // What is not there is an error, and so is a pattern that matches nothing.

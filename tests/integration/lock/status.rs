@@ -1,6 +1,6 @@
 //! `status`: what is here, and the next command.
 
-use crate::support::{Output, Repo, Running, World};
+use crate::support::{Output, Repo, Running, Sandbox, World};
 
 fn world() -> World {
     let world = World::acme();
@@ -229,4 +229,42 @@ fn what_vendor_wrote_is_committed_by_the_next_command() {
     // What others edit has nothing to do with it.
     world.work.write("plain/kustomization.yaml", "namePrefix: c-\n");
     is(&world, "branch localized/main: missing", "");
+}
+
+#[test]
+fn one_state_of_a_target_has_one_word_in_all_commands() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write(".kustomize-localize", "targets:\n- {path: gone, engine: kustomize}\n- {path: broken, engine: kustomize}\n- {path: away, engine: kustomize}\n");
+    repo.write("broken/kustomization.yaml", "resources: [nothing.yaml]\n");
+    repo.write("away/kustomization.yaml", "resources: [nothing.yaml, 'https://h.example/x.yaml']\n");
+    repo.commit("targets");
+    repo.run(&["status"]).success().says(expect![[r#"
+        2 kustomizations, 1 remote reference: 0 locked, 0 allowed, 1 neither
+        check: 4 errors, 0 warnings
+        3 targets: 0 localized, 1 remote, 1 missing, 1 invalid, 0 unknown
+          missing    .kustomize-localize:2: kustomize: there is no `gone`
+          invalid    .kustomize-localize:3: kustomize: broken/nothing.yaml: missing
+          remote     .kustomize-localize:4: kustomize: https://h.example/x.yaml: not locked
+        branch localized/main: missing
+        next: git kustomize-localize init
+    "#]]);
+    repo.run(&["targets"]).success().says(expect![[r#"
+        .kustomize-localize:2: kustomize
+          gone: missing: there is no `gone`
+        .kustomize-localize:3: kustomize
+          broken: a kustomization
+            reaches broken/nothing.yaml: missing
+        .kustomize-localize:4: kustomize
+          away: a kustomization
+            reaches away/nothing.yaml: missing
+            reaches https://h.example/x.yaml: not locked
+
+        3 targets: 3 here, 0 external, 0 templated; 1 missing
+        deployed from a localized branch: 0 of 3 targets; gone (.kustomize-localize:2) reads the default branch
+    "#]]);
+    let json = |command: &str| repo.run(&[command, "--format", "json"]).stdout;
+    assert!(json("status").contains("\"state\": \"missing\""));
+    assert!(json("targets").contains("\"missing\": \"there is no `gone`\""));
+    repo.run(&["check"]).fails(1).stdout_has("error[missing-target]").stdout_has("error[missing-path]");
 }
