@@ -219,9 +219,9 @@ fn gitlab_has_one_note_for_a_merge_request() {
         let url = format!("{notes}?per_page=100&page={page}");
         api.route(&url, Reply::ok(json!(all.collect::<Vec<_>>()).to_string()));
     };
-    let sent = || {
+    let sent_by = |script: &str| {
         api.forget();
-        let output = run(&project, work, &gitlab("diff"));
+        let output = run(&project, work, script);
         output.lacks("s3cr3t");
         let requests = api.requests().into_iter();
         let sent = requests.inspect(|request| assert_eq!(request.header("private-token"), Some("s3cr3t")));
@@ -229,6 +229,7 @@ fn gitlab_has_one_note_for_a_merge_request() {
         let sent = sent.map(|request| (format!("{} {}", request.method, request.url()), request.text()));
         (output.status == 0, sent.collect::<Vec<_>>())
     };
+    let sent = || sent_by(&gitlab("diff"));
     api.route("/user", Reply::ok(r#"{"username": "project_12_bot"}"#));
     api.route(notes, Reply::status(201));
     has(1, &[]);
@@ -250,17 +251,19 @@ fn gitlab_has_one_note_for_a_merge_request() {
     let (is_done, unknown) = sent();
     assert!(!is_done && unknown.len() == 1 && unknown[0].1.contains("is not known"), "{unknown:?}");
     sandbox.set("CI_MERGE_REQUEST_DIFF_BASE_SHA", &base);
+    let alone = "kustomize-localize-comment diff.md";
+    assert!(gitlab("diff").contains(alone));
     // What cannot be read is not nothing; a comment that fails is no finding.
     let pages = format!("{notes}?per_page=100&page=2");
     for (url, reply) in
         [(&pages, Reply::ok("<html>")), (&pages, Reply::status(404)), (&"/user".to_owned(), Reply::status(401))]
     {
         api.route(url, reply);
-        assert_eq!(sent(), (true, Vec::new()), "{url}");
+        assert_eq!(sent_by(alone), (true, Vec::new()), "{url}");
     }
     // A fork has no token.
     sandbox.unset("COMMENT_TOKEN");
-    run(&project, work, &gitlab("diff")).success().stderr_has("warning: COMMENT_TOKEN is not the token of a user");
+    run(&project, work, alone).success().stderr_has("warning: COMMENT_TOKEN is not the token of a user");
 }
 
 /// Returns the JSON that has this key.
