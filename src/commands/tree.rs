@@ -13,7 +13,7 @@ use crate::git::Snapshot;
 use crate::graph::inputs::explore;
 use crate::graph::named::{Link, Namer, Node, NodeKind};
 use crate::graph::{RootId, reach};
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result, command};
 use crate::message::redact::{self, visible};
 use crate::plan::update;
 use crate::record::{LOCK_NAME, Lock};
@@ -48,8 +48,10 @@ impl TreeArgs {
         let config = Config::of(&*files, "")?;
         let targets = self.targets.iter().map(|text| {
             if text.contains("://") {
-                return Err(Failure::new(format!("`{}` is not a directory of this repository", redact::url(text)))
-                    .hint("to see what references it: --invert URL"));
+                let url = redact::url(text);
+                let invert = command("git kustomize-localize tree --invert", [&url]);
+                return Err(Failure::new(format!("`{url}` is not a directory of this repository"))
+                    .hint(format!("to see what references it: {invert}")));
             }
             from_top(&here, &*files, text)
         });

@@ -14,7 +14,7 @@ use super::{News, fetcher, fetching};
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};
 use crate::graph::{RemoteRef, Remotes as _};
-use crate::message::failure::{Failure, FailureKind, Failures, short};
+use crate::message::failure::{Failure, FailureKind, Failures, command, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, TurnedBack};
 use crate::plan::lock::{Relocked, has_nothing_to_lock, relock};
@@ -327,9 +327,15 @@ fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<Strin
         }
     }
     if urls.is_empty() && !is_pattern(to) {
-        return Err(Failure::new("`--to` needs a URL: the repository whose ref to change")
-            .hint("put the URL before the paths: git kustomize-localize update URL --to REF PATH")
-            .into());
+        let failure = Failure::new("`--to` needs a URL: the repository whose ref to change");
+        let locked = workspace.lock.iter().flat_map(|lock| lock.remotes.keys());
+        let named = locked.filter(|one| matches!(one, Upstream::Git { .. })).map(ToString::to_string).next();
+        let example = named.map(|url| {
+            let words = [url, "--to".to_owned(), to.to_owned()].into_iter().chain(paths);
+            format!("name it first, for example: {}", command("git kustomize-localize update", words))
+        });
+        let hint = example.unwrap_or_else(|| "list the references: git kustomize-localize tree".to_owned());
+        return Err(failure.hint(hint).into());
     }
     Ok((paths, urls))
 }

@@ -127,6 +127,22 @@ fn the_tip_or_a_lock_and_the_cache_are_enough() {
     assert_eq!(repo.id("localized/main:localized-app"), tree);
 }
 
+/// A build sends what it asks loopback for past every proxy.
+#[test]
+fn every_command_agrees_on_what_is_locked_on_loopback() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    server.route("/a/b/cm.yaml", Reply::ok(config_map("file")));
+    let repo = naming(&sandbox, &[format!("{}a/b/cm.yaml", server.url())]);
+    sandbox.builds();
+    repo.run(&["lock"]).success();
+    repo.commit("locked");
+    drop(server);
+    for args in [&["lock"][..], &["check", "--build"], &["branch"]] {
+        repo.run(&[args, &["--offline"]].concat()).success().lacks("unread-reference");
+    }
+}
+
 #[test]
 fn locked_versions_stay_although_upstream_moved() {
     let world = World::new();

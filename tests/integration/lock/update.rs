@@ -190,7 +190,10 @@ fn another_ref_is_written_below_a_path() {
     world.work.run(&["lock"]).success();
     upstream(&world).git(&["tag", "v1.2.0"]);
     let url = "https://github.com/acme/lib?ref=v1";
-    world.refused(&["update", "apps", "--to", "v1.2.0"]).stderr_has("`--to` needs a URL");
+    world.refused(&["update", "apps", "--to", "v1.2.0"]).says(expect![[r#"
+        error: `--to` needs a URL: the repository whose ref to change
+          hint: name it first, for example: git kustomize-localize update 'https://github.com/acme/lib?ref=main' --to v1.2.0 apps
+    "#]]);
     world.refused(&["update", url, "--to", "v1.2.0", "more"]).stderr_has("no entry of the lock matches `more`");
     world.refused(&["update", url, "--to", "v9", "apps"]).says(expect![[r#"
         error: https://github.com/acme/lib has no ref `v9`

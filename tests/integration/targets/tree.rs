@@ -151,7 +151,7 @@ fn what_is_not_there_is_an_error() {
     "#]]);
     repo.run(&["tree", "https://token@example.com/acme/app"]).fails(2).says(expect![[r#"
         error: `https://example.com/acme/app` is not a directory of this repository
-          hint: to see what references it: --invert URL
+          hint: to see what references it: git kustomize-localize tree --invert https://example.com/acme/app
     "#]]);
     sandbox.run(&sandbox.path(""), &["tree"]).fails(2).stderr_has("not a git repository");
 }
