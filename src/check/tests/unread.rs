@@ -158,7 +158,8 @@ impl Position {
 #[test]
 fn neither_configuration_nor_comment_allows_it() {
     for position in &POSITIONS {
-        for level in ["off", "warning"] {
+        // What is always an error is no key there.
+        for level in ["off", "warning"].iter().filter(|_| position.rule != "invalid-target") {
             let config = format!("rules: {{{}: {level}}}\n", position.rule);
             position.found(&position.scene(true, (0, "")).config(&config).check(), position.file);
         }
