@@ -26,10 +26,10 @@ use crate::message::failure::{Failure, shown};
 
 pub(crate) use crate::git::is_object_id;
 pub(crate) use added::{Added, added};
-pub(crate) use lock::{Change, ChangeKind, LOCK_NAME, LeftKeys, LoadRestrictor, RemoteKeys, can_be_named};
+pub(crate) use lock::{Change, ChangeKind, LOCK_NAME, LeftKeys, LoadRestrictor, can_be_named};
 pub use lock::{Lock, Mode, StoredFile};
 pub(crate) use lock::{Pinned, Remotes};
-pub(crate) use lock::{serialize_left, serialize_remotes};
+pub(crate) use lock::{serialize_left, serialize_remote, serialize_remotes};
 pub(crate) use message::render_message;
 pub(crate) use trailers::TargetTrailer;
 pub use trailers::Trailers;

@@ -137,7 +137,8 @@ impl Verifier {
         let mut upstream = self.listed;
         if let (Some(ask), Some(listed)) = (ask, &mut upstream) {
             let config = Config::of(&*self.tree, "")?;
-            let answers = ask(&config, &Vec::from_iter(listed.iter().map(|listed| (&listed.source, &listed.pinned))));
+            let entries = listed.iter().map(|Listed { entry: (source, pinned), .. }| (source, pinned));
+            let answers = ask(&config, &Vec::from_iter(entries));
             listed.iter_mut().zip(answers).for_each(|(listed, answer)| listed.answer = answer);
         }
         for one in upstream.iter().flatten() {

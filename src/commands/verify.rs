@@ -152,7 +152,7 @@ fn told(record: &Record) -> String {
 /// Returns one line for each remote, and one that counts them.
 fn upstream(all: &[Listed]) -> Vec<String> {
     let mut out = Vec::new();
-    for Listed { lock, line, source, pinned, answer, .. } in all {
+    for Listed { lock, line, entry: (source, pinned), answer } in all {
         let was = short(pinned.digest.hex());
         let mut told = match &answer.now {
             Some(now) if *now == pinned.digest => format!("is {was}"),
@@ -193,7 +193,7 @@ fn updates(all: &[Listed]) -> Vec<String> {
         out.push("  to update the lock: git kustomize-localize update".to_owned());
     }
     let moved: BTreeSet<String> =
-        of(Update::ByName).filter(|one| !is_copy(one)).map(|one| one.source.to_string()).collect();
+        of(Update::ByName).filter(|one| !is_copy(one)).map(|one| one.entry.0.to_string()).collect();
     if !moved.is_empty() {
         let update = command("git kustomize-localize update", moved);
         out.push(format!("  a moved version is only updated by name, once you know why it moved: {update}"));

@@ -74,8 +74,12 @@ impl SourceId {
     pub(crate) const FIRST: SourceId = SourceId(0);
 }
 
-/// The first and the last line of something in a file, for [`Graph::exception`].
-pub(crate) type Lines = (FileId, usize, usize);
+/// Where something stands in a file, by its lines, for [`Graph::exception`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lines {
+    pub file: FileId,
+    pub span: Span,
+}
 
 /// What several share until one of them changes it.
 #[derive(Default)]
@@ -294,7 +298,7 @@ pub(crate) enum Target {
 impl Edge {
     /// Returns where it stands.
     pub(crate) fn lines(&self) -> Lines {
-        (self.from, self.reference.span.start.line, self.reference.span.end.line)
+        Lines { file: self.from, span: self.reference.span }
     }
 }
 
@@ -328,11 +332,10 @@ impl Graph {
         config: &Config,
         rule: Rule,
         subject: &Subject,
-        (file, first, last): Lines,
+        Lines { file, span }: Lines,
     ) -> Option<String> {
-        let place = Span { start: Position::new(first, 1), end: Position::new(last, 1) };
         let comments = self.files[file].comments.as_deref().filter(|_| !self.ignores_comments);
-        let mut said = comments.into_iter().flat_map(|comments| comments.allowing(rule, Some(place)));
+        let mut said = comments.into_iter().flat_map(|comments| comments.allowing(rule, Some(span)));
         let comment = said.next().map(|(_, said)| said.reason.clone());
         comment.or_else(|| config.reason(rule, subject))
     }
@@ -370,7 +373,7 @@ impl Graph {
     /// Returns where a note stands.
     pub(crate) fn lines_of(&self, note: usize) -> Lines {
         let Noted { file, note, .. } = &self.notes[note];
-        (*file, note.position.line, note.position.line)
+        Lines { file: *file, span: Span::from(note.position) }
     }
 
     /// Returns the file's path as the user would name it.

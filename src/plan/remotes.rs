@@ -65,7 +65,7 @@ pub(super) fn own(graph: &Graph, config: &Config, held: &Lock) -> Own {
         own.starts.insert(upstream);
     }
     for Named { upstream, lines, is_left, .. } in named(graph, held) {
-        if graph.is_fetched(lines.0) {
+        if graph.is_fetched(lines.file) {
             continue;
         }
         let rule = upstream.rule();
@@ -100,7 +100,7 @@ impl<'a> Names<'a> {
                 listed_by.entry(file).or_default().push(id.root);
             }
         }
-        for Named { upstream, root, lines: (file, ..), .. } in named(graph, held) {
+        for Named { upstream, root, lines: Lines { file, .. }, .. } in named(graph, held) {
             let is_of = |source: SourceId| move |id: &&RootId| graph.roots[**id].source == source;
             match graph.files[file].origin {
                 Origin::Remote(_) => {
@@ -143,7 +143,7 @@ fn named(graph: &Graph, held: &Lock) -> Vec<Named> {
         let lines = graph.lines_of(chart.note);
         let upstream = chart.wanted.as_ref().map(|wanted| wanted.upstream());
         // One that was brought in stays locked as long as it is named.
-        let upstream = upstream.filter(|one| !chart.is_there() || held.holds(one) && !graph.is_fetched(lines.0));
+        let upstream = upstream.filter(|one| !chart.is_there() || held.holds(one) && !graph.is_fetched(lines.file));
         let is_left = chart.archive.is_none() && !chart.is_there();
         all.extend(upstream.map(|upstream| Named { upstream, root: chart.root, lines, is_left }));
     }

@@ -67,7 +67,7 @@ use crate::tree::{Entry, Tree, path};
 
 pub(crate) use crate::tree::LOCK_NAME;
 pub(crate) use merge::{Both, Merged};
-pub(crate) use text::{LeftKeys, RemoteKeys, left as serialize_left, remotes as serialize_remotes};
+pub(crate) use text::{LeftKeys, left as serialize_left, remote as serialize_remote, remotes as serialize_remotes};
 pub(crate) use validate::can_be_named;
 
 /// What a lock holds.

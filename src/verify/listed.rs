@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::position::{Position, Span};
 use crate::record::answer::{Answer, Verdict};
-use crate::record::{LOCK_NAME, Lock, Pinned, RemoteKeys};
+use crate::record::{LOCK_NAME, Lock, Pinned, serialize_remote};
 use crate::reference::Upstream;
 use crate::tree::{Tree, path};
 
@@ -22,13 +22,8 @@ pub(crate) struct Listed {
     pub lock: String,
     /// The line of that lock on which it begins, from 1.
     pub line: usize,
-    #[serde(skip)]
-    pub source: Upstream,
-    #[serde(skip)]
-    pub pinned: Pinned,
-    /// Both, as the lock has them.
-    #[serde(flatten)]
-    pub keys: RemoteKeys,
+    #[serde(flatten, serialize_with = "serialize_remote")]
+    pub entry: (Upstream, Pinned),
     #[serde(flatten)]
     pub answer: Answer,
 }
@@ -36,7 +31,7 @@ pub(crate) struct Listed {
 impl Listed {
     /// Returns what is not as recorded, if it is not.
     pub(super) fn difference(&self) -> Option<Difference> {
-        let Listed { lock, line, source, answer, .. } = self;
+        let Listed { lock, line, entry: (source, _), answer } = self;
         answer.verdict.differs().then(|| Difference {
             kind: Kind::Upstream,
             path: lock.clone(),
@@ -62,12 +57,10 @@ impl Listed {
 pub(super) fn listed(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Listed>> {
     let name = path::join(directory, LOCK_NAME);
     let places = Lock::places(&tree.read(&name)?);
-    let entry = |entry @ (source, pinned): (&Upstream, &Pinned)| Listed {
+    let entry = |(source, pinned): (&Upstream, &Pinned)| Listed {
         lock: name.clone(),
         line: places.get(source).map_or(0, |at| at.line),
-        source: source.clone(),
-        pinned: pinned.clone(),
-        keys: entry.into(),
+        entry: (source.clone(), pinned.clone()),
         answer: Answer::ok(pinned.digest.clone()),
     };
     Ok(lock.remotes.iter().map(entry).collect())

@@ -122,7 +122,7 @@ pub(super) struct LockKeys {
 /// The keys of every kind of remote; which ones are there decides the kind. Also how JSON shows one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RemoteKeys {
+pub(super) struct RemoteKeys {
     pub(super) url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) chart: Option<String>,
@@ -171,6 +171,11 @@ pub(crate) struct LeftKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) image: Option<String>,
     pub(crate) reason: String,
+}
+
+/// Shows an entry in JSON, as a lock lists it.
+pub(crate) fn remote<S: Serializer>(of: &(Upstream, Pinned), serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    RemoteKeys::from((&of.0, &of.1)).serialize(serializer)
 }
 
 /// Shows remotes in JSON, as a lock lists them.
