@@ -281,6 +281,26 @@ mod tests {
     }
 
     #[test]
+    fn a_ref_is_written_as_a_query_has_it() {
+        let written = |to: &str| {
+            let text = "https://github.com/o/r//d?submodules=false&ref=v1%2B1&timeout=9";
+            with_ref(text, &RepoSpec::parse(text).unwrap(), to)
+        };
+        for (to, reference) in [
+            ("v1.2.3+k3s1", "v1.2.3%2Bk3s1"),
+            ("a#b", "a%23b"),
+            ("a&b;c%2", "a%26b%3Bc%252"),
+            ("größe/x@y", "größe/x@y"),
+        ] {
+            let expected = format!("https://github.com/o/r//d?submodules=false&ref={reference}&timeout=9");
+            assert_eq!(written(to), Some(expected));
+        }
+        for no_ref in ["a b", "-x", "a..b", ""] {
+            assert_eq!(written(no_ref), None, "{no_ref}");
+        }
+    }
+
+    #[test]
     fn an_unknown_name_gets_a_suggestion() {
         let failures = select(
             &lock(),
