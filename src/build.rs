@@ -9,8 +9,10 @@
 //! read: each root lies in a directory of its own, with what it is known to read and nothing else.
 
 pub(crate) mod builds;
+pub(crate) mod choice;
 pub(crate) mod compare;
 pub(crate) mod consequences;
+pub(crate) mod deployed;
 pub(crate) mod disk;
 mod earlier;
 mod inputs;

@@ -6,6 +6,7 @@
 //! gives it (`context::rule`); rules say the rest. Where findings stand in their files is filled in last (`fill`).
 
 mod behind;
+pub(crate) mod build;
 mod context;
 mod deployed;
 mod deployed_remote;
@@ -16,6 +17,7 @@ mod function;
 mod invalid_kustomization;
 mod invalid_target;
 mod known;
+pub(crate) mod localized;
 mod locked_reference;
 pub(crate) mod merged_back;
 mod missing_path;

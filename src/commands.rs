@@ -30,18 +30,13 @@ mod verify;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::rc::Rc;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum as _};
 use serde::Serialize;
 
-use crate::config::Config;
-use crate::fetch::{self, Fetcher, Tip};
-use crate::git::{LocalRepo, RemoteGit};
-use crate::message::failure::{Failure, Result};
-use crate::record::Lock;
+use crate::fetch::{self};
+use crate::message::failure::Failure;
 use crate::reference::Upstream;
-use crate::workspace::Workspace;
 use output::{FAILED, Format, OutputArgs, ended, failed, finish, print, say};
 
 /// Vendor the remote bases of kustomizations, and prove that the build is the same
@@ -265,51 +260,6 @@ enum Status {
     Warned,
     /// It was left as it was: the result does not build to what the original builds to.
     Differs,
-}
-
-/// Returns how remote references are brought in.
-fn fetching(config: &Config, offline: bool, quiet: bool) -> fetch::Options {
-    fetch::Options {
-        helm: config.helm,
-        max_file_size: config.max_file_size,
-        offline,
-        allow_private: config.allow_private,
-        quiet,
-        ..fetch::Options::default()
-    }
-}
-
-/// Sets up fetching with the connection settings of the repository, if there is one. `locks` decide in their order.
-fn fetcher(
-    repo: Option<&Rc<LocalRepo>>,
-    options: fetch::Options,
-    locks: Vec<Rc<Lock>>,
-    held: Option<Tip>,
-) -> Result<Fetcher> {
-    Ok(Fetcher::new(remote_git(repo.map(|repo| &**repo))?, options, locks, held))
-}
-
-/// Sets up fetching of what the lock of a workspace holds, which the localized branches may have, too.
-fn from_lock(repo: Option<&Rc<LocalRepo>>, workspace: &Workspace, offline: bool, quiet: bool) -> Result<Fetcher> {
-    fetcher_of(workspace.lock.as_ref(), repo, &workspace.config, offline, quiet)
-}
-
-/// Sets up fetching of what a lock holds.
-fn fetcher_of(
-    lock: Option<&Rc<Lock>>,
-    repo: Option<&Rc<LocalRepo>>,
-    config: &Config,
-    offline: bool,
-    quiet: bool,
-) -> Result<Fetcher> {
-    let options = fetch::Options { locked: true, ..fetching(config, offline, quiet) };
-    Ok(fetcher(repo, options, lock.cloned().into_iter().collect(), None)?.with_branches(repo))
-}
-
-/// Returns git for remote repositories, with the connection settings of this one, if there is one.
-fn remote_git(repo: Option<&LocalRepo>) -> Result<RemoteGit> {
-    let settings = repo.map(LocalRepo::connection_config).transpose()?;
-    Ok(RemoteGit::new(settings.unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -2,11 +2,14 @@
 //! the lock that they hold.
 
 mod conflict;
+mod remotes;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
+
+pub(crate) use remotes::{fetcher, fetcher_of, fetching, from_lock, remote_git};
 
 use crate::config::{Config, FILE_NAME};
 use crate::git::{CommitId, LocalRepo, Snapshot};

@@ -1,6 +1,6 @@
 //! `affected`: what a change touches. `schema.json` describes each field of the JSON.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use clap::Args;
@@ -8,20 +8,18 @@ use serde::Serialize;
 
 use super::messages::{counted, fitting, named};
 use super::output::{Done, Outcome, OutputArgs, Shown};
-use super::targets::both;
+use crate::build::deployed::both;
 use crate::config::Config;
 use crate::git::object_id;
-use crate::git::{CommitId, LocalRepo, Snapshot};
 use crate::graph::Survey;
-use crate::message::failure::{Result, short};
+use crate::message::failure::short;
 use crate::message::redact::visible;
-use crate::record::history::trees;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{self, Affected, Cause, Status};
 use crate::targets::{Changer, Target, Unread};
 use crate::tree::git::GitTree;
-use crate::tree::{SharedTree, path};
-use crate::workspace::{Files, commit, merge_base, repository_offline};
+use crate::tree::path;
+use crate::workspace::{commit, merge_base, repository_offline};
 
 /// Arguments of `affected`.
 #[derive(Debug, Clone, Args)]
@@ -56,26 +54,11 @@ impl AffectedArgs {
         let is = GitTree::of_commit(&here, &new)?;
         let trees = [is.beside(object_id(&old.tree)?), is];
         let [was, is] = trees.map(|tree| Survey::of(Rc::new(tree.checked_out(true))));
-        let changes = of_commits(&here, [&old, &new], [was.tree(), is.tree()])?;
+        let changes = Changes::of_commits(&here, [&old, &new], [was.tree(), is.tree()])?;
         let config = Config::of(&*changes.new, "")?;
         let [was, is] = both(&here, [&was, &is], &config)?;
         let affected = affected::affected(&changes, &config, &was, &is)?;
         Ok(Box::new(Touched { since: old.commit, commit: new.commit, affected }))
-    }
-}
-
-/// Compares two commits, by the files that a build sees of them.
-fn of_commits(here: &LocalRepo, [old, new]: [&CommitId; 2], [was, is]: [SharedTree; 2]) -> Result<Changes> {
-    let differences =
-        trees::differences(here.repository()?, object_id(&old.tree)?, object_id(&new.tree)?, &BTreeSet::new())?;
-    Changes::of(was, is, differences.into_iter().collect())
-}
-
-/// Compares a commit with another one, or with the files of the working tree, by the files that a build sees of them.
-pub(super) fn changes(here: &LocalRepo, base: &CommitId, files: &Files, [was, is]: [SharedTree; 2]) -> Result<Changes> {
-    match files {
-        Files::Commit { id, .. } => of_commits(here, [base, id], [was, is]),
-        _ => Changes::among(was, is, here.changed_since(&base.commit, &Snapshot::WorkingTree)?),
     }
 }
 

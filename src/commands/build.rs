@@ -5,15 +5,15 @@ use clap::{Args, ValueHint};
 use super::localize::KustomizeArgs;
 use super::messages::{NAMED, first, lines};
 use super::output::{Done, OutputArgs, Page, print, say};
-use super::{from_lock, targets};
 use crate::build::builds::Builds;
+use crate::build::choice::{is_meant, typed, unknown};
+use crate::build::deployed;
 use crate::build::subject::Subject;
 use crate::kustomization::FILE_NAMES;
-use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
-use crate::message::position::Position;
+use crate::message::failure::{Failure, Failures, Result, command, shown};
 use crate::targets::{Place, Target, Targets};
 use crate::tree::{self, Resolved, Tree, path};
-use crate::workspace::{Workspace, from_top, repository_offline};
+use crate::workspace::{Workspace, from_lock, from_top, repository_offline};
 
 /// Arguments of `build`.
 #[derive(Debug, Clone, Args)]
@@ -60,7 +60,7 @@ impl BuildArgs {
         let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
         let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
         let found =
-            if root.is_some() && !is_name { Targets::default() } else { targets::find(&repo, workspace.survey())?.1 };
+            if root.is_some() && !is_name { Targets::default() } else { deployed::find(&repo, workspace.survey())?.1 };
         let named: Vec<&Target> = found.targets.iter().filter(|target| is_meant(target, text)).collect();
         let is_there = |target: &&Target| matches!(&target.place, Place::Here(here) if here.path == place);
         let there: Vec<&Target> = found.targets.iter().filter(is_there).collect();
@@ -95,36 +95,6 @@ fn root_at(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
 /// Says how a directory is built as its engine does it.
 fn as_deployed(target: &Target, all: &[Target]) -> String {
     format!("note: to build it as {} does: {}", target.by(), command(BUILD, [typed(target, all)]))
-}
-
-/// Returns whether a text names a target: by the name of the object, with or without its namespace, by its file and line, or by
-/// where it names one of several sources.
-pub(super) fn is_meant(target: &Target, text: &str) -> bool {
-    let object = &target.object;
-    object.name == text || object.full_name() == text || places(target).iter().any(|one| one == text)
-}
-
-/// Returns what no directory is called and names a target, the shortest first.
-fn places(target: &Target) -> [String; 4] {
-    let (file, Position { line, column }) = (&target.object.file, target.spot);
-    [format!("{file}:{}", target.object.line), format!("{file}:{line}"), format!("{file}:{line}:{column}"), target.by()]
-}
-
-/// Returns what names a target and no other.
-fn typed(target: &Target, all: &[Target]) -> String {
-    let is_of_it = |text: &&String| all.iter().filter(|one| is_meant(one, text)).count() == 1;
-    let places = places(target);
-    places.iter().find(is_of_it).unwrap_or(&places[0]).clone()
-}
-
-pub(super) fn unknown(targets: &[Target], text: &str) -> Failure {
-    let failure = Failure::new(format!("`{}` is neither a directory with a kustomization nor a target", shown(text)));
-    let known = targets.iter().map(|target| &target.object);
-    let known: Vec<String> = known.flat_map(|object| [object.name.clone(), object.full_name()]).collect();
-    match nearest(text, known.iter().map(String::as_str)) {
-        Some(meant) => failure.hint(format!("did you mean `{}`?", shown(meant))),
-        None => failure.hint("list the targets: git kustomize-localize targets"),
-    }
 }
 
 const BUILD: &str = "git kustomize-localize build";

@@ -1,6 +1,5 @@
 //! `check`: opens the files to check, applies the rules to them, and reports what was found.
 
-mod build;
 mod github;
 mod gitlab;
 mod human;
@@ -16,9 +15,10 @@ use clap::{ArgGroup, Args, ValueHint};
 use super::localize::KustomizeArgs;
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
+use crate::check::build::{Before, Building, How};
 use crate::check::{self, Checked, Claim, Input, merged_back, renamed};
 use crate::config::{Config, FILE_NAME};
-use crate::git::{CommitId, LocalRepo, Snapshot};
+use crate::git::{LocalRepo, Snapshot};
 use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, FailureKind, Failures, Result, shown};
@@ -30,8 +30,6 @@ use crate::targets::Identity;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace, from_top, merge_base, repository_offline};
-use build::Building;
-pub(super) use build::How;
 
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
@@ -79,7 +77,7 @@ impl CheckArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let what = if self.staged { Snapshot::Index } else { Snapshot::of(self.rev.as_deref()) };
         let base = self.base.clone().map_or(Base::Own, Base::Of);
-        let how = How { with: &self.with, offline: self.offline, quiet: output.quiet };
+        let how = self.with.how(self.offline, output.quiet);
         let checked = repository_offline().map_err(Into::into);
         let checked = checked.and_then(|here| check(&here, &what, &self.paths, &base, self.build.then_some(&how)));
         let mut checked = checked.unwrap_or_else(|failures| Checked::failed(what, failures.0));
@@ -240,20 +238,6 @@ pub(super) fn checked(
         checked.differing = here.unstaged_paths(&kustomizations)?.len();
     }
     Ok(checked)
-}
-
-/// What a change began with.
-pub(super) struct Before {
-    pub commit: CommitId,
-    pub files: Files,
-    pub survey: Survey,
-}
-
-impl Before {
-    fn open(here: &Rc<LocalRepo>, commit: &CommitId) -> Result<Before> {
-        let files = Files::open(here, &Snapshot::of(Some(&commit.commit)))?;
-        Ok(Before { commit: commit.clone(), survey: Survey::of(files.checked_out()), files })
-    }
 }
 
 /// Checks what is going to be localized where it stands, by paths from the top; everything without any.

@@ -1,6 +1,5 @@
 //! `diff`: what a change deploys. `schema.json` describes each field of the JSON.
 
-pub(super) mod choice;
 mod html;
 mod human;
 mod markdown;
@@ -12,12 +11,12 @@ use std::rc::Rc;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use super::affected::{changes, unknown};
-use super::fetcher_of;
+use super::affected::unknown;
 use super::localize::{KustomizeArgs, NowRemote};
 use super::messages::{self, counted, cut, fitting};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::Builds;
+use crate::build::choice::{Choice, Choices};
 use crate::build::compare::{self, ObjectChange};
 use crate::build::consequences::{Build, Consequence, Needs, consequences, namespace, needs};
 use crate::destination::message::moves;
@@ -32,8 +31,7 @@ use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Cause, Status};
 use crate::targets::{Target, Unread};
 use crate::tree::path;
-use crate::workspace::{Files, Workspace, commit, merge_base, repository_offline};
-use choice::{Choice, Choices};
+use crate::workspace::{Files, Workspace, commit, fetcher_of, merge_base, repository_offline};
 use summary::Moved;
 
 /// Arguments of `diff`.
@@ -148,7 +146,7 @@ impl DiffArgs {
         let at_base = |failures: Failures| failures.context(format!("at {}", short(&base.commit)));
         let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?.to_build();
         let new = new.to_build();
-        let changes = changes(&here, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
+        let changes = Changes::since(&here, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
         let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
         let mut diff = Diff::between(&here, [&old, &new], &changes, only, &self.with, self.offline, output.quiet)?;
         (diff.since, diff.commit, diff.repository) = (base.commit, commit, here.name()?);

@@ -10,7 +10,7 @@ use super::localize::{NowRemote, write};
 use super::messages::{self, NAMED, changes, counted, lines, listed};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::status;
-use super::{News, check, fetcher, fetching, lock};
+use super::{News, check, lock};
 use crate::check::{Checked, RemoteReferences};
 use crate::config::{Config, FILE_NAME, is_placeholder};
 use crate::fetch::Fetcher;
@@ -22,7 +22,7 @@ use crate::plan::{Changes, File};
 use crate::record::{Change, LOCK_NAME, Lock};
 use crate::reference::Upstream;
 use crate::tree::{Entry, path};
-use crate::workspace::{Workspace, repository_offline};
+use crate::workspace::{Workspace, fetcher, fetching, repository_offline};
 
 /// Arguments of `init`.
 #[derive(Debug, Clone, Args)]

@@ -1,7 +1,6 @@
 //! Localizing: a kustomization without remote references, as a copy or where it stands, on a branch or on disk.
 
 mod builds;
-mod deployed;
 mod report;
 pub(super) mod target;
 
@@ -15,9 +14,11 @@ use serde::Serialize;
 use super::diff::Diff;
 use super::output;
 use super::usage::unknown_word;
-use super::{News, Status, check, fetching};
+use super::{News, Status, check};
 use crate::build::memory::Memory;
 use crate::build::{self, BuildCheck, Job};
+use crate::check::build::How;
+use crate::check::localized::deployed;
 use crate::check::{fill, unread_reference};
 use crate::config::Config;
 use crate::destination::{self, BranchOptions, ChangedFiles, Delivered, Destination, Discarded, working};
@@ -32,9 +33,8 @@ use crate::reference::Upstream;
 use crate::targets::Targets;
 use crate::targets::generated::ANY_FILE;
 use crate::tree::path;
-use crate::workspace::{Files, Workspace};
+use crate::workspace::{Files, Workspace, fetcher, fetching};
 
-pub(super) use deployed::{deployed, deployed_from};
 use target::Subject;
 
 /// Which kustomize builds, and how.
@@ -48,6 +48,13 @@ pub(super) struct KustomizeArgs {
     /// Pass an extra argument to `kustomize build`, for example `--build-arg=--enable-helm`; may be given several times
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, hide_short_help = true)]
     pub build_arg: Vec<String>,
+}
+
+impl KustomizeArgs {
+    /// Returns how `check` builds.
+    pub(super) fn how(&self, offline: bool, quiet: bool) -> How<'_> {
+        How { kustomize: self.kustomize.as_deref(), arguments: &self.build_arg, offline, quiet }
+    }
 }
 
 /// How to localize, wherever the result goes.
@@ -271,7 +278,7 @@ impl<'a> Run<'a> {
             ..fetching(&workspace.config, request.how.offline, request.quiet)
         };
         let locks = workspace.lock.clone().into_iter().chain(own).collect();
-        let fetcher = super::fetcher(workspace.repo(), options, locks, held.clone())?;
+        let fetcher = fetcher(workspace.repo(), options, locks, held.clone())?;
         Ok(Run { request, workspace, subject, destination, held, fetcher })
     }
 
@@ -366,7 +373,7 @@ impl<'a> Run<'a> {
         // Roots that localizing does not change are built then, too.
         let HowArgs { no_verify, with, offline, .. } = self.request.how;
         let is_error = self.workspace.config.level(Rule::NotBuilt, Severity::Warning) == Some(Severity::Error);
-        let how = check::How { with, offline: *offline, quiet: self.request.quiet };
+        let how = with.how(*offline, self.request.quiet);
         let how = Some(&how).filter(|_| is_error && !resolves && !no_verify);
         let found = check::before(&self.workspace, targets, how)?.into_iter();
         Ok(found.filter(|finding| !is_mended(finding)).collect())

@@ -6,14 +6,13 @@ use clap::Args;
 
 use super::localize::{Localized, Locking, Made, NowRemote, write};
 use super::output::{Done, OutputArgs};
-use super::{fetcher, fetching};
 use crate::destination::ChangedFiles;
 use crate::message::failure::{Failures, Result};
 use crate::message::finding::Finding;
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
 use crate::plan::{Changes, File};
 use crate::record::{LOCK_NAME, Lock};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, fetcher, fetching};
 
 /// Arguments of `lock`.
 #[derive(Debug, Clone, Default, Args)]

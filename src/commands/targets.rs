@@ -12,21 +12,16 @@ use serde::{Serialize, Serializer};
 
 use super::messages::counted;
 use super::output::{Done, Outcome, Page, Shown};
-use crate::build::builds::build_all;
+use crate::build::deployed::find;
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
+use crate::graph::Survey;
 use crate::graph::inputs::explore_all;
-use crate::graph::{Explored, Survey};
 use crate::message::failure::{Failures, Result};
 use crate::message::redact::{inert, visible};
-use crate::targets::built::{Builder, Output};
-use crate::targets::generated::Generated;
-use crate::targets::{self, Found, Here, Identity, Installed, Place, Reached, Revision, Target, Targets, Unsettled};
+use crate::targets::{self, Found, Here, Identity, Installed, Place, Reached, Revision, Target, Targets};
 use crate::tree::path;
 use crate::workspace::{Files, repository_offline};
-
-/// How many builds are run for what they make of objects.
-const MOST_BUILDS: usize = 1000;
 
 /// Arguments of `targets`.
 #[derive(Debug, Clone, Args)]
@@ -240,56 +235,4 @@ fn summary(targets: &Targets) -> String {
         line += &format!("; {} not read", targets.unread.len());
     }
     line + "\n"
-}
-
-/// Finds what is deployed, with objects as the builds that change them make them; where this program does not build, with
-/// what may change them.
-pub(super) fn find(here: &Rc<LocalRepo>, survey: &Survey) -> Result<(Explored, Targets), Failures> {
-    Ok(deployed(here, survey, &Config::of(&*survey.tree(), "")?)?)
-}
-
-/// Finds what is deployed as its objects are written, and walks all of the tree.
-pub(super) fn written(here: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, Unsettled)> {
-    let tree = &survey.tree();
-    let candidates = targets::candidates(&**tree)?;
-    let explored = survey.read_all()?;
-    let listed = targets::listed(&explored.graph, config);
-    let found = targets::find_in(&**tree, config, candidates()?, listed, &|| Identity::of(here, config))?;
-    Ok((explored, found))
-}
-
-/// Does what [`find`] does for both sides of a change, with one configuration.
-pub(super) fn both(
-    here: &Rc<LocalRepo>,
-    [old, new]: [&Survey; 2],
-    config: &Config,
-) -> Result<[(Explored, Targets); 2]> {
-    Ok([deployed(here, old, config)?, deployed(here, new, config)?])
-}
-
-fn deployed(here: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, Targets)> {
-    let (explored, found) = written(here, survey, config)?;
-    let identity = || Identity::of(here, config);
-    let mut left = MOST_BUILDS;
-    let run = |builders: &[&Builder]| outputs(here, survey, config, builders, &mut left);
-    let found = found.built(&explored, config, &identity, &|_| false, &[], run)?;
-    Ok((explored, found))
-}
-
-/// Builds what needs nothing but the tree, as long as some are `left`.
-fn outputs(here: &LocalRepo, survey: &Survey, config: &Config, builders: &[&Builder], left: &mut usize) -> Vec<Output> {
-    let all: Vec<&Generated> =
-        builders.iter().filter(|one| one.reaches.is_empty()).map(|one| &one.made).take(*left).collect();
-    *left -= all.len();
-    let mut outputs = build_all(survey, &all, config, here).into_iter();
-    let output = |builder: &&Builder| match builder.reaches.first() {
-        Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
-        None => match outputs.next() {
-            Some(output) => {
-                output.map_err(|failures| failures.0.into_iter().map(|one| one.message).collect::<Vec<_>>().join("; "))
-            }
-            None => Err(format!("at most {MOST_BUILDS} builds are run")),
-        },
-    };
-    builders.iter().map(output).collect()
 }

@@ -6,11 +6,12 @@ use std::rc::Rc;
 use clap::Args;
 use globset::Glob;
 
+use super::News;
 use super::diff::Diff;
-use super::localize::{KustomizeArgs, Localized, deployed, on_disk, write};
+use super::localize::{KustomizeArgs, Localized, on_disk, write};
 use super::lock;
 use super::output::{Done, OutputArgs};
-use super::{News, fetcher, fetching};
+use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};
 use crate::graph::{RemoteRef, Remotes as _};
@@ -25,7 +26,7 @@ use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes as Changed;
 use crate::tree::SharedTree;
 use crate::tree::overlay::OverlayTree;
-use crate::workspace::{Workspace, from_top};
+use crate::workspace::{Workspace, fetcher, fetching, from_top};
 
 /// Arguments of `update`.
 #[derive(Debug, Clone, Args)]

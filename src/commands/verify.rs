@@ -10,7 +10,6 @@ use clap::Args;
 
 use super::messages::{self, counted, lines};
 use super::output::{Done, Outcome, OutputArgs, Shown};
-use super::remote_git;
 use crate::config::Config;
 use crate::fetch;
 use crate::git::LocalRepo;
@@ -21,7 +20,7 @@ use crate::reference::Upstream;
 use crate::tree::path;
 use crate::verify::listed::{Ask, Listed};
 use crate::verify::{self, Kind, Record, Verified, verify_directory};
-use crate::workspace::repository_offline;
+use crate::workspace::{remote_git, repository_offline};
 
 /// Arguments of `verify`.
 #[derive(Debug, Clone, Args)]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::choice::Choice;
 use super::{Compared, Diff};
+use crate::build::choice::Choice;
 use crate::commands::messages::{self, NAMED, counted, fitting};
 use crate::message::failure::short;
 use crate::message::redact::visible;

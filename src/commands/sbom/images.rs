@@ -7,8 +7,7 @@ use serde::Deserialize;
 use serde_yaml::{Deserializer, Value};
 
 use crate::build::builds::Builds;
-use crate::commands::diff::choice::{Choice, Choices};
-use crate::commands::from_lock;
+use crate::build::choice::{Choice, Choices};
 use crate::commands::localize::KustomizeArgs;
 use crate::fetch::Progress;
 use crate::git::LocalRepo;
@@ -17,7 +16,7 @@ use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::processors;
 use crate::targets::affected::changes::Changes;
 use crate::tree::overlay::OverlayTree;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, from_lock};
 
 /// The roots and targets that run each image.
 pub(super) type RunBy = BTreeMap<String, BTreeSet<String>>;

@@ -4,6 +4,7 @@ use super::*;
 use crate::commands::json::{self, report};
 use crate::commands::tests::assert_valid;
 use crate::config::Config;
+use crate::targets::Unsettled;
 use crate::targets::{self, Identity};
 use crate::tree::overlay::OverlayTree;
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::commands::localize::target::{local_target, remote, remote_target};
-use crate::commands::{fetcher, fetching};
 use crate::destination::objects;
 use crate::fetch;
 use crate::git::LocalRepo;
@@ -17,7 +16,7 @@ use crate::record::{LOCK_NAME, Lock};
 use crate::tree::git::GitTree;
 use crate::tree::path;
 use crate::verify::{Difference, Kind, Record, Verified, instead};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, fetcher, fetching};
 
 /// Adds what differs from localizing again, and why it could not be compared.
 pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {

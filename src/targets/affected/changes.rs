@@ -5,13 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::Cause;
+use crate::git::{CommitId, LocalRepo, Snapshot, object_id};
 use crate::graph::inputs::Input;
 use crate::graph::{Graph, RootId, reach};
 use crate::message::failure::Result;
+use crate::record::history::trees;
 use crate::record::{ChangeKind, LOCK_NAME, Lock};
 use crate::reference::Upstream;
 use crate::targets::IGNORE_NAME;
-use crate::tree::{self, Tree, kustomization_in, path};
+use crate::tree::{self, SharedTree, Tree, kustomization_in, path};
+use crate::workspace::Files;
 
 /// Two trees, and where they differ.
 pub(crate) struct Changes {
@@ -48,6 +51,30 @@ impl Changes {
             new,
             paths,
         })
+    }
+
+    /// Compares two commits, by the files that a build sees of them.
+    pub(crate) fn of_commits(
+        here: &LocalRepo,
+        [old, new]: [&CommitId; 2],
+        [was, is]: [SharedTree; 2],
+    ) -> Result<Changes> {
+        let differences =
+            trees::differences(here.repository()?, object_id(&old.tree)?, object_id(&new.tree)?, &BTreeSet::new())?;
+        Changes::of(was, is, differences.into_iter().collect())
+    }
+
+    /// Compares a commit with another one, or with the files of the working tree, by the files that a build sees of them.
+    pub(crate) fn since(
+        here: &LocalRepo,
+        base: &CommitId,
+        files: &Files,
+        [was, is]: [SharedTree; 2],
+    ) -> Result<Changes> {
+        match files {
+            Files::Commit { id, .. } => Changes::of_commits(here, [base, id], [was, is]),
+            _ => Changes::among(was, is, here.changed_since(&base.commit, &Snapshot::WorkingTree)?),
+        }
     }
 
     /// Compares two trees, which differ at most at the paths of some files.

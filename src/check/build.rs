@@ -3,40 +3,43 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::rc::Rc;
 
-use super::Before;
+use super::localized::deployed_from;
+use super::{Builds, Checked, Claim, not_built, unread_reference};
+
 use crate::build::builds::{self, Wanted};
+use crate::build::deployed::written;
 use crate::build::subject::Subject;
 use crate::build::{Built, Unbuilt, missing_flag};
-use crate::check::{Builds, Checked, Claim, not_built, unread_reference};
-use crate::commands::affected::changes;
-use crate::commands::from_lock;
-use crate::commands::localize::{KustomizeArgs, deployed_from};
-use crate::commands::targets::written;
 use crate::config::Config;
 use crate::fetch::Fetcher;
-use crate::git::LocalRepo;
+use crate::git::{CommitId, LocalRepo, Snapshot};
 use crate::graph::{Graph, Survey};
 use crate::kustomization::Kind;
 use crate::message::failure::{Failure, FailureKind, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::{Options, Plan, in_place, reached_left};
+use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
 use crate::targets::{Engine, Found, Identity, Target, Targets, Unsettled};
 use crate::tree::path;
-use crate::workspace::{Files, Workspace};
+use crate::workspace::{Files, Workspace, from_lock};
 
 /// How to build.
-pub(in crate::commands) struct How<'a> {
-    pub with: &'a KustomizeArgs,
+pub(crate) struct How<'a> {
+    /// The kustomize that the user named, else one is looked for.
+    pub kustomize: Option<&'a Path>,
+    /// More arguments for `kustomize build`.
+    pub arguments: &'a [String],
     pub offline: bool,
     pub quiet: bool,
 }
 
 /// The builds of one check.
-pub(super) struct Building<'a> {
+pub(crate) struct Building<'a> {
     here: Rc<LocalRepo>,
     workspace: Workspace,
     how: &'a How<'a>,
@@ -67,9 +70,23 @@ struct Unlocked {
     failures: Failures,
 }
 
+/// What a change began with.
+pub(crate) struct Before {
+    pub commit: CommitId,
+    pub files: Files,
+    pub survey: Survey,
+}
+
+impl Before {
+    pub(crate) fn open(here: &Rc<LocalRepo>, commit: &CommitId) -> Result<Before> {
+        let files = Files::open(here, &Snapshot::of(Some(&commit.commit)))?;
+        Ok(Before { commit: commit.clone(), survey: Survey::of(files.checked_out()), files })
+    }
+}
+
 impl<'a> Building<'a> {
     /// Prepares to build what a tree holds; with `base` what a change since then affects.
-    pub(super) fn open(
+    pub(crate) fn open(
         here: &Rc<LocalRepo>,
         (files, survey): (&Files, &Rc<Survey>),
         (paths, policy): (&'a [String], &'a Config),
@@ -79,7 +96,7 @@ impl<'a> Building<'a> {
         let workspace = Workspace::surveyed(survey)?;
         let config = &workspace.config;
         let affected = base.map(|base| -> Result<Affected> {
-            let changes = changes(here, &base.commit, files, [base.survey.tree(), survey.tree()])?;
+            let changes = Changes::since(here, &base.commit, files, [base.survey.tree(), survey.tree()])?;
             let settled = |survey| -> Result<_> {
                 let (explored, found) = written(here, survey, config)?;
                 let targets = found.settle(&explored.graph);
@@ -94,7 +111,7 @@ impl<'a> Building<'a> {
     }
 
     /// Builds, and returns what is deployed as it came out.
-    pub(super) fn targets(&self, found: Unsettled) -> Result<Targets> {
+    pub(crate) fn targets(&self, found: Unsettled) -> Result<Targets> {
         let config = &self.workspace.config;
         let explored = self.workspace.survey().read_all()?;
         let (tree, deployed) = (&self.workspace.tree, found.as_written().roots());
@@ -138,12 +155,12 @@ impl<'a> Building<'a> {
     }
 
     /// Verifies who signed what a change locks.
-    pub(super) fn verify(&self, claim: &Claim<'_>) -> Result<()> {
+    pub(crate) fn verify(&self, claim: &Claim<'_>) -> Result<()> {
         self.fetcher.borrow().verify(claim.source, claim.pinned, claim.signers).map(drop)
     }
 
     /// Adds to a check what was found. What the check finds wrong is not localized, and said once.
-    pub(super) fn add_to(self, checked: &mut Checked) {
+    pub(crate) fn add_to(self, checked: &mut Checked) {
         let unlocked = std::mem::take(&mut self.came.borrow_mut().unlocked);
         for Unlocked { file, by, failures } in &unlocked {
             match is_told(failures, &checked.findings) {
@@ -254,9 +271,9 @@ impl<'a> Building<'a> {
 
     /// Builds side by side.
     fn run(&self, survey: &Survey, subjects: &[Wanted]) -> Result<Vec<Built>, Failures> {
-        let KustomizeArgs { kustomize, build_arg } = self.how.with;
-        let with = (&self.workspace.config, &**build_arg);
-        let written = builds::Builds::closed(survey, subjects, kustomize.as_deref(), with, Some(&*self.here))?;
+        let How { kustomize, arguments, .. } = *self.how;
+        let with = (&self.workspace.config, arguments);
+        let written = builds::Builds::closed(survey, subjects, kustomize, with, Some(&*self.here))?;
         self.came.borrow_mut().builds.by = written.by();
         Ok(written.all(subjects)?)
     }

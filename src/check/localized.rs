@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::check;
+use super::{Input, engine as of_engine};
 use crate::git::{LocalRepo, Snapshot};
 use crate::graph::{Explored, Graph};
 use crate::message::failure::Result;
@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 
 /// Finds what is deployed from a repository, and adds to the findings of a plan what an engine would do to files of ours
 /// in the result, and does not do now. What is copied on disk alone is judged by `check` once it is committed.
-pub(in crate::commands) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
+pub(crate) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     match workspace.repo().filter(|_| workspace.files.snapshot().is_some()) {
         Some(repo) => deployed_from(repo, workspace, plan),
         None => Ok(Targets::default()),
@@ -22,11 +22,7 @@ pub(in crate::commands) fn deployed(workspace: &Workspace, plan: &mut Plan) -> R
 }
 
 /// Does the same for any files, as those of a repository.
-pub(in crate::commands) fn deployed_from(
-    repo: &Rc<LocalRepo>,
-    workspace: &Workspace,
-    plan: &mut Plan,
-) -> Result<Targets> {
+pub(crate) fn deployed_from(repo: &Rc<LocalRepo>, workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     let (tree, config) = (&workspace.tree, &workspace.config);
     let (candidates, listed) = (targets::candidates(&**tree)?()?, targets::listed(&plan.before, config));
     let found = targets::find_in(&**tree, config, candidates, listed, &|| Identity::of_any_clone(repo, config))?;
@@ -46,7 +42,7 @@ pub(in crate::commands) fn deployed_from(
 
 /// Returns what engines do to files of ours in a tree, of which `graph` was walked.
 fn engine(workspace: &Workspace, targets: &Targets, tree: SharedTree, graph: &mut Graph) -> Result<Vec<Finding>> {
-    let input = check::Input {
+    let input = Input {
         source: Snapshot::WorkingTree,
         tree,
         paths: &[],
@@ -57,7 +53,7 @@ fn engine(workspace: &Workspace, targets: &Targets, tree: SharedTree, graph: &mu
         build: None,
     };
     let explored = Explored { graph: std::mem::take(graph), troubles: Vec::new(), starts: Vec::new() };
-    let found = check::engine(&input, &explored, targets);
+    let found = of_engine(&input, &explored, targets);
     *graph = explored.graph;
     found
 }

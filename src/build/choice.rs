@@ -3,15 +3,15 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use crate::build::consequences::{Needs, needs};
-use crate::build::subject::Subject;
-use crate::commands::build::{is_meant, unknown};
-use crate::commands::targets::both;
+use super::consequences::{Needs, needs};
+use super::deployed::both;
+use super::subject::Subject;
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
-use crate::message::failure::{Failures, Result, command};
+use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
+use crate::message::position::Position;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, Status, affected};
@@ -20,23 +20,23 @@ use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, from_top};
 
 /// What a change touches.
-pub(in crate::commands) struct Choices {
-    pub(in crate::commands) builds: Vec<Choice>,
+pub(crate) struct Choices {
+    pub(crate) builds: Vec<Choice>,
     /// The targets of which it is not known what a build makes of their objects.
-    pub(super) unbuilt: Vec<Target>,
+    pub(crate) unbuilt: Vec<Target>,
     /// What the targets of now need.
-    pub(super) needs: Needs,
+    pub(crate) needs: Needs,
     /// What could not be read, so that what it deploys is not known.
-    pub(in crate::commands) unread: Vec<Unread>,
+    pub(crate) unread: Vec<Unread>,
 }
 
 /// A build that may differ.
-pub(in crate::commands) struct Choice {
+pub(crate) struct Choice {
     what: What,
-    pub(super) status: Status,
-    pub(super) cause: Cause,
+    pub(crate) status: Status,
+    pub(crate) cause: Cause,
     /// The entries of the lock that are something else, and that it leads to.
-    pub(super) moved: BTreeSet<Upstream>,
+    pub(crate) moved: BTreeSet<Upstream>,
 }
 
 enum What {
@@ -48,7 +48,7 @@ enum What {
 
 impl Choice {
     /// Returns what a change touches, as far as it is asked for. A root that a target deploys is built as that.
-    pub(in crate::commands) fn of(
+    pub(crate) fn of(
         here: &Rc<LocalRepo>,
         config: &Config,
         changes: &Changes,
@@ -108,12 +108,12 @@ impl Choice {
     }
 
     /// Returns what names it, and what built that.
-    pub(in crate::commands) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let title = self.title();
         self.built_by().map_or(title.clone(), |by| format!("{title}, built by {by}"))
     }
 
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         match &self.what {
             What::Root(directory) => path::shown(directory).to_owned(),
             What::Target(_) => self.target().map_or(String::new(), Target::title),
@@ -121,7 +121,7 @@ impl Choice {
     }
 
     /// Returns what names the set that makes the target.
-    pub(super) fn set(&self) -> Option<String> {
+    pub(crate) fn set(&self) -> Option<String> {
         let Object { file, line, set, .. } = &self.target()?.object;
         set.as_ref().map(|set| format!("ApplicationSet {set} ({file}:{line})"))
     }
@@ -132,7 +132,7 @@ impl Choice {
     }
 
     /// Returns the target, as it was and as it is; none of a root.
-    pub(super) fn targets(&self) -> [Option<&Target>; 2] {
+    pub(crate) fn targets(&self) -> [Option<&Target>; 2] {
         match &self.what {
             What::Root(_) => [None, None],
             What::Target(both) => both.each_ref().map(Option::as_ref),
@@ -140,18 +140,18 @@ impl Choice {
     }
 
     /// Returns what built the object of the target, if something did.
-    pub(super) fn built_by(&self) -> Option<String> {
+    pub(crate) fn built_by(&self) -> Option<String> {
         self.target()?.object.built_by.clone()
     }
 
     /// Returns whether what is deployed is known, and lies in another repository or at another revision.
-    pub(in crate::commands) fn is_elsewhere(&self) -> bool {
+    pub(crate) fn is_elsewhere(&self) -> bool {
         let is_elsewhere = |one: &Target| one.here().is_none() && !matches!(one.place, Place::Templated(_));
         matches!(&self.what, What::Target(both) if both.iter().flatten().all(is_elsewhere))
     }
 
     /// Returns what to build as it was (0) or as it is (1); nothing where it was not, or is not.
-    pub(in crate::commands) fn subject(&self, side: usize, workspace: &Workspace) -> Result<Option<Subject>, Failures> {
+    pub(crate) fn subject(&self, side: usize, workspace: &Workspace) -> Result<Option<Subject>, Failures> {
         let absent = [Status::Added, Status::Removed][side];
         Ok(match &self.what {
             What::Root(directory) => (self.status != absent).then(|| Subject::root(workspace, directory)),
@@ -194,5 +194,36 @@ impl Asked<'_> {
 
     fn is_target(&self, target: &Target) -> bool {
         is_meant(target, self.text) || matches!(&target.place, Place::Here(here) if self.holds(&here.path))
+    }
+}
+
+/// Returns whether a text names a target: by the name of the object, with or without its namespace, by its file and line, or by
+/// where it names one of several sources.
+pub(crate) fn is_meant(target: &Target, text: &str) -> bool {
+    let object = &target.object;
+    object.name == text || object.full_name() == text || places(target).iter().any(|one| one == text)
+}
+
+/// Returns what no directory is called and names a target, the shortest first.
+fn places(target: &Target) -> [String; 4] {
+    let (file, Position { line, column }) = (&target.object.file, target.spot);
+    [format!("{file}:{}", target.object.line), format!("{file}:{line}"), format!("{file}:{line}:{column}"), target.by()]
+}
+
+/// Returns what names a target and no other.
+pub(crate) fn typed(target: &Target, all: &[Target]) -> String {
+    let is_of_it = |text: &&String| all.iter().filter(|one| is_meant(one, text)).count() == 1;
+    let places = places(target);
+    places.iter().find(is_of_it).unwrap_or(&places[0]).clone()
+}
+
+/// Says that a text names nothing that could be built.
+pub(crate) fn unknown(targets: &[Target], text: &str) -> Failure {
+    let failure = Failure::new(format!("`{}` is neither a directory with a kustomization nor a target", shown(text)));
+    let known = targets.iter().map(|target| &target.object);
+    let known: Vec<String> = known.flat_map(|object| [object.name.clone(), object.full_name()]).collect();
+    match nearest(text, known.iter().map(String::as_str)) {
+        Some(meant) => failure.hint(format!("did you mean `{}`?", shown(meant))),
+        None => failure.hint("list the targets: git kustomize-localize targets"),
     }
 }
