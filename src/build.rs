@@ -17,7 +17,7 @@ pub(crate) mod disk;
 mod earlier;
 mod inputs;
 pub(crate) mod memory;
-mod program;
+pub(crate) mod program;
 mod proxy;
 mod roots;
 mod run;

@@ -62,6 +62,9 @@ impl fmt::Display for Network {
 pub(super) const PROXIES: [&str; 6] =
     ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
+/// Why there is no program that builds.
+const NONE: &str = "neither `kustomize` nor `kubectl` was found on PATH";
+
 /// A program that builds kustomizations.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
@@ -147,9 +150,16 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
         }
     }
     if reasons.is_empty() {
-        reasons.push("neither `kustomize` nor `kubectl` was found on PATH".to_owned());
+        reasons.push(NONE.to_owned());
     }
     Ok(Err(reasons.join("; ")))
+}
+
+/// Returns why there is no program that builds, as far as that is seen without starting one; `None` if there is one.
+pub(crate) fn missing() -> Option<&'static str> {
+    let is_named = std::env::var_os("KUSTOMIZE").is_some_and(|value| !value.is_empty());
+    let is_there = is_named || [Kind::Kustomize, Kind::Kubectl].iter().any(|kind| on_path(kind.name()).is_some());
+    (!is_there).then_some(NONE)
 }
 
 /// Finds helm on `PATH`, to run no longer than this.

@@ -221,8 +221,10 @@ impl Setup {
 
     fn finish(self, dry_run: bool) -> Result<Initialized, Failures> {
         let changes = self.changes(&self.texts[1]);
+        let outcome = write(&self.workspace, &changes, &[], dry_run)?;
+        let status = if dry_run { None } else { Some(status::without_targets(&repository_offline()?)?) };
         Ok(Initialized {
-            outcome: write(&self.workspace, &changes, &[], dry_run)?,
+            outcome,
             edit: self.edits(),
             files: changes.into_keys().collect(),
             remote_references: self.checked.remote,
@@ -231,7 +233,8 @@ impl Setup {
             configuration: self.added,
             kept: self.workspace.merged.clone().unwrap_or_default(),
             status: self.checked.status(),
-            next: if dry_run { Some(INIT.to_owned()) } else { status::next(&repository_offline()?)? },
+            unverified: status.as_ref().and_then(|status| status.unverified),
+            next: status.map_or_else(|| Some(INIT.to_owned()), |status| status.next),
         })
     }
 
@@ -412,6 +415,9 @@ struct Initialized {
     kept: Vec<Failure>,
     #[serde(skip)]
     status: u8,
+    /// Why `branch` cannot compare builds; `None` if it can, or if there is nothing to localize.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unverified: Option<&'static str>,
     /// The next command; `None` if there is nothing to do.
     next: Option<String>,
 }
@@ -506,6 +512,7 @@ impl Outcome for Initialized {
             (0, _) => out.push("check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes".to_owned()),
             _ => {}
         }
+        out.extend(self.unverified.map(status::unverified_line));
         out.push(match &self.next {
             // Until then, it would say the same.
             Some(next) if self.status > 0 && self.outcome != super::Status::DryRun => format!("after that: {next}"),

@@ -312,6 +312,10 @@ impl<'a> Run<'a> {
         let builds = self.check_builds(&plan)?;
         let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
         if let Some(reason) = without.filter(|_| !how.no_verify) {
+            // What is on disk, somebody looks at before it is committed.
+            if self.request.branch.is_some() {
+                return Err(unverified(reason).into());
+            }
             let message = format!("not verified: {reason}");
             plan.findings.push(Finding::new(Rule::NotBuilt, "", message, Vec::new()));
         }
@@ -524,6 +528,13 @@ impl Request<'_> {
             }
         }
     }
+}
+
+/// Returns why nothing is committed where no program builds.
+fn unverified(reason: &str) -> Failure {
+    Failure::new(format!("nothing was committed, because builds cannot be compared: {reason}"))
+        .hint("install kustomize, or name it: --kustomize FILE, or the variable KUSTOMIZE")
+        .hint("to commit without comparing builds: --no-verify")
 }
 
 /// Returns what builds ask for and no reference names, at the roots that were built.

@@ -10,6 +10,7 @@ use super::check::{self, Base};
 use super::messages::{counted, first, lines, listed};
 use super::output::{Done, Outcome, Shown};
 use super::targets::{described, named, surveyed};
+use crate::build::program;
 use crate::check::{Checked, RemoteReferences};
 use crate::config::FILE_NAME;
 use crate::destination::{BranchOptions, Destination, State, commit, uncommitted};
@@ -28,6 +29,8 @@ use crate::workspace::{Files, Workspace, repository_offline};
 
 /// How many targets are named without `verbose`.
 const NAMED: usize = 10;
+
+const BRANCH: &str = "git kustomize-localize branch";
 
 /// Arguments of `status`.
 #[derive(Debug, Clone, Args)]
@@ -54,6 +57,9 @@ pub(super) struct Status {
     /// The engines that the tree installs.
     engines: Vec<Installed>,
     branch: Branch,
+    /// Why `branch` cannot compare builds; `None` if it can, or if there is nothing to localize.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unverified: Option<&'static str>,
     /// The next command; `None` if there is nothing to do.
     pub next: Option<String>,
 }
@@ -112,9 +118,14 @@ fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
     Ok(status)
 }
 
-/// Returns the next command; `None` if there is nothing to do.
-pub(super) fn next(here: &Rc<LocalRepo>) -> Result<Option<String>, Failures> {
-    Ok(Status::without_targets(here)?.0.next)
+/// Looks at the same, but for what is deployed.
+pub(super) fn without_targets(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
+    Ok(Status::without_targets(here)?.0)
+}
+
+/// Returns why `branch` cannot compare builds, and what to do about it, as people read it.
+pub(super) fn unverified_line(why: &str) -> String {
+    format!("builds cannot be compared: {why}; install kustomize, or name it in the variable KUSTOMIZE")
 }
 
 /// Returns the next command as people read it.
@@ -144,7 +155,12 @@ impl Status {
 
     fn of(checked: Checked, branch: Branch) -> Status {
         let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
-        let next = branch.next(checked.remote.locked > 0);
+        let has_locked = checked.remote.locked > 0;
+        let unverified = program::missing().filter(|_| has_locked);
+        let next = branch.next(has_locked);
+        // Without a build, only that leads on.
+        let verify = |next: String| if next.starts_with(BRANCH) { next + " --no-verify" } else { next };
+        let next = if unverified.is_some() { next.map(verify) } else { next };
         Status {
             source: checked.source,
             kustomizations: checked.kustomizations,
@@ -155,6 +171,7 @@ impl Status {
             targets: Vec::new(),
             engines: Vec::new(),
             branch,
+            unverified,
             next,
         }
     }
@@ -291,7 +308,7 @@ impl Branch {
         let next = match &self.state {
             State::Missing if !has_locked => return None,
             State::UpToDate => return None,
-            State::Missing | State::Behind { .. } => "git kustomize-localize branch",
+            State::Missing | State::Behind { .. } => BRANCH,
             State::Ahead { .. } => "git kustomize-localize branch --push",
             State::Edited { .. } => "git kustomize-localize branch --overwrite",
             State::Unknown { hint, .. } => {
@@ -353,6 +370,7 @@ impl Outcome for Status {
         if !engines.is_empty() {
             out.push(format!("engines: {}", listed(engines, NAMED)));
         }
+        out.extend(self.unverified.map(unverified_line));
         out.push(self.branch.text());
         out.push(next_line(self.next.as_deref()));
         lines(out)

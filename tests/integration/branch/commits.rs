@@ -38,7 +38,7 @@ fn the_branch_is_named_after_the_source_and_nothing_else_changes() {
     output.success().says(expect![[r#"
         localized example/overlay into localized-overlay on branch localized/main (<0>): 7 files written, 1 reference rewritten, 0 removed
           added https://example.com/acme/remote.git?ref=v1 <1>
-          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          not verified: --no-verify
           to look at it: git show --stat <0>
     "#]]);
     assert_eq!(output.stderr, "");
@@ -264,8 +264,11 @@ fn nothing_to_do_is_told_by_ids() {
     nothing(&["branch", "--no-verify"]);
     nothing(&["branch", "--no-verify", "--dry-run"]);
     // What was not built is built once.
-    work.run_as_is(&["branch"]).success().stdout_has("verified: ");
-    nothing(&["branch"]);
+    if project.sandbox.builds().is_some() {
+        work.run_as_is(&["branch"]).success().stdout_has("  verified: ");
+        nothing(&["branch"]);
+        project.sandbox.unset("KUSTOMIZE");
+    }
     // What is not committed would be missed.
     let place = "example/overlay/kustomization.yaml";
     let text = work.read(place);
@@ -400,7 +403,7 @@ fn git_finds_the_command_and_its_settings_hold() {
         project.sandbox.unset(name);
     }
     let command = ["-c", "user.name=By Option", "kustomize-localize"];
-    work.git(&[&command[..], &OVERLAY].concat());
+    work.git(&[&command[..], &OVERLAY, &["--no-verify"]].concat());
     assert_eq!(work.git(&["log", "-1", "--format=%an, %cn", BRANCH]), "By Option, By Option");
 }
 

@@ -175,18 +175,18 @@ patches:
     let shown = work.run_unchanged(&["targets"]);
     let shown = shown.success().stdout.clone();
     let expected = "apps/web.yaml:1: Argo CD Application web
-  web/parent: nothing: there is no `web/parent`
+  web/parent: missing: there is no `web/parent`
   built by Argo CD Application root (root.yaml:1)
 apps/web.yaml:1: Argo CD Application web
   web/prod: a kustomization, hermetic
   built by overlays/prod/kustomization.yaml
 apps/web.yaml:1: Argo CD Application web
-  web/stage: nothing: there is no `web/stage`
+  web/stage: missing: there is no `web/stage`
   built by overlays/stage/kustomization.yaml
 root.yaml:1: Argo CD Application root
   apps: a kustomization, hermetic
 
-4 targets: 4 here, 0 external, 0 templated
+4 targets: 4 here, 0 external, 0 templated; 2 missing
 ";
     assert_eq!(shown, expected);
     work.run(&["targets", "--manifest-generate-paths"])
@@ -198,7 +198,7 @@ root.yaml:1: Argo CD Application root
     work.write("overlays/prod/kustomization.yaml", prod.replace("/spec/source/path", "/spec/source/none/path"));
     let shown = work.run(&["targets"]).success().stdout.clone();
     for line in [
-        "  web/test: nothing: there is no `web/test`\n  may be changed by overlays/prod/kustomization.yaml\n    not built: overlays/prod/kustomization.yaml: ",
+        "  web/test: missing: there is no `web/test`\n  may be changed by overlays/prod/kustomization.yaml\n    not built: overlays/prod/kustomization.yaml: ",
         "  built by Argo CD Application root (root.yaml:1)\n",
     ] {
         assert!(shown.contains(line), "{shown}");

@@ -572,11 +572,12 @@ fn an_absolute_link_names_nothing_in_another_checkout() {
                 "!out-of-scope apps/home/kustomization.yaml:5",
                 "!out-of-scope apps/kustomization.yaml:1",
                 "!out-of-scope apps/kustomization.yaml:7",
+                "missing-target clusters/apps.yaml:9",
             ],
             "{source:?}"
         );
     }
-    repo.run(&["targets"]).success().stdout_has("apps/deployed: nothing: `apps/deployed` leads out of the repository");
+    repo.run(&["targets"]).success().stdout_has("apps/deployed: missing: `apps/deployed` leads out of the repository");
     repo.git(&["rm", "-rfq", "apps", "clusters"]);
     // A relative link is not affected.
     repo.remove("app/map.yaml");

@@ -95,7 +95,7 @@ fn files_that_differ_by_user_or_token_only() {
     assert_eq!(layout(&world), BTreeSet::from(["localized-files/files.example.com/map.yaml".to_owned()]));
     world.work.run(&["app"]).success().says(expect![[r#"
         nothing to do: branch localized/main (<0>) already has app in localized-app
-          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          not verified: --no-verify
     "#]]);
 }
 

@@ -93,9 +93,39 @@ fn what_no_build_verifies_is_judged_by_rules_alone() {
     project.overlay(&["--dry-run"]).success().lacks("not-built");
     project.work.decide("rules: {not-built: error}\n");
     let before = project.work.state();
-    project.overlay(&[]).fails(1).stderr_has("error[not-built]: not verified: ").stderr_has("1 error (not-built 1)");
+    project
+        .overlay(&["--no-commit"])
+        .fails(1)
+        .stderr_has("error[not-built]: not verified: ")
+        .stderr_has("1 error (not-built 1)");
     before.assert_same(&project.work.state());
     project.overlay(&["--no-verify"]).success();
+}
+
+#[test]
+fn nothing_is_committed_that_no_program_can_compare() {
+    let project = Project::new();
+    let work = &project.work;
+    work.lock();
+    project.sandbox.offer_itself();
+    let before = work.state();
+    for args in [&["branch"][..], &["branch", "--dry-run"], &["example/overlay", "--scope", "example"]] {
+        let output = work.try_git(&[&["kustomize-localize"], args].concat());
+        output.fails(2).says(expect![[r#"
+            error: nothing was committed, because builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH
+              hint: install kustomize, or name it: --kustomize FILE, or the variable KUSTOMIZE
+              hint: to commit without comparing builds: --no-verify
+        "#]]);
+        before.assert_same(&work.state());
+    }
+    // On disk, somebody looks at it before it is committed. `status` says it beforehand.
+    let said = "builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE\n";
+    work.run_as_is(&["status"])
+        .success()
+        .stdout_has(said)
+        .stdout_has("next: git kustomize-localize branch --no-verify\n");
+    work.run_as_is(&["init"]).success().stdout_has(said);
+    work.run_as_is(&["vendor"]).success().stdout_has("  not verified: neither");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn story_1_a_local_target_with_a_scope() {
           added https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6 <1>
           added https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld/configMap.yaml <2>
           added https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld/deployment.yaml <3>
-          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          not verified: --no-verify
           to look at it: git show --stat <0>
     "#]]);
     before.assert_same(&work.state().without_ref("refs/heads/localized/main"));

@@ -62,6 +62,7 @@ fn live_references_are_locked_and_the_next_commands_make_the_branch() {
           added https://github.com/acme/deep?ref=v1 <1>
           added https://github.com/acme/lib?ref=v1 <2>
         check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
         next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'
     "#]]);
     assert!(!world.work.path().join(CONFIG).exists());
@@ -69,7 +70,7 @@ fn live_references_are_locked_and_the_next_commands_make_the_branch() {
     next(&world, &first).success();
     world.work.run_as_is(&["check"]).success();
     let status = world.work.run_as_is(&["status"]);
-    status.success().stdout_has("next: git kustomize-localize branch\n");
+    status.success().stdout_has("next: git kustomize-localize branch --no-verify\n");
     next(&world, &status).success();
     world.work.run_as_is(&["status"]).success().stdout_has("branch localized/main: up to date\n");
 }
@@ -214,6 +215,7 @@ fn a_variable_in_a_reference_leaves_the_others() {
         1 place to edit (stale-allow)
           .kustomize-localize:2: https://github.com/acme/lib//web?ref=${VERSION}
           help: replace `TODO` with the reason for this exception
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
         after that: git kustomize-localize init
     "#]]);
     again(&world, &first);

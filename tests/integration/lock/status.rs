@@ -67,11 +67,13 @@ fn the_printed_commands_lead_to_where_nothing_is_to_do() {
     let origin = origin.to_str().unwrap();
     repo.git(&["clone", "-q", "--bare", ".", origin]);
     repo.git(&["remote", "add", "origin", origin]);
-    let [init, lock, branch, push] = [
+    // Nothing here builds, which is said.
+    let [init, lock, branch, push, overwrite] = [
         "git kustomize-localize init",
         "git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'",
-        "git kustomize-localize branch",
-        "git kustomize-localize branch --push",
+        "git kustomize-localize branch --no-verify",
+        "git kustomize-localize branch --push --no-verify",
+        "git kustomize-localize branch --overwrite --no-verify",
     ];
     assert_eq!(walk(repo), [init, lock, branch, push]);
     repo.commit("behind");
@@ -83,9 +85,9 @@ fn the_printed_commands_lead_to_where_nothing_is_to_do() {
     is(
         &world,
         "branch localized/main: edited by hand: app/kustomization.yaml, app/localized-files, kustomize-localize.lock",
-        "git kustomize-localize branch --overwrite",
+        overwrite,
     );
-    assert_eq!(walk(repo), ["git kustomize-localize branch --overwrite", push]);
+    assert_eq!(walk(repo), [overwrite, push]);
     repo.git(&["push", "-q", "origin", "main"]);
     // A clone of which little is there.
     let clone = |args: &[&str], name: &str| {
@@ -123,20 +125,20 @@ fn each_state_of_the_branch_has_its_next_command() {
     let commit = "git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'";
     is(&world, "branch localized/main: missing", commit).stdout_has("1 locked, 0 allowed, 0 neither\n");
     world.work.commit("lock");
-    is(&world, "branch localized/main: missing", "git kustomize-localize branch");
+    is(&world, "branch localized/main: missing", "git kustomize-localize branch --no-verify");
     world.work.run_as_is(&["branch"]).success();
     is(&world, "branch localized/main: up to date", "");
     world.work.commit("one");
-    is(&world, "branch localized/main: 1 commit behind", "git kustomize-localize branch");
+    is(&world, "branch localized/main: 1 commit behind", "git kustomize-localize branch --no-verify");
     world.work.commit("two");
-    is(&world, "branch localized/main: 2 commits behind", "git kustomize-localize branch");
+    is(&world, "branch localized/main: 2 commits behind", "git kustomize-localize branch --no-verify");
     world.work.git(&["switch", "--quiet", "localized/main"]);
     is(&world, "branch: unknown: `localized/main` is a localized branch, not a source", "git switch main");
     world.work.write("app/kustomization.yaml", "namePrefix: b-\n");
     world.work.commit("by hand");
     world.work.git(&["switch", "--quiet", "main"]);
     let edited = "branch localized/main: edited by hand: app/kustomization.yaml";
-    is(&world, edited, "git kustomize-localize branch --overwrite");
+    is(&world, edited, "git kustomize-localize branch --overwrite --no-verify");
 }
 
 #[test]
@@ -180,8 +182,9 @@ fn it_works_where_there_is_little_to_see() {
     world.work.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
     bare("bare.git").says(expect![[r#"
         1 kustomization, 1 remote reference: 1 locked, 0 allowed, 0 neither
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
         branch localized/main: missing
-        next: git kustomize-localize branch
+        next: git kustomize-localize branch --no-verify
     "#]]);
     world.sandbox.run(&world.sandbox.path("bare.git"), &["branch"]).success();
     bare("bare.git").stdout_has("branch localized/main: up to date, and `origin` does not have it yet\n");

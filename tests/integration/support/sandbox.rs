@@ -156,7 +156,41 @@ impl Sandbox {
 
     /// Starts the program under test in `directory`.
     pub(crate) fn start(&self, directory: &Path, args: &[&str]) -> Running {
-        Running::start(self.command(super::program(), directory).args(args))
+        let mut command = self.command(super::program(), directory);
+        Running::start(command.args(args).args(self.unverified(args)))
+    }
+
+    /// Returns what lets the program commit where there is none that builds: most tests are about something else.
+    fn unverified(&self, args: &[&str]) -> Option<&'static str> {
+        const OTHERS: [&str; 17] = [
+            "affected",
+            "build",
+            "check",
+            "completion",
+            "diff",
+            "explain",
+            "generate",
+            "help",
+            "hook",
+            "init",
+            "lock",
+            "sbom",
+            "status",
+            "targets",
+            "tree",
+            "update",
+            "verify",
+        ];
+        const SAID: [&str; 8] =
+            ["--output", "--no-verify", "--no-commit", "--kustomize", "--build-arg", "--help", "-h", "--json"];
+        let first = args.first().filter(|first| !OTHERS.contains(first) && !["vendor", "localize"].contains(first))?;
+        let is_said = |one: &&str| SAID.iter().any(|said| one == said || one.starts_with(&format!("{said}=")));
+        let environment = self.0.environment.lock().unwrap();
+        let path = environment.get(OsStr::new("PATH"));
+        let builds = ["kustomize", "kubectl"].iter().any(|one| found(OsStr::new(one), path).is_absolute());
+        let is_named = environment.contains_key(OsStr::new("KUSTOMIZE"));
+        (!first.starts_with('-') && !builds && !is_named && !args.iter().any(|one| is_said(one)))
+            .then_some("--no-verify")
     }
 
     /// Returns the repository `name`: a new one, without a commit and on branch `main`, unless there is one.

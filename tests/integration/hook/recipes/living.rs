@@ -1,7 +1,7 @@
 //! Beside the branch: merged back, vendored, left; and what deploys it.
 
 use super::{blocks, run};
-use crate::support::{Kustomize, Output, Project, Repo, base_of};
+use crate::support::{Output, Project, Repo, base_of};
 
 const BASE: &str = "example/base/kustomization.yaml";
 const LOCK: &str = "kustomize-localize.lock";
@@ -173,7 +173,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
 fn localized_files_can_be_kept_without_the_tool() {
     let project = locked();
     let work = &project.work;
-    let Some(kustomize) = Kustomize::find() else { return };
+    let Some(kustomize) = project.sandbox.builds() else { return };
     work.run(&["hook", "install"]).success();
     work.run(&["branch"]).success();
     // The branch is behind when they leave.
