@@ -107,7 +107,7 @@ pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> S
         lines.push(format!("{}: compared as written: {changer} may change it", named(&targets, verbose)));
         lines.extend(not_built.map(|why| format!("  not built: {why}")));
     }
-    lines.extend(unread.iter().map(|unread| format!("{}: not read: {}", unread.place(), unread.message)));
+    lines.extend(unread.iter().map(|unread| format!("{}: unknown: {}", unread.place(), unread.message)));
     lines.iter().map(|line| fitting(&visible(line), 0, verbose) + "\n").collect()
 }
 

@@ -148,7 +148,7 @@ impl Outcome for Deployed {
             out.push('\n');
         }
         for unread in &self.found.unread {
-            out += &format!("{}\n  not read: {}\n", unread.place(), unread.message);
+            out += &format!("{}\n  unknown: {}\n", unread.place(), unread.message);
         }
         for one in &self.engines {
             out += &format!("{}:{}: {}\n", one.file, one.line, one.name());
@@ -227,12 +227,9 @@ fn summary(targets: &Targets) -> String {
     if missing > 0 {
         line += &format!("; {missing} missing");
     }
-    let not_known = targets.targets.iter().filter(|target| target.unknown().is_some()).count();
+    let not_known = targets.targets.iter().filter(|target| target.unknown().is_some()).count() + targets.unread.len();
     if not_known > 0 {
         line += &format!("; {not_known} unknown");
-    }
-    if !targets.unread.is_empty() {
-        line += &format!("; {} not read", targets.unread.len());
     }
     line + "\n"
 }

@@ -126,12 +126,12 @@ impl Diff {
         }
         if left.len() > NAMED {
             let count = counted(left.len(), "build");
-            return vec![format!("{count} not compared: something stays remote (`-v` shows each)")];
+            return vec![format!("{count} not built: something stays remote (`-v` shows each)")];
         }
         let line = |one: &Compared| {
             let why: BTreeSet<&str> = one.not_built.iter().flatten().map(|failure| failure.message.as_str()).collect();
             let why = Vec::from_iter(why).join("; ");
-            fitting(&visible(&format!("{}: not compared: {why}", one.name)), 0, verbose)
+            fitting(&visible(&format!("{}: not built: {why}", one.name)), 0, verbose)
         };
         left.into_iter().map(line).collect()
     }

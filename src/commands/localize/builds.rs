@@ -19,13 +19,12 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
     let is_verified = checked.targets.iter().any(|target| target.verdict.is_same());
     let not = if is_verified { "" } else { "not " };
-    let mut unbuilt: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    let mut unbuilt: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let is_skipped = |one: &&TargetCheck| matches!(one.verdict, Verdict::Skipped { .. });
     let skipped = checked.targets.iter().filter(is_skipped).count();
     for target in checked.targets.iter().filter(|one| verbose || skipped == 1 || !is_skipped(one)) {
         let why = match &target.verdict {
-            Verdict::NotBuilt { reason } => ("did not build", reason.as_str()),
-            Verdict::Skipped { reason } => ("skipped", reason.as_str()),
+            Verdict::NotBuilt { reason } | Verdict::Skipped { reason } => reason.as_str(),
             _ => continue,
         };
         unbuilt.entry(why).or_default().push(&target.target);
@@ -33,10 +32,10 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let most = if verbose { usize::MAX } else { NAMED };
     let steps: BTreeSet<&str> = checked.targets.iter().filter_map(|one| one.next_step).collect();
     let mut out = vec![format!("  {not}verified: {}{how}", counts(checked))];
-    let reason = |((what, reason), targets)| format!("  {what}: {}: {reason}", listed::<&str>(targets, most));
+    let reason = |(reason, targets)| format!("  not built: {}: {reason}", listed::<&str>(targets, most));
     out.extend(first(unbuilt.into_iter().map(reason), most));
     if skipped > 1 && !verbose {
-        out.push(format!("  skipped: {}: `-v` shows each", counted(skipped, "root")));
+        out.push(format!("  not built, for what stays remote: {}: `-v` shows each", counted(skipped, "root")));
     }
     out.extend(steps.into_iter().map(|step| format!("  {step}")));
     out
@@ -54,8 +53,7 @@ fn counts(checked: &BuildCheck) -> String {
         (count(|one| *one == Verdict::Identical), "build", "identical"),
         (count(|one| *one == Verdict::Unchanged), "build", "not changed"),
         (count(|one| *one == Verdict::VerifiedBefore), "build", "verified before, from the same inputs"),
-        (count(|one| matches!(one, Verdict::NotBuilt { .. })), "root", "did not build before either"),
-        (count(|one| matches!(one, Verdict::Skipped { .. })), "root", "skipped"),
+        (count(|one| matches!(one, Verdict::NotBuilt { .. } | Verdict::Skipped { .. })), "root", "not built"),
         (count(Verdict::differs), "build", "different"),
     ];
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
@@ -128,9 +126,9 @@ mod tests {
             (vec![plain.clone(), plain.clone()], "verified: 2 builds identical"),
             (
                 vec![broken.clone(), plain.clone(), before.clone(), skipped],
-                "verified: 1 build identical, 1 build verified before, from the same inputs, 1 root did not build before either, 1 root skipped",
+                "verified: 1 build identical, 1 build verified before, from the same inputs, 2 roots not built",
             ),
-            (vec![broken.clone(), broken], "not verified: 2 roots did not build before either"),
+            (vec![broken.clone(), broken], "not verified: 2 roots not built"),
         ] {
             let checked = BuildCheck { by: Some(Builder::default()), targets, ..BuildCheck::default() };
             let out = proof(&checked, false);
@@ -148,9 +146,12 @@ mod tests {
             targets: names.iter().map(|name| target(name)).collect(),
             ..BuildCheck::default()
         };
-        assert_eq!(proof(&checked(&["a"]), false)[1], "  skipped: a: a stays remote");
-        assert_eq!(proof(&checked(&["a", "b"]), false)[1..], ["  skipped: 2 roots: `-v` shows each"]);
-        let each = ["  skipped: a: a stays remote", "  skipped: b: b stays remote"];
+        assert_eq!(proof(&checked(&["a"]), false)[1], "  not built: a: a stays remote");
+        assert_eq!(
+            proof(&checked(&["a", "b"]), false)[1..],
+            ["  not built, for what stays remote: 2 roots: `-v` shows each"]
+        );
+        let each = ["  not built: a: a stays remote", "  not built: b: b stays remote"];
         assert_eq!(proof(&checked(&["a", "b"]), true)[1..], each);
     }
 }

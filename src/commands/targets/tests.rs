@@ -119,9 +119,9 @@ fn each_target_is_named_and_counted() {
   apps/made at HEAD: a directory without a kustomization
   unknown: Argo CD generates its objects from Jsonnet: `main.jsonnet`
 6.yaml:7
-  not read: Application argocd/web: `path`: expected a string, found a list
+  unknown: Application argocd/web: `path`: expected a string, found a list
 
-8 targets: 6 here, 1 external, 1 templated; 3 missing; 2 unknown; 1 not read
+8 targets: 6 here, 1 external, 1 templated; 3 missing; 3 unknown
 "
     );
     assert_eq!(Deployed::default().text(Shown::default()), "0 targets\n");

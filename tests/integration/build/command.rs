@@ -199,5 +199,5 @@ fn a_chart_is_built_with_all_that_helm_reads_or_not_at_all() {
     let why = "the files of the submodule `chart/charts/c/charts/dep` are not in this repository, and helm may read";
     build().fails(2).stderr_has(why);
     let branch = work.run_as_is(&["branch", "--build-arg=--enable-helm"]);
-    branch.success().stdout_has(&format!("skipped: chart: {why}"));
+    branch.success().stdout_has(&format!("not built: chart: {why}"));
 }

@@ -155,7 +155,7 @@ fn a_build_that_needs_an_untrusted_program_says_what_to_do() {
         return;
     }
     let output = run(&world.work, &["app"]);
-    output.success().stdout_has("did not build: ").stdout_has("permission denied");
+    output.success().stdout_has("not built: ").stdout_has("permission denied");
     trust(&world, &output);
     run(&world.work, &["app"]).success().stdout_has("verified: builds are identical: ");
     // Without the flags none of it runs, and that is not a success.
@@ -193,7 +193,7 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
     let remote = [GEN, "remote"];
     let in_place = ["branch", "--branch", "in-place"];
     for how in [&copy as &[&str], &remote, &in_place] {
-        run(work, how).success().stdout_has("did not build: ").stdout_has("permission denied");
+        run(work, how).success().stdout_has("not built: ").stdout_has("permission denied");
         assert!(!seen.exists(), "{how:?}");
     }
 

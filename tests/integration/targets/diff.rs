@@ -474,16 +474,15 @@ fn what_stays_remote_is_said_and_counted() {
     output.success().lacks("dial tcp").lacks("hint:").lacks("nothing differs");
     let why = format!("{url} stays remote");
     assert_eq!(output.stdout, "");
-    output
-        .stderr_has(&format!("a: not compared: {why}\n1 affected build could not be compared; unknown: 1 root since "));
-    let text = format!("<p><code>a: not compared: {why}</code></p>");
+    output.stderr_has(&format!("a: not built: {why}\n1 affected build could not be compared; unknown: 1 root since "));
+    let text = format!("<p><code>a: not built: {why}</code></p>");
     work.run_unchanged(&["diff", "HEAD", "--format=markdown"]).success().stdout_has(&text).lacks("<details>");
     assert_eq!(report(&work, &["HEAD"])["builds"][0]["not_built"][1][0]["message"], *why);
     for name in names {
         work.write(&format!("{name}/kustomization.yaml"), web("y-"));
     }
     work.run_unchanged(&["diff", "HEAD"]).success().stderr_has(
-        "6 builds not compared: something stays remote (`-v` shows each)\n6 affected builds could not be compared; ",
+        "6 builds not built: something stays remote (`-v` shows each)\n6 affected builds could not be compared; ",
     );
     let all = work.run_unchanged(&["diff", "HEAD", "-v"]);
     all.success().stdout_has(&format!("f: f/kustomization.yaml\n  not built: {why}\n")).lacks("6 builds");

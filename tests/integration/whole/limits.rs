@@ -146,7 +146,7 @@ fn nodes_of_an_object_are_bounded() {
     let head = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\n";
     repo.write("one.yaml", format!("{head}spec: {}\n", many()));
     repo.commit("many");
-    let text = "not read: not YAML: more than 500000 YAML nodes";
+    let text = "unknown: not YAML: more than 500000 YAML nodes";
     run(&sandbox, &repo, &["targets"]).success().stdout_has(text);
 }
 

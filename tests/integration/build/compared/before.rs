@@ -144,7 +144,7 @@ fn unverified_roots_are_built() {
     logged.commit("README.md", "and one\n");
     work.run_as_is(&["branch", "--dry-run"])
         .success()
-        .stdout_has("4 builds verified before, from the same inputs, 1 root did not build before either");
+        .stdout_has("4 builds verified before, from the same inputs, 1 root not built");
     // Of what did not build nobody knows what it reads.
     assert_eq!(built(&IN_PLACE), ["twice"]);
     assert!(logged.verified().starts_with("identical 4/5 kustomize/"));

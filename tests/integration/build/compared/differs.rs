@@ -44,8 +44,8 @@ fn missing_build_inputs_are_explained() {
         project
             .overlay(&["--no-commit", "plain", "--overwrite"])
             .success()
-            .stdout_has("1 root did not build before either")
-            .stdout_has("did not build: ")
+            .stdout_has("1 root not built")
+            .stdout_has("not built: ")
             .stdout_has(&format!("  to pass the flag to all builds: --build-arg={flag}\n"));
     }
 }
@@ -62,8 +62,8 @@ fn functions_that_are_left_out_are_no_success() {
     work.commit("a function");
     project.overlay(&["--build-arg=--enable-alpha-plugins"]).success().says(expect![[r#"
         localized example/overlay into localized-overlay on branch localized/main (<0>): 5 files written, 0 references rewritten, 0 removed
-          not verified: 1 root did not build before either (kustomize/…)
-          did not build: example/overlay: kustomize silently skips exec functions; to run them (this runs their code): --build-arg=--enable-exec, with kustomize
+          not verified: 1 root not built (kustomize/…)
+          not built: example/overlay: kustomize silently skips exec functions; to run them (this runs their code): --build-arg=--enable-exec, with kustomize
           to look at it: git show --stat <0>
     "#]]);
     let trailer = recorded(&project.work);

@@ -17,8 +17,8 @@ fn a_root_that_never_built_is_reported_and_blocks_nothing() {
     work.run(&IN_PLACE).success().says(expect![[r#"
         localized the working tree: 5 files written, 1 reference rewritten, 0 removed
           added https://example.com/acme/remote.git?ref=v1 <0>
-          verified: 1 build identical, 1 root did not build before either (kustomize/…, network closed)
-          did not build: example/twice: in `example/base`: may not add resource with an already registered id: ConfigMap.v1.[noGrp]/base.[noNs]
+          verified: 1 build identical, 1 root not built (kustomize/…, network closed)
+          not built: example/twice: in `example/base`: may not add resource with an already registered id: ConfigMap.v1.[noGrp]/base.[noNs]
           to stage it: git add -f -- :/example/base/kustomization.yaml :/example/base/localized-files :/kustomize-localize.lock
     "#]]);
     assert!(work.path().join("example/base/localized-files").is_dir());
