@@ -169,21 +169,23 @@ impl Builds {
 
     /// Builds a subject to what the program wrote, with what its engine fills in; to compare and to read objects in it.
     pub(crate) fn build(&self, subject: usize) -> Built {
-        self.output(subject, Wants::Objects)
+        self.output(subject, Wants::Objects, false)
     }
 
     /// Does the same to the byte.
     pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
-        Ok(self.output(subject, Wants::Bytes)?.stdout)
+        Ok(self.output(subject, Wants::Bytes, false)?.stdout)
     }
 
-    fn output(&self, subject: usize, wants: Wants) -> Built {
+    fn output(&self, subject: usize, wants: Wants, is_tested: bool) -> Built {
         match self.outputs[subject].as_ref().map_err(Unbuilt::clone)? {
             None => Ok(Build::known(Vec::new())),
             Some(Output::Known(output)) => Ok(Build::known(output.clone())),
             Some(Output::Run(run)) => {
-                let build = self.roots[run.at].build(run.call(), wants)?;
-                if run.program.kind == Kind::Helm && !build.is_steady {
+                let is_chart = run.program.kind == Kind::Helm;
+                let call = Call { is_tested: is_tested || is_chart, ..run.call() };
+                let build = self.roots[run.at].build(call, wants)?;
+                if is_chart && !build.is_steady {
                     return Err(Failure::new("its chart renders to something else each time").into());
                 }
                 Ok(build)
@@ -191,10 +193,10 @@ impl Builds {
         }
     }
 
-    /// Builds all side by side; what kustomize fails to build once more among all files of its tree.
+    /// Builds all side by side, and says whether each comes to the same again; what kustomize fails to build once more among all files of its tree.
     pub(crate) fn all(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
-        let mut all = side_by_side(&numbers, processors(), |_, number| self.build(*number));
+        let mut all = side_by_side(&numbers, processors(), |_, number| self.output(*number, Wants::Objects, true));
         for ((built, output), subject) in all.iter_mut().zip(&self.outputs).zip(subjects) {
             if let (Err(Unbuilt::Failed(reason)), Ok(Some(Output::Run(run)))) = (&*built, output)
                 && let (Kind::Kustomize | Kind::Kubectl, Ok(Some(subject))) = (run.program.kind, subject)
@@ -214,7 +216,7 @@ impl Builds {
 impl Run {
     fn call(&self) -> Call<'_> {
         let Run { program, directory, arguments, variables, .. } = self;
-        Call { program, directory, arguments, variables }
+        Call { program, directory, arguments, variables, is_tested: false }
     }
 }
 

@@ -194,12 +194,15 @@ const INPUT: &str = "\u{1}INPUT\u{1}";
 impl Building<'_> {
     /// Returns what it builds to: if that is remembered, without building. Each build has a directory of its own in `parent`.
     pub(super) fn output(&self, parent: &Path, wants: Wants) -> Result<Build> {
-        let Some(memory) = &self.program.memory else { return self.run_steadily(parent) };
         if let Some(known) = self.remembered(wants)? {
             return Ok(known);
         }
-        let name = self.name()?;
-        let build = self.run_steadily(parent)?;
+        let mut build = self.run(parent)?;
+        let name = self.program.memory.as_ref().map_or(Ok(None), |_| self.name())?;
+        if self.runs && build.success && (self.is_tested || name.is_some()) {
+            build.is_steady = self.is_steady(parent, &build)?;
+        }
+        let Some(memory) = &self.program.memory else { return Ok(build) };
         // What is compared with this may be remembered.
         let Some(mut hidden) = memory.hide(&build) else { return Ok(build) };
         if let Some(name) = name
@@ -217,19 +220,13 @@ impl Building<'_> {
 
     /// Returns what it was built to; `None` if that is not remembered.
     pub(super) fn remembered(&self, wants: Wants) -> Result<Option<Build>> {
-        let (Some(memory), Some(name)) = (&self.program.memory, self.name()?) else { return Ok(None) };
+        let Some(memory) = &self.program.memory else { return Ok(None) };
+        let Some(name) = self.name()? else { return Ok(None) };
         let known = memory.get(&name).filter(|known| wants == Wants::Objects || !known.hides);
         Ok(known.map(|mut known| {
             known.said = known.said.replace(INPUT, &self.input.display().to_string());
             known
         }))
-    }
-
-    /// Builds, and once more where what runs need not give the same again.
-    fn run_steadily(&self, parent: &Path) -> Result<Build> {
-        let mut build = self.run(parent)?;
-        build.is_steady = !self.runs || !build.success || self.is_steady(parent, &build)?;
-        Ok(build)
     }
 
     /// Returns whether building again, whatever is remembered, gives the same.

@@ -183,6 +183,8 @@ pub(super) struct Call<'a> {
     pub(super) arguments: &'a [String],
     /// What is filled in afterwards.
     pub(super) variables: &'a Variables,
+    /// Whether to find out if it comes to the same again.
+    pub(super) is_tested: bool,
 }
 
 impl Roots {
@@ -284,10 +286,22 @@ impl Roots {
     }
 
     fn building<'a>(&'a self, call: Call<'a>, top: &'a Path, runs: bool, known: Option<&'a Path>) -> Building<'a> {
-        let Call { program, directory, arguments, variables } = call;
+        let Call { program, directory, arguments, variables, is_tested } = call;
         let (target, answers, secrets) =
             (top.join(directory), &self.answers, &self.secrets[usize::from(known.is_some())]);
-        Building { program, target, arguments, answers, input: &self.input, top, known, variables, runs, secrets }
+        Building {
+            program,
+            target,
+            arguments,
+            answers,
+            input: &self.input,
+            top,
+            known,
+            variables,
+            runs,
+            is_tested,
+            secrets,
+        }
     }
 
     /// Builds a root that failed for a reason once more, among all files of its tree and wherever they lie: what was read may
@@ -377,7 +391,7 @@ mod tests {
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         let roots = Roots::write(&Refusals::of(&graph, &[], &[], &program), &wanted, writing).unwrap();
         let (program, variables) = (&program, &Variables::default());
-        let call = |directory| Call { program, directory, arguments: &[], variables };
+        let call = |directory| Call { program, directory, arguments: &[], variables, is_tested: false };
         let app = roots.build(call("app"), Wants::Bytes).unwrap();
         assert_eq!(String::from_utf8(app.stdout).unwrap(), map);
         let Err(Unbuilt::Failed(reason)) = roots.build(call("bad"), Wants::Bytes) else { panic!("it builds") };

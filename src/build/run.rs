@@ -43,7 +43,7 @@ pub(crate) struct Build {
     pub(super) hides: bool,
     /// Whether nobody ended it.
     pub(super) ended: bool,
-    /// Whether building again gave the same, where what runs need not.
+    /// Whether building again gave the same; also if nobody asked, or nothing runs that need not give the same.
     pub(crate) is_steady: bool,
 }
 
@@ -128,6 +128,8 @@ pub(super) struct Building<'a> {
     pub(super) variables: &'a Variables,
     /// Whether it runs what need not give the same again.
     pub(super) runs: bool,
+    /// Whether somebody asks if it does; it is built twice then.
+    pub(super) is_tested: bool,
     /// The values of Secrets in the input, once a program says something that may quote them.
     pub(super) secrets: &'a OnceLock<Secrets>,
 }
@@ -319,6 +321,7 @@ mod tests {
                 input,
                 top: input,
                 known: None,
+                is_tested: false,
                 variables,
                 runs,
                 secrets,

@@ -185,7 +185,7 @@ impl<'a> Pairs<'a> {
         let leaves = self.original.leaves(&root.original) || self.localized.leaves(&root.localized);
         let is_free = !leaves || self.arguments.iter().any(|one| one == ANY_FILE);
         let arguments = if is_free { self.arguments } else { &self.unrestricted };
-        Call { program: self.program, directory, arguments, variables: &self.variables }
+        Call { program: self.program, directory, arguments, variables: &self.variables, is_tested: false }
     }
 
     /// Builds one root: one that stays as it is once. What is shown of a difference has all values.
