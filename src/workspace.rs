@@ -327,8 +327,8 @@ impl Workspace {
         Ok(found)
     }
 
-    /// Takes the files as a build reads them: nothing is edited then. What a filter makes of one is left open.
-    pub(crate) fn to_build(mut self) -> Workspace {
+    /// Takes the files as a checkout gives them to builds: nothing is edited then. What a filter makes of one is left open.
+    pub(crate) fn into_checkout(mut self) -> Workspace {
         let tree = match &self.files {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => Rc::new(tree.checked_out(false)),
             _ => self.files.checked_out(),

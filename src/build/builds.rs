@@ -52,7 +52,7 @@ pub(crate) struct Builds {
 }
 
 impl Builds {
-    /// Writes subjects of a workspace that was opened [to build](Workspace::to_build). `remotes` gives what their references
+    /// Writes subjects of a workspace that was opened [to build](Workspace::into_checkout). `remotes` gives what their references
     /// lead to.
     pub(crate) fn of(
         workspace: &Workspace,

@@ -163,12 +163,11 @@ impl<'a> Building<'a> {
     pub(crate) fn add_to(self, checked: &mut Checked) {
         let unlocked = std::mem::take(&mut self.came.borrow_mut().unlocked);
         for Unlocked { file, by, failures } in &unlocked {
-            match is_told(failures, &checked.findings) {
-                true => self.unknown(by, &reason(failures)),
-                false => {
-                    let help = failures.0.iter().flat_map(|one| &one.hints).next().map(String::as_str);
-                    self.came.borrow_mut().findings.push(not_built(file, &reason(failures), by, help));
-                }
+            if is_told(failures, &checked.findings) {
+                self.unknown(by, &reason(failures));
+            } else {
+                let help = failures.0.iter().flat_map(|one| &one.hints).next().map(String::as_str);
+                self.came.borrow_mut().findings.push(not_built(file, &reason(failures), by, help));
             }
         }
         let Came { mut builds, findings, failures, .. } = self.came.into_inner();

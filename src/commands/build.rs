@@ -41,7 +41,7 @@ impl BuildArgs {
             Some(rev) => Workspace::of_rev(repository_offline()?, Some(rev))?,
             None => Workspace::of_working_tree(false)?,
         };
-        let workspace = workspace.to_build();
+        let workspace = workspace.into_checkout();
         let subject = self.subject(&workspace, output.quiet)?;
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
         let KustomizeArgs { kustomize, build_arg } = &self.with;

@@ -144,8 +144,8 @@ impl DiffArgs {
         };
         let base = merge_base(&here, &base, Some(&head.commit))?;
         let at_base = |failures: Failures| failures.context(format!("at {}", short(&base.commit)));
-        let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?.to_build();
-        let new = new.to_build();
+        let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?.into_checkout();
+        let new = new.into_checkout();
         let changes = Changes::since(&here, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
         let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
         let mut diff = Diff::between(&here, [&old, &new], &changes, only, &self.with, self.offline, output.quiet)?;

@@ -117,7 +117,7 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
         let others: Vec<String> = lines.iter().skip(1).map(usize::to_string).collect();
         let word = if others.len() == 1 { "line" } else { "lines" };
         let others = (!others.is_empty()).then(|| format!("and in {word} {}", named(&others, false)));
-        let (first, notes) = common.map_or_else(|| (finding.clone(), Vec::from_iter(others)), |common| common);
+        let (first, notes) = common.unwrap_or_else(|| (finding.clone(), Vec::from_iter(others)));
         let ways = finding.help.iter().map(|line| line.split_once(": ").map_or(&**line, |(way, _)| way));
         let is_given = finding.allowed.is_none() && !given.insert(ways.collect()) && !shown.verbose;
         is_shortened |= is_given && !finding.help.is_empty();

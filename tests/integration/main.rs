@@ -60,7 +60,7 @@ fn find_forgotten(parent: &Path, directory: &Path, forgotten: &mut Vec<String>) 
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         if path.is_dir() {
             find_forgotten(&path.with_extension("rs"), &path, forgotten);
-        } else if path != parent && !declares(&text, &name) {
+        } else if path != parent && path.extension().is_some_and(|it| it == "rs") && !declares(&text, &name) {
             forgotten.push(path.display().to_string());
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn run_by(
     with: &KustomizeArgs,
     quiet: bool,
 ) -> Result<(RunBy, Vec<Failure>), Failures> {
-    let workspace = Workspace::of_rev(here.clone(), Some(rev))?.to_build();
+    let workspace = Workspace::of_rev(here.clone(), Some(rev))?.into_checkout();
     // To a tree that holds nothing, everything is a change.
     let all = workspace.tree.names("")?.into_iter().collect();
     let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), all)?;

@@ -189,8 +189,7 @@ impl Sandbox {
         let path = environment.get(OsStr::new("PATH"));
         let builds = ["kustomize", "kubectl"].iter().any(|one| found(OsStr::new(one), path).is_absolute());
         let is_named = environment.contains_key(OsStr::new("KUSTOMIZE"));
-        (!first.starts_with('-') && !builds && !is_named && !args.iter().any(|one| is_said(one)))
-            .then_some("--no-verify")
+        (!first.starts_with('-') && !builds && !is_named && !args.iter().any(is_said)).then_some("--no-verify")
     }
 
     /// Returns the repository `name`: a new one, without a commit and on branch `main`, unless there is one.
