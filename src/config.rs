@@ -272,6 +272,13 @@ impl Config {
         glob::and_above(directory).find(is_scope).map(str::to_owned)
     }
 
+    /// Returns it with what `policy` decides about programs, time and fetching: no change decides that for itself.
+    pub(crate) fn run_by(self, policy: &Config) -> Config {
+        let Config { helm, build_timeout, allow_private, max_file_size, .. } = *policy;
+        let Config { kustomize, trust_exec, sources, .. } = policy.clone();
+        Config { helm, build_timeout, allow_private, max_file_size, kustomize, trust_exec, sources, ..self }
+    }
+
     /// Returns whether the root in this directory is a starting point: it lies in what `include`
     /// matches, if there is any, and not in what `exclude` matches.
     pub(crate) fn starts(&self, directory: &str) -> bool {

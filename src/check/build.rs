@@ -93,7 +93,10 @@ impl<'a> Building<'a> {
         base: Option<&Before>,
         how: &'a How<'a>,
     ) -> Result<Building<'a>, Failures> {
-        let workspace = Workspace::surveyed(survey)?;
+        let mut workspace = Workspace::surveyed(survey)?;
+        if base.is_some() {
+            workspace.config = workspace.config.run_by(policy);
+        }
         let config = &workspace.config;
         let affected = base.map(|base| -> Result<Affected> {
             let changes = Changes::since(here, &base.commit, files, [base.survey.tree(), survey.tree()])?;

@@ -179,4 +179,12 @@ fn only_the_version_that_the_configuration_names_builds() {
     project.overlay(&["--kustomize", &program("v5.8")]).success().stdout_has("kustomize/v5.8.1");
     // What is not built needs no program.
     project.overlay(&["--no-commit", "copy", "--no-verify"]).success();
+    // A change decides nothing of this for itself.
+    project.work.commit("lock");
+    project.work.write(".kustomize-localize", "build-timeout: 1h\n");
+    project.work.write("example/overlay/new.yaml", "");
+    project.work.commit("change");
+    let said = "is kustomize of an unknown version, but `.kustomize-localize` requires 5.8";
+    let args = ["check", "--build", "--base", "HEAD~1", "--kustomize", &program("none")];
+    project.work.run_unchanged(&args).fails(2).stderr_has(said);
 }
