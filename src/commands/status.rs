@@ -254,7 +254,11 @@ impl TargetStatus {
     fn of((target, reaches): (&Target, Option<&[Reached]>)) -> TargetStatus {
         let said = |one: &Reached| format!("{}: {}", one.name, one.state);
         let state = match (reaches, target.here().map(|here| &here.found)) {
-            (_, Some(Found::Nothing(why))) => Reach::Missing { why: why.clone() },
+            // What may be changed may be somewhere else.
+            (_, Some(Found::Nothing(why))) => match target.unknown() {
+                Some(why) => Reach::Unknown { why },
+                None => Reach::Missing { why: why.clone() },
+            },
             (Some([]), _) => Reach::Localized,
             (Some([first, ..]), _) if !reaches.iter().copied().flatten().any(|one| one.is_remote) => {
                 Reach::Invalid { why: said(first) }

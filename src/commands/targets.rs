@@ -223,7 +223,8 @@ fn summary(targets: &Targets) -> String {
         line += &format!(": {here} here, {external} external, {templated} templated");
     }
     let is_missing = |here: &Here| matches!(here.found, Found::Nothing(_));
-    let missing = targets.targets.iter().filter_map(Target::here).filter(|here| is_missing(here)).count();
+    let sure = targets.targets.iter().filter(|target| target.unknown().is_none());
+    let missing = sure.filter_map(Target::here).filter(|here| is_missing(here)).count();
     if missing > 0 {
         line += &format!("; {missing} missing");
     }
