@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::plugin;
 use super::read::is_same_key;
-use super::yaml::{self, Data, Value, is_old_flag};
+use super::yaml::{self, Data, Value, is_old_flag, number};
 use crate::message::position::Position;
 
 impl Value {
@@ -88,7 +88,7 @@ impl Value {
         match &self.data {
             Data::Null => Json::Null,
             Data::Flag(flag) => Json::Bool(*flag),
-            Data::Number(text) => text.parse().map_or_else(|_| Json::String(text.clone()), Json::Number),
+            Data::Number(text) => number(text).map_or_else(|| Json::String(text.clone()), Json::Number),
             Data::Text(text) => Json::String(text.clone()),
             Data::List(items) => items.iter().map(Value::json).collect(),
             Data::Mapping(pairs) => pairs.iter().map(|(key, value)| (key.clone(), value.json())).collect(),
@@ -198,6 +198,14 @@ mod tests {
 
     fn read(text: &str) -> Value {
         read_object(text, 0).unwrap().unwrap()
+    }
+
+    #[test]
+    fn numbers_are_those_of_yaml_1_1() {
+        let words = "0644 -0644 0o10 0xFF 0b11 1_000 +12 089 .5 08.5 12 1.5 .inf";
+        let text = format!("a: [{}]\n", words.replace(' ', ", "));
+        let numbers = read_object(&text, 0).unwrap().unwrap().json()["a"].to_string();
+        assert_eq!(numbers, "[420,-420,8,255,3,1000,12,89,0.5,8.5,12,1.5,\".inf\"]");
     }
 
     #[test]

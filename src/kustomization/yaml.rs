@@ -8,6 +8,7 @@ use std::ops::Range;
 use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, StrInput, StructureStyle, Tag};
 use serde::Deserialize;
 use serde::de::{Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde_json::Number;
 
 use super::{Problem, ProblemKind};
 use crate::message::position::Position;
@@ -393,6 +394,31 @@ fn is_number(word: &str) -> bool {
     matches!(unsigned, ".inf" | ".nan")
         || [("0x", 16), ("0b", 2), ("0o", 8)].into_iter().any(radix)
         || unsigned.starts_with(begins) && unsigned.parse::<f64>().is_ok_and(f64::is_finite)
+}
+
+/// Returns the value of a [number](Data::Number) as go-yaml 3 takes it, in base 16, 8, 2 or 10; `None` of infinity and of
+/// what is none.
+pub(super) fn number(word: &str) -> Option<Number> {
+    if let Ok(number) = word.parse() {
+        return Some(number);
+    }
+    let digits = word.replace('_', "").to_ascii_lowercase();
+    let (sign, unsigned) = match digits.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", digits.strip_prefix('+').unwrap_or(&digits)),
+    };
+    let based = [("0x", 16), ("0b", 2), ("0o", 8), ("0", 8)].into_iter().find_map(|(prefix, radix)| {
+        let rest = unsigned.strip_prefix(prefix)?;
+        u64::from_str_radix(rest, radix).ok()
+    });
+    match based {
+        Some(number) => format!("{sign}{number}").parse().ok(),
+        // Digits that are not octal are decimal.
+        None => digits.parse().ok().and_then(|number: f64| match number as i64 {
+            whole if whole as f64 == number => Some(whole.into()),
+            _ => Number::from_f64(number),
+        }),
+    }
 }
 
 fn syntax(error: &ScanError) -> Problem {
