@@ -248,9 +248,17 @@ const NOT_ANSWERED: &[&str] = &[
 
 /// Returns whether the repository answered, and has no such chart. helm has one exit status for everything.
 fn says_that_it_is_gone(output: &Output) -> bool {
-    output.says(&["not found", "no chart name found", "no chart version found", "manifest unknown", "410 gone"])
-        && !output.says(NOT_ANSWERED)
-        && !output.says(&["executable file not found"])
+    /// What it says of the reference, and never of a login or a program: `basic credential not found`.
+    const GONE: &[&str] = &[
+        ": not found",
+        "\" not found",
+        "404 not found",
+        "no chart name found",
+        "no chart version found",
+        "manifest unknown",
+        "410 gone",
+    ];
+    output.says(GONE) && !output.says(NOT_ANSWERED)
 }
 
 /// Returns the one archive that helm left.

@@ -1,5 +1,7 @@
 //! What stays remote, also inside what was brought in: recorded, reported by `check` and `verify`, or accepted.
 
+use std::fs;
+
 use super::{BASE, CHART, LABEL, REGISTRY, REPO, Stage};
 
 const LEAVE_CHART: &str = "- {chart: 'https://charts.example/stable#nginx@1.2.3', reason: our mirror holds it}";
@@ -232,6 +234,20 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
     }
 }
 
+/// Helm 4 asks a registry that wants a login in other words.
+#[test]
+fn a_chart_is_not_gone_for_want_of_a_login() {
+    let chart = CHART.replace(REPO, REGISTRY);
+    for (said, is_gone) in [("h.example/c/nginx:1.2.3: not found", true), ("basic credential not found", false)] {
+        let stage = Stage::of_upstream(&[("kustomization.yaml", &chart)]).with_helm();
+        let script = format!("[ $1 = version ] || {{ echo 'Error: {said}' >&2; exit 1; }}");
+        stage.sandbox.script("helm", &script);
+        let output = stage.work.run(&["init"]);
+        let config = fs::read_to_string(stage.work.path().join(".kustomize-localize")).unwrap_or_default();
+        assert_eq!(config.contains("oci://"), is_gone, "{output:?}");
+    }
+}
+
 /// What may be there again tomorrow is no reason for an exception.
 #[test]
 fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
@@ -239,6 +255,7 @@ fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
     let stage = Stage::of_upstream(&[("kustomization.yaml", &chart)]).with_helm();
     for (said, is_offered) in [
         ("chart \"nginx\" version \"1.2.3\" not found", true),
+        ("failed to perform \\\"FetchReference\\\" on source: h.example/c/nginx:1.2.3: not found", true),
         ("dial tcp: lookup charts.example: no such host", false),
         ("failed to fetch index.yaml : 503 Service Unavailable", false),
     ] {
