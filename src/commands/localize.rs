@@ -33,7 +33,7 @@ use crate::reference::Upstream;
 use crate::targets::Targets;
 use crate::targets::generated::ANY_FILE;
 use crate::tree::path;
-use crate::workspace::{Files, Workspace, fetcher, fetching};
+use crate::workspace::{Files, Workspace, changed_meanwhile, fetcher, fetching};
 
 use target::Subject;
 
@@ -295,6 +295,10 @@ impl<'a> Run<'a> {
             Subject::Remote { .. } => Vec::new(),
         };
         if found.iter().any(Finding::fails) {
+            // They may be between what another run has written and what it has not.
+            if !self.workspace.has_lock_as_read() {
+                return Err(changed_meanwhile().into());
+            }
             let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
             let branch = self.branch(None, None, &Targets::default());
             return Ok(Localized { status, targets, findings: found, uncommitted, branch, ..Localized::default() });
