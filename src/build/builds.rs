@@ -23,7 +23,7 @@ use crate::workspace::Workspace;
 /// What to build, or why it cannot be; `None` builds to nothing.
 pub(crate) type Wanted = std::result::Result<Option<Subject>, Failures>;
 
-/// What gives the output of a subject.
+/// What gives the output of a subject: a program, unless it is known.
 enum Output {
     Known(Vec<u8>),
     Run(Box<Run>),
@@ -52,7 +52,7 @@ pub(crate) struct Builds {
 }
 
 impl Builds {
-    /// Writes subjects of a workspace that was opened [to build](Workspace::into_checkout). `remotes` gives what their references
+    /// Writes subjects of a workspace as a [checkout](Workspace::into_checkout) gives it. `remotes` gives what their references
     /// lead to.
     pub(crate) fn of(
         workspace: &Workspace,
@@ -193,7 +193,8 @@ impl Builds {
         }
     }
 
-    /// Builds all side by side, and says whether each comes to the same again; what kustomize fails to build once more among all files of its tree.
+    /// Builds all side by side, and finds out whether each comes to the same again. What kustomize fails to build it tries once
+    /// more among all files of the tree.
     pub(crate) fn all(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let mut all = side_by_side(&numbers, processors(), |_, number| self.output(*number, Wants::Objects, true));

@@ -72,6 +72,7 @@ pub(super) struct Refusals<'a> {
 }
 
 impl<'a> Refusals<'a> {
+    /// Prepares to ask about the roots of a graph.
     pub(super) fn of(
         graph: &'a Graph,
         troubles: &'a [Trouble],
