@@ -113,6 +113,9 @@ pub(super) fn is_in(value: &Value) -> bool {
     }
 }
 
+/// How often YAML may be a text in YAML, as a patch is.
+const DEEPEST: usize = 10;
+
 /// What a program that fails must not be quoted with: values of Secrets in the files that it reads, and texts that were
 /// meant to be some.
 #[derive(Debug, Default)]
@@ -143,27 +146,32 @@ impl Secrets {
                 && let Ok(bytes) = fs::read(entry.path())
                 && [&b"ecret"[..], b"atch"].iter().any(|part| memchr::memmem::find(&bytes, part).is_some())
             {
-                self.read(&String::from_utf8_lossy(&bytes), directory);
+                self.read(&String::from_utf8_lossy(&bytes), directory, 0);
             }
         }
     }
 
-    /// Reads YAML, of which relative paths begin in a directory.
-    fn read(&mut self, text: &str, directory: &Path) {
+    /// Reads YAML, of which relative paths begin in a directory, and that is a text in so many others.
+    fn read(&mut self, text: &str, directory: &Path, depth: usize) {
+        if depth > DEEPEST {
+            return self.add_lines(text);
+        }
         for document in serde_yaml::Deserializer::from_str(text) {
             match Value::deserialize(document) {
-                Ok(mut value) => self.find(&mut value, directory),
+                // It would be read again, for ever.
+                Ok(Value::String(_)) => {}
+                Ok(mut value) => self.find(&mut value, directory, depth),
                 // A program may quote any part of it.
                 Err(_) => return self.add_lines(text),
             }
         }
     }
 
-    fn find(&mut self, value: &mut Value, directory: &Path) {
+    fn find(&mut self, value: &mut Value, directory: &Path, depth: usize) {
         each(value, &mut |value| self.add_scalar(value));
         match value {
-            Value::Sequence(items) => items.iter_mut().for_each(|item| self.find(item, directory)),
-            Value::Tagged(tagged) => self.find(&mut tagged.value, directory),
+            Value::Sequence(items) => items.iter_mut().for_each(|item| self.find(item, directory, depth)),
+            Value::Tagged(tagged) => self.find(&mut tagged.value, directory, depth),
             Value::Mapping(object) => {
                 if object.get("kind").and_then(Value::as_str) == Some("SecretGenerator") {
                     self.add_generator(object, directory);
@@ -171,10 +179,12 @@ impl Secrets {
                 let generators = object.get("secretGenerator").and_then(Value::as_sequence).into_iter().flatten();
                 generators.filter_map(Value::as_mapping).for_each(|one| self.add_generator(one, directory));
                 self.add_patch(object, directory);
-                object.values_mut().for_each(|value| self.find(value, directory));
+                object.values_mut().for_each(|value| self.find(value, directory, depth));
             }
             // A patch, as a text.
-            Value::String(text) if text.contains("Secret") && text.contains(':') => self.read(text, directory),
+            Value::String(text) if text.contains("Secret") && text.contains(':') => {
+                self.read(text, directory, depth + 1)
+            }
             _ => {}
         }
     }
@@ -325,5 +335,25 @@ mod tests {
         let all = [HIDDEN; 17].join(" ");
         let shown = "v77 password shown-name shown-1 shown-2 shown-3 shown-4";
         assert_eq!(secrets.hide(said), format!("{all} line {HIDDEN}: {shown}"));
+    }
+
+    #[test]
+    fn texts_in_texts_come_to_an_end() {
+        let top = tempfile::tempdir().unwrap();
+        let nested = |levels: usize, value: &str| {
+            (0..levels).fold(format!("kind: Secret\nstringData:\n  p: {value}\n"), |text, _| {
+                format!("text: |\n{}", text.lines().map(|line| format!("  {line}\n")).collect::<String>())
+            })
+        };
+        for (name, text) in [
+            ("NOTES.txt", "Put the Secret at https://example.com/x"),
+            ("list.yaml", "- 'Secret a:b'\n- !x 'Secret c:d'\n- '[Secret e:f]'\n"),
+            ("few.yaml", &nested(3, "one-1")),
+            ("many.yaml", &nested(300, "two-2")),
+        ] {
+            fs::write(top.path().join(name), text).unwrap();
+        }
+        let secrets = Secrets::below(top.path());
+        assert_eq!(secrets.hide("one-1 two-2 shown"), format!("{HIDDEN} {HIDDEN} shown"));
     }
 }
