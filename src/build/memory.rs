@@ -188,8 +188,9 @@ fn may_hold_secret(text: &[u8]) -> bool {
     ["Secret", "\\u", "\\U", "\\x"].iter().any(|part| memchr::memmem::find(text, part.as_bytes()).is_some())
 }
 
-/// What stands for the directory of the inputs in what is remembered.
+/// What stands for the directory of the inputs, and for the top of those of one root, in what is remembered.
 const INPUT: &str = "\u{1}INPUT\u{1}";
+const TOP: &str = "\u{1}TOP\u{1}";
 
 impl Building<'_> {
     /// Returns what it builds to: if that is remembered, without building. Each build has a directory of its own in `parent`.
@@ -210,7 +211,8 @@ impl Building<'_> {
             && is_settled(&build)
             && !(build.success && self.known.is_some())
         {
-            let said = hidden.said.replace(&self.input.display().to_string(), INPUT);
+            let said = hidden.said.replace(&self.top.display().to_string(), TOP);
+            let said = said.replace(&self.input.display().to_string(), INPUT);
             let said = std::mem::replace(&mut hidden.said, said);
             memory.put(&name, &hidden);
             hidden.said = said;
@@ -224,6 +226,7 @@ impl Building<'_> {
         let Some(name) = self.name()? else { return Ok(None) };
         let known = memory.get(&name).filter(|known| wants == Wants::Objects || !known.hides);
         Ok(known.map(|mut known| {
+            known.said = known.said.replace(TOP, &self.top.display().to_string());
             known.said = known.said.replace(INPUT, &self.input.display().to_string());
             known
         }))

@@ -76,8 +76,23 @@ impl Build {
         let text = text.replace(&format!("{top}/"), "").replace(top, ".");
         // The message of a command that it ran has several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        own_words(&cause(text.trim_start_matches("Error: ")))
+        own_words(&cause(&without_clones(text.trim_start_matches("Error: "))))
     }
+}
+
+/// Returns a text without the directories that kustomize clones into: they have another name each time.
+fn without_clones(text: &str) -> String {
+    const CLONE: &str = "tmp/kustomize-";
+    let mut parts = text.split(CLONE);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        match rest.strip_prefix('/').filter(|_| rest.len() < part.len()) {
+            Some(inside) => out += inside,
+            None => out += &format!("{CLONE}{part}"),
+        }
+    }
+    out
 }
 
 /// Returns what a program said that kustomize ran, without the call: that names what is temporary, and nothing of the user.
@@ -283,7 +298,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::{inputs, program};
-    use super::{Answers, Building, Spent, Variables, cause, own_words};
+    use super::{Answers, Building, Spent, Variables, cause, own_words, without_clones};
     use crate::graph::inputs::explore;
     use crate::tree::overlay::OverlayTree;
 
@@ -330,6 +345,16 @@ mod tests {
         });
         let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();
         assert!(failure.starts_with("0 builds took 10000 s"), "{failure}");
+    }
+
+    #[test]
+    fn where_kustomize_clones_is_left_out() {
+        for (said, expected) in [
+            ("in `tmp/kustomize-12/a/b`: x tmp/kustomize-3/c", "in `a/b`: x c"),
+            ("tmp/kustomize-/a tmp/kustomize-7 no", "tmp/kustomize-/a tmp/kustomize-7 no"),
+        ] {
+            assert_eq!(without_clones(said), expected);
+        }
     }
 
     #[test]

@@ -83,7 +83,11 @@ fn summary(checked: &Checked) -> String {
         Some(builds) if builds.stopped => format!("{line}, and built nothing"),
         Some(Builds { built, left, by, .. }) => {
             let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
-            let left = if *left > 0 { format!(", {left} not built (a reference stays remote)") } else { String::new() };
+            let left = if *left > 0 {
+                format!(", {left} not built (an exception covers what they reach)")
+            } else {
+                String::new()
+            };
             format!("{line}, {}{by}{left}", counted(*built, "build"))
         }
     };

@@ -21,8 +21,8 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let not = if is_verified { "" } else { "not " };
     let mut unbuilt: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let is_skipped = |one: &&TargetCheck| matches!(one.verdict, Verdict::Skipped { .. });
-    let skipped = checked.targets.iter().filter(is_skipped).count();
-    for target in checked.targets.iter().filter(|one| verbose || skipped == 1 || !is_skipped(one)) {
+    let skipped: Vec<&str> = checked.targets.iter().filter(is_skipped).map(|one| &*one.target).collect();
+    for target in checked.targets.iter().filter(|one| verbose || skipped.len() == 1 || !is_skipped(one)) {
         let why = match &target.verdict {
             Verdict::NotBuilt { reason } | Verdict::Skipped { reason } => reason.as_str(),
             _ => continue,
@@ -34,8 +34,8 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let mut out = vec![format!("  {not}verified: {}{how}", counts(checked))];
     let reason = |(reason, targets)| format!("  not built: {}: {reason}", listed::<&str>(targets, most));
     out.extend(first(unbuilt.into_iter().map(reason), most));
-    if skipped > 1 && !verbose {
-        out.push(format!("  not built, for what stays remote: {}: `-v` shows each", counted(skipped, "root")));
+    if skipped.len() > 1 && !verbose {
+        out.push(format!("  not built, for what they reach: {}", listed::<&str>(skipped, most)));
     }
     out.extend(steps.into_iter().map(|step| format!("  {step}")));
     out
@@ -147,10 +147,7 @@ mod tests {
             ..BuildCheck::default()
         };
         assert_eq!(proof(&checked(&["a"]), false)[1], "  not built: a: a stays remote");
-        assert_eq!(
-            proof(&checked(&["a", "b"]), false)[1..],
-            ["  not built, for what stays remote: 2 roots: `-v` shows each"]
-        );
+        assert_eq!(proof(&checked(&["a", "b"]), false)[1..], ["  not built, for what they reach: a, b"]);
         let each = ["  not built: a: a stays remote", "  not built: b: b stays remote"];
         assert_eq!(proof(&checked(&["a", "b"]), true)[1..], each);
     }
