@@ -94,6 +94,9 @@ pub(crate) struct TargetCheck {
     /// The root, of the graph that was walked.
     #[serde(skip)]
     pub root: RootId,
+    /// Whether it is built from something else than before.
+    #[serde(skip)]
+    pub is_changed: bool,
     /// The result of the comparison.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -164,6 +167,7 @@ impl TargetCheck {
             ),
             Verdict::NotBuilt { reason } => missing_flag(reason),
         };
-        TargetCheck { target: of.name.clone(), root: of.root, verdict, next_step, size: 0, outputs: None }
+        let (target, root, is_changed) = (of.name.clone(), of.root, of.is_changed);
+        TargetCheck { target, root, is_changed, verdict, next_step, size: 0, outputs: None }
     }
 }

@@ -17,7 +17,10 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let by = checked.by.iter().map(|by| by.program.clone());
     let how: Vec<String> = by.chain(checked.network.map(|network| network.to_string())).collect();
     let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
-    let is_verified = checked.targets.iter().any(|target| target.verdict.is_same());
+    // Roots that stay as they are prove nothing of what was rewritten.
+    let is_any_changed = checked.targets.iter().any(|target| target.is_changed);
+    let proofs = checked.targets.iter().filter(|target| target.is_changed || !is_any_changed);
+    let is_verified = proofs.map(|target| &target.verdict).any(Verdict::is_same);
     let not = if is_verified { "" } else { "not " };
     let mut unbuilt: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let is_skipped = |one: &&TargetCheck| matches!(one.verdict, Verdict::Skipped { .. });
@@ -111,6 +114,7 @@ mod tests {
         let target = |verdict| TargetCheck {
             target: "apps".to_owned(),
             root: RootId(0),
+            is_changed: verdict != Verdict::Unchanged,
             verdict,
             size: 50,
             next_step: None,
@@ -128,6 +132,8 @@ mod tests {
                 vec![broken.clone(), plain.clone(), before.clone(), skipped],
                 "verified: 1 build identical, 1 build verified before, from the same inputs, 2 roots not built",
             ),
+            // Nothing that was rewritten was built.
+            (vec![target(Verdict::Unchanged), broken.clone()], "not verified: 1 build not changed, 1 root not built"),
             (vec![broken.clone(), broken], "not verified: 2 roots not built"),
         ] {
             let checked = BuildCheck { by: Some(Builder::default()), targets, ..BuildCheck::default() };
@@ -139,7 +145,15 @@ mod tests {
     fn what_was_skipped_is_counted() {
         let target = |name: &str| {
             let verdict = Verdict::Skipped { reason: format!("{name} stays remote") };
-            TargetCheck { target: name.to_owned(), root: RootId(0), verdict, size: 0, next_step: None, outputs: None }
+            TargetCheck {
+                target: name.to_owned(),
+                root: RootId(0),
+                is_changed: true,
+                verdict,
+                size: 0,
+                next_step: None,
+                outputs: None,
+            }
         };
         let checked = |names: &[&str]| BuildCheck {
             by: Some(Builder::default()),
