@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum as _};
 use serde::Serialize;
 
-use crate::fetch::{self};
+use crate::fetch;
 use crate::message::failure::Failure;
 use crate::reference::Upstream;
 use output::{FAILED, Format, OutputArgs, ended, failed, finish, print, say};

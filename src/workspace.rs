@@ -146,10 +146,14 @@ impl Files {
     /// Returns the files as git checks them out: those that a build reads in any clone. If that changes nothing they are
     /// those that are stored.
     pub(crate) fn checked_out(&self) -> SharedTree {
+        self.as_checkout(true)
+    }
+
+    fn as_checkout(&self, refuses_filters: bool) -> SharedTree {
         match self {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => {
-                let is_same = !Conversion::new(true, tree.hash()).applies_anywhere(&**tree);
-                if is_same { tree.clone() } else { Rc::new(tree.checked_out(true)) }
+                let is_same = !Conversion::new(refuses_filters, tree.hash()).applies_anywhere(&**tree);
+                if is_same { tree.clone() } else { Rc::new(tree.checked_out(refuses_filters)) }
             }
             Files::WorkingTree { tree, .. } => Rc::new(tree.without_ignored()),
             Files::Disk { .. } | Files::Tree(_) => self.tree(),
@@ -329,11 +333,7 @@ impl Workspace {
 
     /// Takes the files as a checkout gives them to builds: nothing is edited then. What a filter makes of one is left open.
     pub(crate) fn into_checkout(mut self) -> Workspace {
-        let tree = match &self.files {
-            Files::Commit { tree, .. } | Files::Index { tree, .. } => Rc::new(tree.checked_out(false)),
-            _ => self.files.checked_out(),
-        };
-        self.set_tree(tree);
+        self.set_tree(self.files.as_checkout(false));
         self
     }
 

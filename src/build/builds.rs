@@ -119,9 +119,13 @@ impl Builds {
     /// Writes roots of a walk. Returns among which they are.
     fn add(&mut self, Explored { graph, troubles, .. }: &Explored, directories: &[String]) -> Result<usize> {
         let refusals = Refusals::of(graph, troubles, &self.more, &self.program);
-        let roots = directories.iter().map(|one| (one.clone(), graph.own_root(one))).collect();
+        let roots = directories.iter().map(|directory| {
+            let root = graph.own_root(directory);
+            let refused = root.and_then(|root| refusals.why(root));
+            (directory.clone(), refused.map_or(Ok(root), Err))
+        });
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        self.roots.push(Roots::write(&refusals, &roots, writing)?);
+        self.roots.push(Roots::write(graph, roots.collect(), writing)?);
         Ok(self.roots.len() - 1)
     }
 

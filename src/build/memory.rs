@@ -195,11 +195,11 @@ const TOP: &str = "\u{1}TOP\u{1}";
 impl Building<'_> {
     /// Returns what it builds to: if that is remembered, without building. Each build has a directory of its own in `parent`.
     pub(super) fn output(&self, parent: &Path, wants: Wants) -> Result<Build> {
-        if let Some(known) = self.remembered(wants)? {
+        let name = self.name()?;
+        if let Some(known) = self.known_as(name.as_deref(), wants) {
             return Ok(known);
         }
         let mut build = self.run(parent)?;
-        let name = self.program.memory.as_ref().map_or(Ok(None), |_| self.name())?;
         if self.runs && build.success && (self.is_tested || name.is_some()) {
             build.is_steady = self.is_steady(parent, &build)?;
         }
@@ -220,16 +220,17 @@ impl Building<'_> {
         Ok(if wants == Wants::Objects { hidden } else { build })
     }
 
-    /// Returns what it was built to; `None` if that is not remembered.
-    pub(super) fn remembered(&self, wants: Wants) -> Result<Option<Build>> {
-        let Some(memory) = &self.program.memory else { return Ok(None) };
-        let Some(name) = self.name()? else { return Ok(None) };
-        let known = memory.get(&name).filter(|known| wants == Wants::Objects || !known.hides);
-        Ok(known.map(|mut known| {
-            known.said = known.said.replace(TOP, &self.top.display().to_string());
-            known.said = known.said.replace(INPUT, &self.input.display().to_string());
-            known
-        }))
+    /// Returns whether it is remembered what it was built to.
+    pub(super) fn is_remembered(&self, wants: Wants) -> Result<bool> {
+        Ok(self.known_as(self.name()?.as_deref(), wants).is_some())
+    }
+
+    fn known_as(&self, name: Option<&str>, wants: Wants) -> Option<Build> {
+        let known = self.program.memory.as_ref()?.get(name?);
+        let mut known = known.filter(|known| wants == Wants::Objects || !known.hides)?;
+        known.said = known.said.replace(TOP, &self.top.display().to_string());
+        known.said = known.said.replace(INPUT, &self.input.display().to_string());
+        Some(known)
     }
 
     /// Returns whether building again, whatever is remembered, gives the same.
@@ -238,13 +239,15 @@ impl Building<'_> {
         Ok(!again.success || again.stdout == first.stdout)
     }
 
-    /// Returns the digest of everything that it is a function of; none if it may be one of something else.
+    /// Returns the digest of everything that it is a function of; `None` if it may be one of something else, or nothing is
+    /// remembered.
     fn name(&self) -> Result<Option<String>> {
         /// The flags that let kustomize run or read nothing else.
         const PURE: [&str; 5] =
             ["--enable-helm", "--load-restrictor", "--reorder", "--helm-api-versions", "--helm-kube-version"];
         let is_pure = |argument: &String| PURE.contains(&argument.split('=').next().unwrap_or_default());
-        if self.program.kind != Kind::Helm && !self.arguments.iter().all(is_pure) {
+        let is_kustomize = self.program.kind != Kind::Helm;
+        if self.program.memory.is_none() || is_kustomize && !self.arguments.iter().all(is_pure) {
             return Ok(None);
         }
         let (Some(program), Some(answers)) =
@@ -263,15 +266,10 @@ impl Building<'_> {
             lines += &format!("{:?} {digest:?}\n", argument.replace(&self.input.display().to_string(), INPUT));
         }
         lines.extend(super::run::seen(false).filter(|(name, _)| name != "PATH").map(|one| format!("{one:?}\n")));
-        if self.runs_helm() && self.program.kind != Kind::Helm {
+        if is_kustomize && self.arguments.iter().any(|one| one.starts_with("--enable-helm")) {
             lines += &format!("{:?}\n", program::helm(None, None).ok().map(|helm| helm.identity()));
         }
         Ok(Some(sha256_hex(lines.as_bytes())))
-    }
-
-    /// Returns whether helm renders something, which need not give the same again.
-    fn runs_helm(&self) -> bool {
-        self.program.kind == Kind::Helm || self.arguments.iter().any(|one| one.starts_with("--enable-helm"))
     }
 }
 

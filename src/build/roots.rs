@@ -189,33 +189,38 @@ pub(super) struct Call<'a> {
 }
 
 impl Roots {
-    /// Writes what roots of a graph read, unless they are refused; each by its directory from the scope: `None` if that holds
-    /// none.
+    /// Writes what roots of a graph read, each by its directory from the scope: `None` if that holds none, or why it is not
+    /// built.
     pub(super) fn write(
-        refusals: &Refusals<'_>,
-        roots: &BTreeMap<String, Option<RootId>>,
+        graph: &Graph,
+        roots: BTreeMap<String, std::result::Result<Option<RootId>, Unbuilt>>,
         Writing { checks_out, trusted, offline, name }: Writing<'_>,
     ) -> Result<Roots> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-        let (input, graph) = (scratch.path().join(name), refusals.graph);
+        let input = scratch.path().join(name);
         let (source, mut known, mut built) = (&graph.sources[0], BTreeMap::new(), Vec::new());
-        for (number, (directory, root)) in roots.iter().enumerate() {
+        for (number, (directory, root)) in roots.into_iter().enumerate() {
             let top = inputs::own(graph, number, &input);
-            let refused = root.and_then(|root| refusals.why(root));
+            let root = match root {
+                Ok(root) => root,
+                Err(unbuilt) => {
+                    known.insert(directory, Err(unbuilt));
+                    continue;
+                }
+            };
             match root {
-                Some(root) if refused.is_none() => built.push((number, *root)),
-                Some(_) => {}
+                Some(root) => built.push((number, root)),
                 None => {
                     // kustomize says why it is none.
                     fs::create_dir_all(&top).map_err(|error| unusable(&error))?;
-                    let files = FILE_NAMES.map(|name| path::join(directory, name));
+                    let files = FILE_NAMES.map(|name| path::join(&directory, name));
                     disk::write_temporary(&*source.tree, files, None, &top, None)?;
                 }
             }
-            let reached = graph.reach(*root, |_, _| true);
+            let reached = graph.reach(root, |_, _| true);
             let runs = reached.iter().any(|root| graph.runs(*root));
             let root = Known { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) };
-            known.insert(directory.clone(), refused.map_or(Ok(root), Err));
+            known.insert(directory, Ok(root));
         }
         inputs::of_graph(graph, built, trusted, checks_out, &input)?;
         let (answers, secrets) = (Answers::of(graph, offline, &input)?, Default::default());
@@ -323,7 +328,7 @@ impl Roots {
         let arguments = [call.arguments, &[ANY_FILE.to_owned()]].concat();
         let (top, may_read) = (whole.join(&source.scope), is_free || !self.leaves(call.directory));
         let building = self.building(Call { arguments: &arguments, ..call }, &top, false, Some(known));
-        if building.remembered(Wants::Objects)?.is_none() && !whole.exists() {
+        if !whole.exists() && !building.is_remembered(Wants::Objects)? {
             inputs::whole(source, self.checks_out, &whole)?;
         }
         match self.built(&building, Wants::Objects) {
@@ -356,7 +361,6 @@ mod tests {
     fn what_several_roots_read_is_on_disk_once() {
         use std::os::unix::fs::MetadataExt as _;
 
-        let Ok(Ok(program)) = program::find(None) else { return };
         let files = [
             ("a/kustomization.yaml", "resources: [../base]\n"),
             ("b/kustomization.yaml", "resources: [../base]\nnamePrefix: b-\n"),
@@ -364,9 +368,9 @@ mod tests {
             ("base/map.yaml", "kind: ConfigMap\n"),
         ];
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &["a", "b"].map(str::to_owned)).graph;
-        let wanted = ["a", "b"].map(|one| (one.to_owned(), graph.own_root(one))).into();
+        let wanted = ["a", "b"].map(|one| (one.to_owned(), Ok(graph.own_root(one)))).into();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        let roots = Roots::write(&Refusals::of(&graph, &[], &[], &program), &wanted, writing).unwrap();
+        let roots = Roots::write(&graph, wanted, writing).unwrap();
         let file = |root: &str, place: &str| {
             fs::metadata(roots.known[root].as_ref().unwrap().top.join(place)).map(|file| file.ino()).ok()
         };
@@ -388,9 +392,9 @@ mod tests {
         ];
         let all = ["app", "bad"].map(str::to_owned);
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
-        let wanted = all.iter().map(|one| (one.clone(), graph.own_root(one))).collect();
+        let wanted = all.iter().map(|one| (one.clone(), Ok(graph.own_root(one)))).collect();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        let roots = Roots::write(&Refusals::of(&graph, &[], &[], &program), &wanted, writing).unwrap();
+        let roots = Roots::write(&graph, wanted, writing).unwrap();
         let (program, variables) = (&program, &Variables::default());
         let call = |directory| Call { program, directory, arguments: &[], variables, is_tested: false };
         let app = roots.build(call("app"), Wants::Bytes).unwrap();

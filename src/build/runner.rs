@@ -46,7 +46,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     }
     let run = |todo: &[&Affected]| match todo {
         [] => Ok(Vec::new()),
-        _ => Pairs::check(job, options, (&program, &arguments), &refusals, todo),
+        _ => Pairs::check(job, options, (&program, &arguments), todo),
     };
     let todo = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
     let todo: Vec<&Affected> = todo.map(|(one, _)| one).collect();
@@ -120,10 +120,9 @@ impl<'a> Pairs<'a> {
         job: &Job<'_>,
         options: &Options,
         by: (&'a Program, &'a [String]),
-        refusals: &Refusals<'_>,
         roots: &[&Affected],
     ) -> Result<Vec<TargetCheck>> {
-        let pairs = Pairs::write(job, options, by, refusals, roots)?;
+        let pairs = Pairs::write(job, options, by, roots)?;
         let (two, one): (Vec<_>, Vec<_>) = roots.iter().enumerate().partition(|(_, root)| root.is_changed);
         let mut checked = BTreeMap::new();
         for (group, most) in [(two, processors().div_ceil(2)), (one, processors())] {
@@ -155,12 +154,11 @@ impl<'a> Pairs<'a> {
         Job { plan, checkout, .. }: &Job<'_>,
         options: &Options,
         (program, arguments): (&'a Program, &'a [String]),
-        refusals: &Refusals<'_>,
         roots: &[&Affected],
     ) -> Result<Pairs<'a>> {
         let (after, none) = (plan.after.own_roots(), HashSet::new());
-        let original = roots.iter().filter(|one| one.is_changed).map(|one| (one.original.clone(), Some(one.root)));
-        let localized = roots.iter().map(|one| (one.localized.clone(), after.get(one.localized.as_str()).copied()));
+        let original = roots.iter().filter(|one| one.is_changed).map(|one| (one.original.clone(), Ok(Some(one.root))));
+        let localized = roots.iter().map(|one| (one.localized.clone(), Ok(after.get(one.localized.as_str()).copied())));
         let closed = Writing { checks_out: checkout.is_some(), trusted: &none, offline: true, name: "localized" };
         let writing = Writing { trusted: &plan.trusted, offline: options.offline, name: "original", ..closed };
         Ok(Pairs {
@@ -168,13 +166,10 @@ impl<'a> Pairs<'a> {
             arguments,
             unrestricted: [arguments, &[ANY_FILE.to_owned()]].concat(),
             variables: Variables::default(),
-            original: Roots::write(refusals, &original.collect(), writing)?,
+            original: Roots::write(&plan.before, original.collect(), writing)?,
             localized: match &plan.new_dir {
                 Some(into) => Roots::copy(plan, into, checkout.as_ref())?,
-                None => {
-                    let refusals = Refusals::of(&plan.after, &[], arguments, program);
-                    Roots::write(&refusals, &localized.collect(), closed)?
-                }
+                None => Roots::write(&plan.after, localized.collect(), closed)?,
             },
             kept: Scratch::for_user(&options.outputs).map_err(|error| unusable(&error))?,
         })

@@ -247,14 +247,15 @@ impl<'a> Building<'a> {
             roots.find_map(|root| reached_left(&plan.before, *root))
         };
         let kind = |root: &str| known.get(root).and_then(|id| plan.before.roots[*id].kind);
-        let subject = |builder: &&Builder| match left(builder) {
+        let left: Vec<Option<String>> = builders.iter().map(|builder| left(builder)).collect();
+        let subject = |(builder, left): (&&Builder, &Option<String>)| match left {
             Some(_) => Ok(None),
             None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made))),
         };
-        let built = self.run(survey, &builders.iter().map(subject).collect::<Vec<Wanted>>())?;
+        let subjects: Vec<Wanted> = builders.iter().zip(&left).map(subject).collect();
         let mut outputs = Vec::new();
-        for (builder, built) in builders.iter().zip(built) {
-            if let Some(reason) = left(builder) {
+        for ((builder, built), left) in builders.iter().zip(self.run(survey, &subjects)?).zip(left) {
+            if let Some(reason) = left {
                 self.came.borrow_mut().builds.left += 1;
                 outputs.push(Err(reason));
                 continue;
