@@ -97,7 +97,9 @@ fn exact_of(url: &str, inside: Option<&String>, at: Option<String>) -> Option<Ex
     let is_odd = |text: &str| text.contains(|c: char| c.is_control() || c.is_whitespace());
     let is_here = scheme == Some("file") && host.is_empty();
     let is_clear = names().all(is_plain) && !is_odd(url) && !at.iter().chain(inside).any(|text| is_odd(text));
-    let path = if inside.is_some() { path.trim_matches('/') } else { path }.to_owned();
+    // One slash is the URL's own, which `HOST:PATH` has not. One more may be another place.
+    let repository = path.strip_prefix('/').filter(|_| url.contains("://")).unwrap_or(path).trim_end_matches('/');
+    let path = if inside.is_some() { repository } else { path }.to_owned();
     (scheme.is_some() && is_clear && (is_here || is_host(&host))).then(|| Exact {
         scheme,
         host,
