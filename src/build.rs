@@ -15,6 +15,7 @@ pub(crate) mod consequences;
 pub(crate) mod deployed;
 pub(crate) mod disk;
 mod earlier;
+mod edits;
 mod inputs;
 pub(crate) mod memory;
 pub(crate) mod program;

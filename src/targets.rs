@@ -308,6 +308,10 @@ pub(crate) struct Build {
     /// How a chart is rendered, or why that is not known; none where nothing says it.
     #[serde(skip)]
     pub release: Option<Result<chart::Release, String>>,
+    /// The arguments of `kustomize edit` with which the engine changes the kustomization, without components, or why they
+    /// are not known; `None` if it runs none.
+    #[serde(skip)]
+    pub edits: Option<Result<Vec<Vec<String>>, String>>,
     /// Why not every object is known that a directory without a kustomization holds.
     #[serde(skip)]
     pub unread: Option<String>,

@@ -1,9 +1,11 @@
 //! The one way to build: subjects on disk with all that they reach, each built with a closed network.
 
-use std::collections::{BTreeSet, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
+use super::edits::Edits;
 use super::memory::{Memory, Wants};
 use super::program::{self, Kind, Program};
 use super::roots::{Built, Call, Refusals, Roots, Unbuilt, Writing};
@@ -49,6 +51,8 @@ pub(crate) struct Builds {
     roots: Vec<Roots>,
     /// What each subject comes to; `None` comes to nothing.
     outputs: Vec<std::result::Result<Option<Output>, Unbuilt>>,
+    /// What the kustomizations hold that were edited, by the numbers of their subjects.
+    edited: BTreeMap<usize, Vec<u8>>,
 }
 
 impl Builds {
@@ -87,7 +91,8 @@ impl Builds {
         let missing =
             |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
         let program = program::find(kustomize)?.map_err(missing)?.configured(config, Memory::of(here))?;
-        Ok(Builds { program, more: more.to_vec(), roots: Vec::new(), outputs: Vec::new() })
+        let (roots, outputs, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Ok(Builds { program, more: more.to_vec(), roots, outputs, edited })
     }
 
     /// Writes subjects with what a walk reaches. Those that are roots of the surveyed tree itself share one.
@@ -104,16 +109,48 @@ impl Builds {
         if !roots.is_empty() {
             self.add(&reach(survey, &roots), &roots)?;
         }
-        for subject in subjects {
+        let mut unedited = self.edit(subjects)?;
+        for (number, subject) in subjects.iter().enumerate() {
             let output = match subject {
+                _ if unedited.contains_key(&number) => unedited.remove(&number).map_or(Ok(None), Err),
                 Ok(Some(subject)) if is_root(&subject) => Ok(Some(self.kustomize(subject, 0))),
-                Ok(Some(subject)) => self.alone(subject, &mut reach).map(Some).map_err(Unbuilt::from),
+                Ok(Some(subject)) => {
+                    let subject = self.as_edited(number, subject);
+                    self.alone(&subject, &mut reach).map(Some).map_err(Unbuilt::from)
+                }
                 Ok(None) => Ok(None),
                 Err(failures) => Err(Unbuilt::Unknown(failures.clone())),
             };
             self.outputs.push(output);
         }
         Ok(self)
+    }
+
+    /// Runs the edits of all subjects side by side. Returns why some fail.
+    fn edit(&mut self, subjects: &[Wanted]) -> Result<BTreeMap<usize, Unbuilt>> {
+        let mut all = Vec::new();
+        for (number, subject) in subjects.iter().enumerate() {
+            if let Ok(Some(subject)) = subject {
+                all.extend(Edits::write(subject)?.map(|edits| (number, edits)));
+            }
+        }
+        let texts = side_by_side(&all, processors(), |_, (_, edits)| edits.run(&self.program));
+        let mut failed = BTreeMap::new();
+        for ((number, _), text) in all.iter().zip(texts) {
+            match text {
+                Ok(text) => drop(self.edited.insert(*number, text)),
+                Err(unbuilt) => drop(failed.insert(*number, unbuilt)),
+            }
+        }
+        Ok(failed)
+    }
+
+    /// Returns a subject as its edits leave it.
+    fn as_edited<'a>(&self, number: usize, subject: &'a Subject) -> Cow<'a, Subject> {
+        match self.edited.get(&number) {
+            Some(text) => Cow::Owned(subject.clone().with(text)),
+            None => Cow::Borrowed(subject),
+        }
     }
 
     /// Writes roots of a walk. Returns among which they are.
@@ -131,7 +168,7 @@ impl Builds {
 
     /// Writes a subject that shares nothing.
     fn alone(&mut self, subject: &Subject, reach: &mut impl FnMut(&Survey, &[String]) -> Explored) -> Result<Output> {
-        let Subject { tree, directory, arguments, variables, by } = subject;
+        let Subject { tree, directory, arguments, variables, by, .. } = subject;
         match by {
             By::Nothing(output) => Ok(Output::Known(output.clone())),
             By::Kustomize => {
@@ -202,10 +239,11 @@ impl Builds {
     pub(crate) fn all(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
         let mut all = side_by_side(&numbers, processors(), |_, number| self.output(*number, Wants::Objects, true));
-        for ((built, output), subject) in all.iter_mut().zip(&self.outputs).zip(subjects) {
+        for (number, ((built, output), subject)) in all.iter_mut().zip(&self.outputs).zip(subjects).enumerate() {
             if let (Err(Unbuilt::Failed(reason)), Ok(Some(Output::Run(run)))) = (&*built, output)
                 && let (Kind::Kustomize | Kind::Kubectl, Ok(Some(subject))) = (run.program.kind, subject)
             {
+                let subject = self.as_edited(number, subject);
                 let source = Source { tree: subject.tree.clone(), scope: String::new(), repository: None };
                 if let Some(known) = self.roots[run.at].top(&run.directory)
                     && let Some(messages) = self.roots[run.at].among_all(&source, run.call(), known, reason)?
@@ -236,7 +274,7 @@ pub(crate) fn build_all(
         return Vec::new();
     }
     let tree = survey.tree();
-    let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)))).collect();
+    let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)?))).collect();
     match Builds::closed(survey, &subjects, None, (config, &[]), Some(here)) {
         Ok(builds) => {
             side_by_side(all, processors(), |number, _| Ok(builds.build(number).map(|build| build.stdout)?))

@@ -112,6 +112,13 @@ impl Program {
         Some(format!("{} {}", self.name(), self.digest.get_or_init(digest).as_ref()?))
     }
 
+    /// Returns the command that edits a kustomization, without arguments.
+    pub(super) fn editing(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg("edit");
+        command
+    }
+
     /// Returns the command that builds, without arguments.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);

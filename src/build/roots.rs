@@ -298,6 +298,7 @@ impl Roots {
         Building {
             program,
             target,
+            edits: false,
             arguments,
             answers,
             input: &self.input,

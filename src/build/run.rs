@@ -131,6 +131,8 @@ pub(super) struct Building<'a> {
     pub(super) program: &'a Program,
     /// A directory.
     pub(super) target: PathBuf,
+    /// Whether the program edits the kustomization in it, and builds nothing.
+    pub(super) edits: bool,
     pub(super) arguments: &'a [String],
     pub(super) answers: &'a Answers,
     /// What it builds from, which it may not change.
@@ -168,12 +170,15 @@ impl Building<'_> {
         for directory in [&home, &temporary, &bin] {
             std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
         }
-        let mut command = self.program.command();
+        let mut command = if self.edits { self.program.editing() } else { self.program.command() };
         let Answers { manifest, files, .. } = self.answers;
         see(&mut command, matches!(files, Files::Upstream));
         stand_in::put(&mut command, manifest, &bin)
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
-        command.args(self.arguments).arg("--").arg(&self.target).current_dir(&home);
+        command.args(self.arguments).current_dir(if self.edits { &self.target } else { &home });
+        if !self.edits {
+            command.arg("--").arg(&self.target);
+        }
         command.env("HOME", &home).env("TMPDIR", &temporary);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
         let is_isolated = self.program.network == Network::Namespace;
@@ -331,6 +336,7 @@ mod tests {
             let building = Building {
                 program,
                 target,
+                edits: false,
                 arguments,
                 answers,
                 input,

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::config::{Config, FILE_NAME};
-use crate::message::failure::{Failure, Result, shown};
+use crate::message::failure::{Failure, FailureKind, Result, shown};
 use crate::record::LoadRestrictor;
 use crate::targets::generated::{ANY_FILE, Generated, generated};
 use crate::targets::plain::plain;
@@ -14,9 +14,14 @@ use crate::tree::{SharedTree, path};
 use crate::workspace::Workspace;
 
 /// A kustomization or a chart, in the tree that whoever builds it gets to see.
+#[derive(Clone)]
 pub(crate) struct Subject {
     pub(super) tree: SharedTree,
     pub(super) directory: String,
+    /// The kustomization; of anything else it does not matter.
+    pub(super) file: String,
+    /// The arguments of `kustomize edit` that changes it first, each time.
+    pub(super) edits: Vec<Vec<String>>,
     /// What is passed to kustomize or helm.
     pub(super) arguments: Vec<String>,
     pub(super) by: By,
@@ -25,6 +30,7 @@ pub(crate) struct Subject {
 }
 
 /// What builds a subject.
+#[derive(Clone)]
 pub(super) enum By {
     Kustomize,
     /// helm, with values, and why a cluster may get something else.
@@ -40,8 +46,12 @@ impl Subject {
             LoadRestrictor::None => vec![ANY_FILE.to_owned()],
             LoadRestrictor::RootOnly => Vec::new(),
         };
-        let (tree, directory) = (workspace.tree.clone(), directory.to_owned());
-        Subject { tree, directory, arguments, by: By::Kustomize, variables: Variables::default() }
+        Subject::new(workspace.tree.clone(), directory, arguments, By::Kustomize)
+    }
+
+    fn new(tree: SharedTree, directory: &str, arguments: Vec<String>, by: By) -> Subject {
+        let (directory, file, variables) = (directory.to_owned(), String::new(), Variables::default());
+        Subject { tree, directory, file, edits: Vec::new(), arguments, by, variables }
     }
 
     /// Takes what the engine of a target builds; else why that cannot be built here.
@@ -68,7 +78,7 @@ impl Subject {
         }
         let seen: SharedTree = if hides { Rc::new(packed) } else { tree.clone() };
         if let Some(made) = generated(&*seen, target, there)? {
-            return Ok(Subject::made(seen, &made));
+            return Subject::made(seen, &made);
         }
         if let Found::Chart(directory) = &there.found {
             return Subject::chart(&workspace.config, seen, target, directory);
@@ -77,8 +87,7 @@ impl Subject {
             Found::Nothing(why) => Failure::new(why),
             _ => Failure::new(format!("kustomize does not build `{}`", path::shown(&there.path))),
         })?;
-        let (directory, variables) = (there.path.clone(), Variables::default());
-        Ok(Subject { tree: seen, directory, arguments: Vec::new(), by: By::Nothing(plain), variables })
+        Ok(Subject::new(seen, &there.path, Vec::new(), By::Nothing(plain)))
     }
 
     pub(crate) fn is_chart(&self) -> bool {
@@ -98,16 +107,22 @@ impl Subject {
         if release.replaces_own {
             seen.remove(&path::join(directory, "values.yaml"));
         }
-        let (directory, arguments) = (directory.to_owned(), release.arguments);
-        Ok(Subject { tree: Rc::new(seen), directory, arguments, by, variables: Variables::default() })
+        Ok(Subject::new(Rc::new(seen), directory, release.arguments, by))
     }
 
-    /// Takes what an engine makes of a directory of a tree.
-    pub(crate) fn made(tree: SharedTree, made: &Generated) -> Subject {
-        let mut seen = OverlayTree::new(tree.clone());
-        seen.file(&path::join(&made.directory, made.file_name), &made.text, false);
-        let tree = if made.is_changed { Rc::new(seen) } else { tree };
-        let Generated { directory, arguments, variables, .. } = made.clone();
-        Subject { tree, directory, arguments, by: By::Kustomize, variables }
+    /// Takes what an engine makes of a directory of a tree; why not if it is not known what that is.
+    pub(crate) fn made(tree: SharedTree, made: &Generated) -> Result<Subject> {
+        let Generated { directory, arguments, variables, edits, .. } = made.clone();
+        let edits = edits.map_err(|why| Failure::new(why).because(FailureKind::NotKnown))?;
+        let file = path::join(&directory, made.file_name);
+        let subject = Subject { file, edits, variables, ..Subject::new(tree, &directory, arguments, By::Kustomize) };
+        Ok(if made.is_changed { subject.with(&made.text) } else { subject })
+    }
+
+    /// Returns it with another kustomization.
+    pub(super) fn with(self, text: &[u8]) -> Subject {
+        let mut tree = OverlayTree::new(self.tree.clone());
+        tree.file(&self.file, text, false);
+        Subject { tree: Rc::new(tree), ..self }
     }
 }

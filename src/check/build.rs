@@ -250,7 +250,7 @@ impl<'a> Building<'a> {
         let left: Vec<Option<String>> = builders.iter().map(|builder| left(builder)).collect();
         let subject = |(builder, left): (&&Builder, &Option<String>)| match left {
             Some(_) => Ok(None),
-            None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made))),
+            None => Ok(builder.made_in(&*tree)?.map(|made| Subject::made(tree.clone(), &made)).transpose()?),
         };
         let subjects: Vec<Wanted> = builders.iter().zip(&left).map(subject).collect();
         let mut outputs = Vec::new();
@@ -301,6 +301,9 @@ impl<'a> Building<'a> {
             Err(Unbuilt::Skipped(failure)) if failure.kind == FailureKind::Left => came.builds.left += 1,
             Err(Unbuilt::Skipped(Failure { message, hints, .. })) => {
                 came.findings.push(not_built(file, message, by, hints.first().map(String::as_str)));
+            }
+            Err(Unbuilt::Unknown(failures)) if failures.0.iter().all(|one| one.kind == FailureKind::NotKnown) => {
+                came.builds.unknown.push(format!("{by}: {}", reason(failures)));
             }
             Err(Unbuilt::Unknown(failures)) => return Some(failures.clone()),
         }

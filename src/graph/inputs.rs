@@ -131,6 +131,19 @@ pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> 
     Ok(reader.finish())
 }
 
+/// Returns the paths of what is read of a tree.
+pub(crate) fn places_of(tree: &dyn Tree, inputs: Vec<Input>) -> Result<Vec<String>> {
+    let mut places = Vec::new();
+    for input in inputs {
+        match input {
+            Input::At(place) => places.push(place),
+            Input::Below(directory) => places.extend(tree.below(&directory)?),
+            Input::Remote(_) | Input::Chart(_) => {}
+        }
+    }
+    Ok(places)
+}
+
 /// Returns why what is at a path cannot be read elsewhere, if not: it is a link or a submodule, and the tree does not hold what
 /// is there.
 pub(crate) fn leads_out(tree: &dyn Tree, place: &str) -> Result<Option<String>> {

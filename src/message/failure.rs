@@ -107,6 +107,8 @@ pub enum FailureKind {
     Left,
     /// kustomize says why it does not build something.
     NotBuilt,
+    /// What is built is known in the cluster, or with another program, and not here.
+    NotKnown,
     /// Anything else.
     #[default]
     Other,

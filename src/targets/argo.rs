@@ -23,7 +23,6 @@ use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
-pub(super) use edit::edit;
 pub(super) use pattern::{crossing, glob, in_go, matcher};
 use release::PATTERN;
 
@@ -376,6 +375,7 @@ fn build(options: Option<&[String]>, found: &Document, source: &Value) -> Build 
         build.patches = patches.iter().filter_map(|patch| found.text_at(patch.get("path")?)).collect();
         build.ignore_missing_components =
             kustomize.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
+        build.edits = Some(edit::commands(found, source));
     }
     let text = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).unwrap_or_default();
     build.directory =

@@ -146,8 +146,8 @@ impl Targets {
             };
             let files = files[index].iter().map(|file| (*file).to_owned()).collect();
             let reaches = beyond(&namer, target.walked(here, graph));
-            let Generated { directory, text, arguments, variables, .. } = &made;
-            let key = sha256_hex(format!("{directory} {text:?} {arguments:?} {variables:?}").as_bytes());
+            let Generated { directory, text, arguments, variables, edits, .. } = &made;
+            let key = sha256_hex(format!("{directory} {text:?} {arguments:?} {variables:?} {edits:?}").as_bytes());
             let key = format!("{by} {key}");
             let builder =
                 || Builder { by, name, target: target.clone(), made, key: key.clone(), reaches, place, files };

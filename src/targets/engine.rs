@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use super::generated::{append, list};
 use super::{Build, Engine, Found, Here, Target, argo, flux};
 use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
@@ -67,11 +68,16 @@ impl Engine {
         }
     }
 
-    /// Writes into a kustomization what an object changes in it.
+    /// Returns whether it changes a kustomization by `kustomize edit`, but for patches.
+    pub(super) fn runs_edits(self) -> bool {
+        self == Engine::ArgoCd
+    }
+
+    /// Writes into a kustomization what an object changes in it, and no command of kustomize does.
     pub(super) fn edit(self, kustomization: &mut Map<String, Json>, build: &Build, is_root: bool) {
         match self {
             Engine::Flux => flux::edit(kustomization, build, is_root),
-            Engine::ArgoCd => argo::edit(kustomization, build),
+            Engine::ArgoCd => append(kustomization, "patches", list(build, "patches").to_vec()),
             Engine::Kustomize => {}
         }
     }

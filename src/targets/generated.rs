@@ -30,6 +30,8 @@ pub(crate) struct Generated {
     pub arguments: Vec<String>,
     /// What Flux fills in afterwards.
     pub variables: Variables,
+    /// The arguments of `kustomize edit` that is run before it is built, or why they are not known.
+    pub edits: Result<Vec<Vec<String>>, String>,
 }
 
 /// Returns what an engine builds for a target; none where it does not build with kustomize.
@@ -45,6 +47,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
         is_changed: !is_root,
         arguments: arguments(target),
         variables: target.build.overrides.get(VARIABLES).map_or_else(Variables::default, Variables::of),
+        edits: target.build.edits.clone().unwrap_or_else(|| Ok(Vec::new())),
         directory,
     };
     let mut kustomization = if is_root {
@@ -69,11 +72,19 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
     };
     let before = kustomization.clone();
     target.engine.edit(&mut kustomization, &target.build, is_root);
-    append(&mut kustomization, "components", components(target));
-    if kustomization != before || !is_root {
-        made.is_changed = true;
-        made.text = Value::Object(kustomization).to_string().into_bytes();
+    let components = components(target);
+    if !target.engine.runs_edits() {
+        append(&mut kustomization, "components", components.into_iter().map(Value::String).collect());
+    } else if !components.is_empty()
+        && let Ok(edits) = &mut made.edits
+    {
+        edits.push(["add", "component"].map(str::to_owned).into_iter().chain(components).collect());
     }
+    if kustomization != before || !is_root {
+        made.text = Value::Object(kustomization).to_string().into_bytes();
+        made.is_changed = true;
+    }
+    made.is_changed |= made.edits != Ok(Vec::new());
     Ok(Some(made))
 }
 
@@ -98,12 +109,12 @@ fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
 }
 
 /// Returns the components that the object adds, without those that are not there, if they may be missing.
-fn components(target: &Target) -> Vec<Value> {
+fn components(target: &Target) -> Vec<String> {
     let is_there = |found: &Found| matches!(found, Found::Kustomization(_) | Found::Directory(_));
     let may_be_missing = target.build.ignore_missing_components;
     let all = target.build.components.iter();
     let all = all.filter(|one| !may_be_missing || one.found.as_ref().is_none_or(is_there));
-    all.map(|one| json!(one.text.text)).collect()
+    all.map(|one| one.text.text.clone()).collect()
 }
 
 pub(super) fn append(kustomization: &mut Map<String, Value>, key: &str, more: Vec<Value>) {
@@ -121,29 +132,4 @@ pub(super) fn append(kustomization: &mut Map<String, Value>, key: &str, more: Ve
 pub(super) fn list<'a>(build: &'a Build, key: &str) -> &'a [Value] {
     let list = build.overrides.get(key).and_then(Value::as_array);
     list.map_or(&[], Vec::as_slice)
-}
-
-/// Returns a text of the object that is not empty.
-pub(super) fn text<'a>(build: &'a Build, key: &str) -> Option<&'a str> {
-    let text = build.overrides.get(key).and_then(Value::as_str);
-    text.filter(|text| !text.is_empty())
-}
-
-/// Puts an entry with a name into a list, in the place of the one that has it: as a whole, or field by field.
-pub(super) fn put(kustomization: &mut Map<String, Value>, key: &str, entry: &Value, merges: bool) {
-    let entries = kustomization.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten();
-    let name = entry.get("name");
-    let same = entries.into_iter().find(|one| one.get("name") == name);
-    match (same, entry.as_object()) {
-        (None, _) => append(kustomization, key, vec![entry.clone()]),
-        (Some(Value::Object(old)), Some(new)) if merges => {
-            // A tag or a digest takes the place of both.
-            if new.contains_key("newTag") || new.contains_key("digest") {
-                old.remove("newTag");
-                old.remove("digest");
-            }
-            old.extend(new.clone());
-        }
-        (Some(old), _) => *old = entry.clone(),
-    }
 }

@@ -1,5 +1,6 @@
 mod command;
 mod compared;
+mod edits;
 mod engines;
 mod observed;
 mod proof;

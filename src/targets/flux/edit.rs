@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::Build;
-use super::super::generated::{append, list, put, text};
+use super::super::generated::{append, list};
 
 /// Writes it.
 pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &Build, is_root: bool) {
@@ -35,9 +35,30 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
     });
     append(kustomization, "patchesJson6902", operations.collect());
     for image in list(build, "images") {
-        put(kustomization, "images", image, true);
+        put(kustomization, image);
     }
     if let Some(metadata) = build.overrides.get("buildMetadata") {
         kustomization.insert("buildMetadata".to_owned(), metadata.clone());
     }
+}
+
+/// Returns a text of the object that is not empty.
+fn text<'a>(build: &'a Build, key: &str) -> Option<&'a str> {
+    let text = build.overrides.get(key).and_then(Value::as_str);
+    text.filter(|text| !text.is_empty())
+}
+
+/// Puts an image into a kustomization, in the place of the one that has its name: field by field.
+fn put(kustomization: &mut Map<String, Value>, image: &Value) {
+    let images = kustomization.get_mut("images").and_then(Value::as_array_mut).into_iter().flatten();
+    let same = images.into_iter().find(|one| one.get("name") == image.get("name"));
+    let (Some(Value::Object(old)), Some(new)) = (same, image.as_object()) else {
+        return append(kustomization, "images", vec![image.clone()]);
+    };
+    // A tag or a digest takes the place of both.
+    if new.contains_key("newTag") || new.contains_key("digest") {
+        old.remove("newTag");
+        old.remove("digest");
+    }
+    old.extend(new.clone());
 }

@@ -91,19 +91,19 @@ fn argo_cd_edits_what_the_object_says() {
         &[ROOT],
     );
     let found = value(&made);
-    assert_eq!(found["namePrefix"], "n-");
-    assert_eq!(
-        found["images"],
-        json!([
-            {"name": "nginx", "newName": "mirror/nginx", "newTag": "2", "digest": "sha256:b"},
-            {"name": "redis", "digest": "sha256:a"},
-            {"name": "host:5000/app", "newTag": "v3"}
-        ])
-    );
-    assert_eq!(found["replicas"], json!([{"name": "a", "count": 2}]));
-    assert_eq!(found["labels"][0]["pairs"], json!({"a": "b"}));
-    assert_eq!(found["commonAnnotations"], json!({"c": "d"}));
+    assert_eq!(found["namePrefix"], "old-");
     assert_eq!(found["patches"], json!([{"path": "p.yaml"}, {"patch": "y"}]));
+    let edits: Vec<String> = made.edits.unwrap().iter().map(|words| words.join(" ")).collect();
+    assert_eq!(
+        edits,
+        [
+            "set nameprefix -- n-",
+            "set image nginx=mirror/nginx:2@sha256:b host:5000/app:v3",
+            "set replicas a=2",
+            "add label --without-selector a:b",
+            "add annotation c:d",
+        ]
+    );
     // Only the user can let code run.
     let options = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata:\n  kustomize.buildOptions: --enable-exec --enable-alpha-plugins --load-restrictor LoadRestrictionsNone -o /tmp/x\n";
     let made = argo("{}", &[ROOT, ("cm.yaml", options)]);

@@ -1,0 +1,128 @@
+//! `kustomize edit`, run before a build as Argo CD runs it: on a copy of the kustomization, with what lies at its components.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use super::disk;
+use super::inputs::Answers;
+use super::program::{Kind, Program};
+use super::roots::Unbuilt;
+use super::run::{Build, Building};
+use super::secrets::Secrets;
+use super::subject::Subject;
+use super::unread_reference;
+use crate::graph::Graph;
+use crate::graph::inputs::{of_no_root, places_of};
+use crate::message::failure::{Failure, FailureKind, Result, command};
+use crate::os::interrupt::{Scratch, unusable};
+use crate::record::sha256_hex;
+use crate::targets::variables::Variables;
+use crate::tree::path;
+
+/// What no edit is remembered of: a kustomization with this holds values of Secrets.
+const SECRETS: &[u8] = b"secretGenerator";
+
+/// A kustomization on disk, to be edited. No tree is in it.
+pub(super) struct Edits {
+    scratch: Scratch,
+    answers: Answers,
+    /// What the program may not change.
+    input: PathBuf,
+    top: PathBuf,
+    directory: String,
+    file: String,
+    commands: Vec<Vec<String>>,
+    /// None are filled in.
+    variables: Variables,
+    /// What a failure must not quote.
+    secrets: OnceLock<Secrets>,
+}
+
+impl Edits {
+    /// Writes what the edits of a subject read; `None` if it has none.
+    pub(super) fn write(subject: &Subject) -> Result<Option<Edits>> {
+        let Subject { tree, directory, file, edits, .. } = subject;
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+        let [input, top] = ["input", "edited"].map(|name| scratch.path().join(name));
+        // Of a pattern all below the directory that it begins with.
+        let literal = |text: &String| match text.find(['*', '?', '[', '\\']) {
+            Some(end) => text[..end].rsplit_once('/').map_or("", |(above, _)| above).to_owned(),
+            None => text.clone(),
+        };
+        let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
+        let components = components.flat_map(|words| &words[2..]);
+        let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &literal(text))).collect();
+        let places = places_of(&**tree, of_no_root(&**tree, directory, &whole)?)?;
+        disk::write_temporary(&**tree, places, None, &top, None)?;
+        let answers = Answers::of(&Graph::default(), true, &input)?;
+        let (directory, file, commands) = (directory.clone(), file.clone(), edits.clone());
+        let (variables, secrets) = (Variables::default(), OnceLock::from(Secrets::below(&top)));
+        Ok(Some(Edits { scratch, answers, input, top, directory, file, commands, variables, secrets }))
+    }
+
+    /// Edits, and returns what the kustomization holds then.
+    pub(super) fn run(&self, program: &Program) -> Result<Vec<u8>, Unbuilt> {
+        if program.kind != Kind::Kustomize {
+            let failure = Failure::new("Argo CD runs `kustomize edit` first, which kubectl does not have");
+            return Err(failure
+                .because(FailureKind::NotKnown)
+                .hint("install kustomize, or name it in the environment variable KUSTOMIZE")
+                .into());
+        }
+        let name = self.name(program)?;
+        let memory = program.memory.as_ref().zip(name.as_deref());
+        if let Some(known) = memory.and_then(|(memory, name)| memory.get(name)) {
+            return Ok(known.stdout);
+        }
+        for words in &self.commands {
+            let build = self.building(program, words).run(self.scratch.path())?;
+            if !build.refused.is_empty() {
+                let by = program.kind.name();
+                return Err(Unbuilt::Unread(build.refused.iter().map(|one| unread_reference(by, one)).collect()));
+            }
+            if !build.success {
+                let (command, reason) = (command("kustomize edit", words), build.reason(&self.top));
+                // How it is used follows.
+                let reason = reason.split(" Usage: ").next().unwrap_or_default();
+                return Err(Unbuilt::Failed(format!("`{command}` fails: {reason}")));
+            }
+        }
+        let text = fs::read(self.top.join(&self.file)).map_err(|error| Unbuilt::from(unusable(&error)))?;
+        if let Some((memory, name)) = memory
+            && memchr::memmem::find(&text, SECRETS).is_none()
+        {
+            memory.put(name, &Build::known(text.clone()));
+        }
+        Ok(text)
+    }
+
+    /// Returns the digest of all that the result is a function of; `None` if that cannot be read.
+    fn name(&self, program: &Program) -> Result<Option<String>> {
+        let Some(identity) = program.identity() else { return Ok(None) };
+        let (Edits { directory, commands, .. }, version) = (self, env!("CARGO_PKG_VERSION"));
+        let files = disk::digest(&self.top)?;
+        let text = format!("edit {version} {identity} {:?} {directory:?} {commands:?} {files}", program.network);
+        Ok(Some(sha256_hex(text.as_bytes())))
+    }
+
+    fn building<'a>(&'a self, program: &'a Program, arguments: &'a [String]) -> Building<'a> {
+        Building {
+            program,
+            target: self.top.join(&self.directory),
+            edits: true,
+            arguments,
+            answers: &self.answers,
+            input: &self.input,
+            top: &self.top,
+            known: None,
+            variables: &self.variables,
+            runs: false,
+            is_tested: false,
+            secrets: &self.secrets,
+        }
+    }
+}
