@@ -148,7 +148,10 @@ pub(crate) fn unread_file(reason: &str) -> String {
 pub(crate) fn missing_flag(reason: &str) -> Option<&'static str> {
     const FLAGS: [(&str, &str); 2] = [
         ("--enable-helm", "to pass the flag to all builds: --build-arg=--enable-helm"),
-        ("plugins disabled", "to pass the flag to all builds: --build-arg=--enable-alpha-plugins"),
+        (
+            "plugins disabled",
+            "a function needs the flag --build-arg=--enable-alpha-plugins; a plugin of this machine never runs",
+        ),
     ];
     FLAGS.into_iter().find(|(said, _)| reason.contains(said)).map(|(_, help)| help)
 }

@@ -52,7 +52,7 @@ pub(crate) fn verify(here: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     if records.is_empty() && verifier.differences.is_empty() && verifier.failures.is_empty() && !is_enough {
         let message = format!("`{rev}` has no record: no `{LOCK_NAME}` in it lists localized files");
         let hint = match ask {
-            Some(_) => "lock its references: git kustomize-localize lock".to_owned(),
+            Some(_) => "if it references something remote, lock that: git kustomize-localize lock".to_owned(),
             None => instead(here, rev)?,
         };
         return Err(Failure::new(message).hint(hint).into());
@@ -109,6 +109,9 @@ fn unknown(here: &LocalRepo, rev: &str) -> Failure {
     let refs = pattern.and_then(|pattern| here.refs(&[pattern]).ok()).unwrap_or_default();
     match refs.keys().next() {
         Some(name) => failure.hint(format!("use its local name: {}", name.trim_start_matches("refs/remotes/"))),
+        None if rev.starts_with(history::PREFIX) => {
+            failure.hint("fetch it first, or commit one: git kustomize-localize branch")
+        }
         None => failure.hint("fetch it first, or name another one"),
     }
 }

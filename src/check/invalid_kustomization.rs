@@ -74,7 +74,7 @@ mod tests {
         assert!(broken.span.is_some());
         assert_eq!(broken.help, ["fix it: `kustomize build` refuses it"]);
         let template = one(Scene::of("resources:\n{{- range .all }}\n- {{ . }}\n{{- end }}\n"));
-        assert_eq!(template.help, ["if it is a template, add its directory to `exclude` in `.kustomize-localize`"]);
+        assert_eq!(template.help, ["if it is a template, list its directory below `exclude:` in .kustomize-localize"]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn perhaps<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
 /// Makes a warning of a finding about an object that nothing deploys, as nothing in `directory`.
 fn undeployed_object(finding: Finding, directory: &str) -> Finding {
     let help = format!(
-        "nothing here deploys `{directory}`: if it is kept for later, add `{}` to `exclude` in .kustomize-localize",
+        "nothing here deploys `{directory}`: if it is kept for later, list `{}` below `exclude:` in .kustomize-localize",
         globset::escape(directory)
     );
     Finding { help: vec![help], ..Context::warning(finding) }
@@ -64,7 +64,7 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
         help.push(format!("did you mean `{like}`?"));
     }
     help.push(
-        "correct the path, or remove the object; if nothing deploys the object, add its directory to `exclude` in .kustomize-localize"
+        "correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize"
             .to_owned(),
     );
     Finding {
@@ -254,14 +254,14 @@ mod tests {
         let deployed =
             |path: &str| web(path).file(&format!("{cluster}/ks.yaml"), &deploys("cluster", "./kubernetes/apps"));
         let mistyped = || deployed("wbe").file(&format!("{cluster}/more.yaml"), &deploys("more", "./kubernetes/mroe"));
-        let exclude = "add `kubernetes/archive` to `exclude`";
+        let exclude = "list `kubernetes/archive` below `exclude:`";
         for (scene, warnings, errors, said) in [
             (deployed("app"), 4, 0, Some(exclude)),
             // What is deployed fails, and so does what may be deployed by hand as what is beside it.
             (mistyped(), 4, 2, Some(exclude)),
             (mistyped().config("exclude: [kubernetes/archive]\n"), 0, 2, None),
             // Where no object is reached, all may be deployed from elsewhere.
-            (web("app"), 0, 4, Some("to `exclude`")),
+            (web("app"), 0, 4, Some("below `exclude:`")),
         ] {
             let part =
                 Scene { tree: scene.tree.clone(), paths: vec!["kubernetes/archive".to_owned()], ..Scene::default() };

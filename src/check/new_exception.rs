@@ -35,13 +35,13 @@ pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before:
     found.collect()
 }
 
-/// Accepts what `init` writes beside the first lock: exceptions for one reference each behind what the base, whose findings
-/// `old` are, fetches on the same line already, and that only a lock tells.
+/// Accepts what is added beside the first lock, by `init` or by hand: exceptions for what lies behind a reference that the
+/// base, whose findings `old` are, fetches on the same line already. Only a lock tells that it is there.
 pub(super) fn accept_first(findings: &mut [Finding], old: &[Finding]) {
     let place = |one: &Finding| (one.path.clone(), one.line_text.clone());
     let fetched: HashSet<_> = old.iter().filter(|one| RemoteReferences::is_one(one)).map(place).collect();
     for finding in findings.iter_mut().filter(|one| RemoteReferences::is_one(one) && fetched.contains(&place(one))) {
-        if let Some(allowed) = finding.allowed.as_mut().filter(|allowed| allowed.is_exact) {
+        if let Some(allowed) = finding.allowed.as_mut() {
             allowed.is_new = false;
         }
     }

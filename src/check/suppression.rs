@@ -58,7 +58,6 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
                     span: comments.comments[index].span,
                     reason: said.reason.clone(),
                     is_new: own.is_some(),
-                    is_exact: false,
                 });
             }
         }
@@ -115,8 +114,7 @@ fn unused(config: &Config, entry: &Allow, findings: &[Finding]) -> Finding {
 
 fn by_entry(config: &Config, index: usize, is_new: bool) -> Allowed {
     let entry = &config.allow[index];
-    let (reason, is_exact) = (redact::text(&entry.reason), entry.is_exact());
-    Allowed { path: config.file.clone(), span: entry.span, reason, is_new, is_exact }
+    Allowed { path: config.file.clone(), span: entry.span, reason: redact::text(&entry.reason), is_new }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(crate) fn unread_reference(path: &str, message: String, by: &str) -> Finding
 
 /// Makes one about a root that is not built; with `help` where it is known what was missing.
 pub(crate) fn not_built(path: &str, reason: &str, by: &str, help: Option<&str>) -> Finding {
-    let mend = "fix it, or, if it is not built by itself, add its directory to `exclude` in .kustomize-localize";
+    let mend = "fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize";
     of_build(Rule::NotBuilt, path, format!("not built: {reason}"), by, help.unwrap_or(mend))
 }
 

@@ -233,6 +233,7 @@ impl Setup {
             configuration: self.added,
             kept: self.workspace.merged.clone().unwrap_or_default(),
             status: self.checked.status(),
+            has_configuration: !self.texts[1].is_empty(),
             unverified: status.as_ref().and_then(|status| status.unverified),
             next: status.map_or_else(|| Some(INIT.to_owned()), |status| status.next),
         })
@@ -415,6 +416,9 @@ struct Initialized {
     kept: Vec<Failure>,
     #[serde(skip)]
     status: u8,
+    /// Whether there is a configuration, now that this is written.
+    #[serde(skip)]
+    has_configuration: bool,
     /// Why `branch` cannot compare builds; `None` if it can, or if there is nothing to localize.
     #[serde(skip_serializing_if = "Option::is_none")]
     unverified: Option<&'static str>,
@@ -453,9 +457,30 @@ impl Initialized {
             let shared: Vec<String> = shared.map(|help| format!("  help: {help}")).collect();
             let way = if shared.is_empty() { "correct it, or allow" } else { "or allow" };
             out.extend(shared);
-            out.extend(allowing(&group, way));
+            out.extend(self.allowing(&group, way));
         }
         out
+    }
+
+    /// Returns how what people must edit may stay as it is: every entry of `allow` that this takes. Many charts of a
+    /// repository take one.
+    fn allowing(&self, group: &[&Edit], way: &str) -> Vec<String> {
+        let entries = by_repository(group).into_iter().flat_map(|(repository, edits)| {
+            let exact: BTreeSet<&str> = edits.iter().filter_map(|edit| edit.exception.as_deref()).collect();
+            match repository {
+                Some(url) if exact.len() > NAMED => vec![Config::entry_of_charts(url)],
+                _ => exact.into_iter().map(str::to_owned).collect(),
+            }
+        });
+        let entries: BTreeSet<String> = entries.collect();
+        let which = if group.len() > 1 { "each" } else { "it" };
+        let file = if self.has_configuration { "" } else { "a new file " };
+        let help = format!("  help: {way} {which}, below `allow:` in {file}{FILE_NAME}:");
+        match Vec::from_iter(entries).as_slice() {
+            [] => Vec::new(),
+            [entry] => vec![format!("{help} {entry}")],
+            all => [help].into_iter().chain(all.iter().map(|entry| format!("    {entry}"))).collect(),
+        }
     }
 }
 
@@ -470,26 +495,6 @@ fn by_repository<'a>(group: &[&'a Edit]) -> Vec<(Option<&'a str>, Vec<&'a Edit>)
         }
     }
     all
-}
-
-/// Returns how what people must edit may stay as it is: every entry of `allow` that this takes. Many charts of a repository
-/// take one.
-fn allowing(group: &[&Edit], way: &str) -> Vec<String> {
-    let entries = by_repository(group).into_iter().flat_map(|(repository, edits)| {
-        let exact: BTreeSet<&str> = edits.iter().filter_map(|edit| edit.exception.as_deref()).collect();
-        match repository {
-            Some(url) if exact.len() > NAMED => vec![Config::entry_of_charts(url)],
-            _ => exact.into_iter().map(str::to_owned).collect(),
-        }
-    });
-    let entries: BTreeSet<String> = entries.collect();
-    let which = if group.len() > 1 { "each" } else { "it" };
-    let help = format!("  help: {way} {which}, below `allow:` in {FILE_NAME}:");
-    match Vec::from_iter(entries).as_slice() {
-        [] => Vec::new(),
-        [entry] => vec![format!("{help} {entry}")],
-        all => [help].into_iter().chain(all.iter().map(|entry| format!("    {entry}"))).collect(),
-    }
 }
 
 impl Outcome for Initialized {

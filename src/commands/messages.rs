@@ -148,9 +148,10 @@ pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
     hints + &left_remote(failures, verbose)
 }
 
-/// Returns how what failures are about is left remote.
+/// Returns how what failures are about is left remote. An outage passes: only `init` offers an entry for it.
 fn left_remote(failures: &[&Failure], verbose: bool) -> String {
-    let failures: Vec<&Failure> = failures.iter().filter(|one| one.exception.is_some()).copied().collect();
+    let lasting = failures.iter().filter(|failure| !failure.kind.is_outage());
+    let failures: Vec<&Failure> = lasting.filter(|failure| failure.exception.is_some()).copied().collect();
     let exceptions: Vec<&Exception> = failures.iter().filter_map(|one| one.exception.as_deref()).collect();
     let leave = leave(&exceptions, failures.iter().all(|one| one.kind.is_gone()), verbose);
     let mark = Style::new().for_stderr().cyan().bold().apply_to("hint:");

@@ -16,14 +16,12 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
         let upstream = graph.file_at(trouble.at).filter(|file| !graph.is_start(*file));
         let way = upstream.and_then(|file| way(&ways, file)).unwrap_or_default();
         trouble.failure.chain = locations(graph, &way);
-        let can_stay = !matches!(
-            trouble.kind,
-            TroubleKind::Failed
-                | TroubleKind::Chart
-                | TroubleKind::Distrusted(_)
-                | TroubleKind::Unsafe
-                | TroubleKind::Unsupported
-        );
+        let can_stay = match trouble.kind {
+            // The server may be out of reach for this machine alone.
+            TroubleKind::Failed => trouble.failure.kind.is_outage(),
+            TroubleKind::Chart | TroubleKind::Distrusted(_) | TroubleKind::Unsafe | TroubleKind::Unsupported => false,
+            _ => true,
+        };
         let named = match trouble.at {
             At::Edge(edge) => Some(&graph[edge]),
             _ => None,

@@ -111,7 +111,7 @@ fn parse<'t>(
             if !text.contains("{{") && !text.contains("{%") {
                 return error;
             }
-            let hint = "if it is a template, add its directory to `exclude` in `.kustomize-localize`".to_owned();
+            let hint = "if it is a template, list its directory below `exclude:` in .kustomize-localize".to_owned();
             Problem { kind: ProblemKind::Template, hint, ..error }
         }
     })

@@ -97,9 +97,6 @@ pub struct Allowed {
     /// Whether the change that is judged adds it.
     #[serde(skip)]
     pub is_new: bool,
-    /// Whether it names one reference alone.
-    #[serde(skip)]
-    pub is_exact: bool,
 }
 
 impl Allowed {

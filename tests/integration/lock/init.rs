@@ -171,15 +171,15 @@ fn what_is_probably_misspelled_is_to_edit() {
         1 reference could not be locked
           app/kustomization.yaml:3: `https://github.com/acme/lib//wep?ref=v1`: there is no directory `wep` in https://github.com/acme/lib at <0>
           help: did you mean `web`?
-          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//wep?ref=v1', reason: 'TODO'}
+          help: or allow it, below `allow:` in a new file .kustomize-localize: - {url: 'https://github.com/acme/lib//wep?ref=v1', reason: 'TODO'}
         1 reference could not be locked
           app/kustomization.yaml:2: `https://github.com/acme/lib/tree/v1/web`: there is no directory `tree/v1/web` in https://github.com/acme/lib at <0>
           help: this is a web page; write https://github.com/acme/lib//web?ref=v1
-          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//tree/v1/web', reason: 'TODO'}
+          help: or allow it, below `allow:` in a new file .kustomize-localize: - {url: 'https://github.com/acme/lib//tree/v1/web', reason: 'TODO'}
         1 reference could not be locked
           app/kustomization.yaml:4: https://github.com/acme/lib has no ref `abcdef1`, and a short commit id cannot be fetched
           help: write the commit id in full, 40 digits
-          help: or allow it, below `allow:` in .kustomize-localize: - {url: 'https://github.com/acme/lib//web?ref=abcdef1', reason: 'TODO'}
+          help: or allow it, below `allow:` in a new file .kustomize-localize: - {url: 'https://github.com/acme/lib//web?ref=abcdef1', reason: 'TODO'}
         after that: git kustomize-localize init
     "#]]);
     assert_eq!(written(&world), ["", ""]);
@@ -211,7 +211,7 @@ fn a_variable_in_a_reference_leaves_the_others() {
             https://github.com/acme/lib has no ref `${VERSION}`
         1 place to edit (invalid-kustomization)
           b/kustomization.yaml:2: not valid YAML: "-" is only valid inside a block
-          help: if it is a template, add its directory to `exclude` in `.kustomize-localize`
+          help: if it is a template, list its directory below `exclude:` in .kustomize-localize
         1 place to edit (stale-allow)
           .kustomize-localize:2: https://github.com/acme/lib//web?ref=${VERSION}
           help: replace `TODO` with the reason for this exception
@@ -288,6 +288,8 @@ fn an_outage_is_named_and_allowed_by_nothing() {
     // What needs a login is not gone. Whoever wants it remote all the same writes that.
     assert!(!config.contains("private") && !config.contains("forbidden"), "{config}");
     first.stdout_has("- {url: 'https://files.example.com/private.yaml', reason: 'TODO'}\n");
+    // So does who never reaches the server from here.
+    first.stdout_has("- {url: 'https://127.0.0.1:1/acme/lib//web?ref=v1', reason: 'TODO'}\n");
     world.work.run_as_is(&["lock"]).fails(1).stderr_has("to leave it remote, add to `allow` in");
     again(&world, &first);
 }
@@ -311,7 +313,7 @@ fn templates_that_nothing_names_are_left_out() {
           .kustomize-localize: exclude: '[{][{]cookie.name[}][}]/base'
         1 place to edit (invalid-kustomization)
           named/kustomization.yaml:2: not valid YAML: "-" is only valid inside a block
-          help: if it is a template, add its directory to `exclude` in `.kustomize-localize`
+          help: if it is a template, list its directory below `exclude:` in .kustomize-localize
         after that: git kustomize-localize init
     "#]]);
     let [config, _] = written(&world);
@@ -441,7 +443,7 @@ fn every_entry_that_people_may_write_is_printed_as_it_can_be_written() {
           b/kustomization.yaml:1: the chart `b` 1.2.3 of https://charts.example.com is not in the tree: helm downloads it to `b/charts/b-1.2.3/b`
           12 chart references of https://many.example.com: m0/kustomization.yaml:1, m1/kustomization.yaml:1, m2/kustomization.yaml:1, m3/kustomization.yaml:1, m4/kustomization.yaml:1 and 7 more
           help: write `helm: true` into .kustomize-localize, and lock it: git kustomize-localize lock && git add -f -- :/.kustomize-localize :/kustomize-localize.lock
-          help: or allow each, below `allow:` in .kustomize-localize:
+          help: or allow each, below `allow:` in a new file .kustomize-localize:
             - {chart: 'https://charts.example.com#a@1.2.3', reason: 'TODO'}
             - {chart: 'https://charts.example.com#b@1.2.3', reason: 'TODO'}
             - {chart: 'https://many.example.com', refs: any, reason: 'TODO'}

@@ -91,7 +91,7 @@ fn there_must_be_a_lock() {
     let work = &project.work;
     ask(work, &[]).fails(2).says(expect![[r#"
         error: `HEAD` has no record: no `kustomize-localize.lock` in it lists localized files
-          hint: lock its references: git kustomize-localize lock
+          hint: if it references something remote, lock that: git kustomize-localize lock
     "#]]);
     assert_eq!(parsed(ask(work, &["--format", "json"]).fails(2))["outcome"], "failed");
     // One that lists nothing is enough: the last remote may be gone.
