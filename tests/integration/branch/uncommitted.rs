@@ -93,6 +93,19 @@ fn a_file_that_only_the_working_tree_has_is_named() {
     as_hinted(&work, "git add -- :/app");
     work.run_unchanged(&["check"]).success().lacks("not tracked");
     work.run_as_is(&IN_PLACE).success();
+    // Of many the first are named.
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    let listed: String = names.iter().map(|name| format!("- {name}.yaml\n")).collect();
+    work.write("app/kustomization.yaml", format!("resources:\n{listed}"));
+    for name in names {
+        work.write(&format!("app/{name}.yaml"), config_map(name));
+    }
+    work.run_unchanged(&["check"]).success().says(expect![[r#"
+        not tracked by git: 7 files that `branch` does not see: app/a.yaml, app/b.yaml, app/c.yaml, app/d.yaml, app/e.yaml and 2 more
+        hint: git add -- :/app && git commit
+        checked 1 kustomization with 7 references in the working tree: nothing found
+    "#]]);
+    work.run_unchanged(&["check", "-v"]).success().stdout_has("app/f.yaml, app/g.yaml\n");
 }
 
 #[test]

@@ -267,7 +267,7 @@ fn trouble_in_the_tree_is_an_error_unless_the_team_says_otherwise() {
     );
     world.work.git(&["add", "--all"]);
     for paths in [&[][..], &["overlays/prod"]] {
-        in_place(&world.work, paths).fails(1).stderr_has("error[missing-path]: ");
+        world.work.run_unchanged(&[&["vendor"], paths].concat()).fails(1).stderr_has("error[missing-path]: ");
     }
     world.work.decide("rules: {missing-path: warning}\n");
     let output = in_place(&world.work, &[]);
