@@ -337,10 +337,12 @@ impl Workspace {
         self
     }
 
-    /// Replaces the files, and forgets what those before them said.
+    /// Replaces the files, and forgets what others before them said.
     pub(crate) fn set_tree(&mut self, tree: SharedTree) {
+        if !Rc::ptr_eq(&self.tree, &tree) {
+            self.survey = OnceCell::new();
+        }
         self.tree = tree;
-        self.survey = OnceCell::new();
     }
 
     /// Returns what the files say, as far as it was asked for.

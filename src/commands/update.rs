@@ -14,7 +14,7 @@ use super::output::{Done, OutputArgs};
 use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};
-use crate::graph::{RemoteRef, Remotes as _};
+use crate::graph::{RemoteRef, Remotes as _, Survey};
 use crate::message::failure::{Failure, FailureKind, Failures, command, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, TurnedBack};
@@ -24,7 +24,6 @@ use crate::plan::{Changes, File, Options, Plan, changed};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes as Changed;
-use crate::tree::SharedTree;
 use crate::tree::overlay::OverlayTree;
 use crate::workspace::{Workspace, fetcher, fetching, from_top};
 
@@ -68,8 +67,8 @@ struct Update<'a> {
     /// With `--to` its tree names the new ref, and has the URLs back.
     workspace: Workspace,
     before: Rc<Lock>,
-    /// The files as they are.
-    there: SharedTree,
+    /// What the files say as they are.
+    there: Rc<Survey>,
     turned: TurnedBack,
     /// What `--to` writes into the user's files.
     edits: Changes,
@@ -149,7 +148,7 @@ impl<'a> Update<'a> {
         let mut update = Update {
             args,
             quiet,
-            there: workspace.tree.clone(),
+            there: workspace.survey().clone(),
             turned: in_place::turned_back(&workspace, &before)?,
             edits: Changes::new(),
             is_partial: !paths.is_empty(),
@@ -258,7 +257,7 @@ impl<'a> Update<'a> {
         let nothing = BTreeSet::new();
         let again = if self.is_partial { &nothing } else { &self.selection.sources };
         let tip = Tip {
-            tree: self.there.clone(),
+            tree: self.there.tree(),
             directory: String::new(),
             lock: Rc::new(update::without_files(&self.before, again)),
             has_licenses: true,
@@ -310,8 +309,8 @@ impl<'a> Update<'a> {
         let mut changes = self.edits.clone();
         changes.insert(LOCK_NAME.to_owned(), Some(File::of(lock)?));
         changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
-        let tree = changed(OverlayTree::new(self.there.clone()), &changes);
-        let (old, new) = (Workspace::of_tree(self.there.clone())?, Workspace::of_tree(Rc::new(tree))?);
+        let tree = changed(OverlayTree::new(self.there.tree()), &changes);
+        let (old, new) = (Workspace::surveyed(&self.there)?, Workspace::of_tree(Rc::new(tree))?);
         let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
         Diff::between(here, [&old, &new], &changes, &[], &KustomizeArgs::default(), false, self.quiet)
     }

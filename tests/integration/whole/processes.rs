@@ -169,7 +169,7 @@ fn a_tree_is_walked_once_whatever_is_deployed_and_left_out() {
             ("diff HEAD~1", 2),
             // The source; what is localized, for `check --build` and for the branch.
             ("branch", 3),
-            ("update https://github.com/acme/lib --to v2 --diff --dry-run", 4),
+            ("update https://github.com/acme/lib --to v2 --diff --dry-run", 3),
         ]
     );
 }
