@@ -301,7 +301,7 @@ impl RemoteReferences {
 /// The findings that are left out because the base has them too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Known {
-    /// The base.
+    /// The base; empty if it is nothing.
     pub rev: String,
     /// The commit that was compared, where the change begins; empty if there is none.
     pub commit: String,
@@ -372,11 +372,12 @@ impl Checked {
         Checked { source, failures, ..Checked::default() }
     }
 
-    /// Judges a change to `base`: leaves out what that has too, which is `old`, and adds the exceptions that the change
-    /// itself adds for the rest. `before` is the lock of the base: what it localizes may not become remote unseen.
-    pub fn judge(&mut self, old: &[Finding], base: &str, config: &Config, before: &Lock, tree: &dyn Tree) {
+    /// Judges a change: leaves out what its base has too, which is `old`, and adds the exceptions that the change itself adds
+    /// for the rest. `before` is the lock of the base: what it localizes may not become remote unseen. Returns how many are
+    /// left out.
+    pub fn judge(&mut self, old: &[Finding], config: &Config, before: &Lock, tree: &dyn Tree) -> usize {
         let unlocked = new_exception::no_longer_localized(&self.findings, config, before);
-        self.leave_out(old, base);
+        let left_out = self.leave_out(old);
         floating_ref::leave_out_remote(&mut self.findings);
         if *before == Lock::default() {
             new_exception::accept_first(&mut self.findings, old);
@@ -385,6 +386,7 @@ impl Checked {
         self.findings.extend(new.into_iter().chain(unlocked));
         fill(tree, &mut self.findings);
         finding::sort(&mut self.findings);
+        left_out
     }
 
     /// Adds findings.

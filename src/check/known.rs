@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Checked, Known};
+use super::Checked;
 use crate::kustomization::FILE_NAMES;
 use crate::message::finding::{Finding, Rule, Severity, Starts, Subject};
 use crate::reference::{Upstream, file_pin};
@@ -108,9 +108,9 @@ fn without(url: &str, version: &str) -> String {
 }
 
 impl Checked {
-    /// Leaves out what `old`, the findings of `base`, holds already, allowed there or not. What an exception of this
-    /// change covers of it is not new either, and stays as allowed.
-    pub(super) fn leave_out(&mut self, old: &[Finding], base: &str) {
+    /// Leaves out what `old`, the findings of a base, holds already, allowed there or not. What an exception of this change
+    /// covers of it is not new either, and stays as allowed. Returns how many are left out.
+    pub(super) fn leave_out(&mut self, old: &[Finding]) -> usize {
         let (mut known, mut versions) = (HashMap::new(), HashMap::new());
         // How many that a comment covers are gone from the base: as many are there in another version.
         let mut bumped: HashMap<Key, (isize, Severity)> = HashMap::new();
@@ -153,8 +153,7 @@ impl Checked {
             }
             true
         });
-        self.known =
-            Some(Known { rev: base.to_owned(), commit: String::new(), left_out: before - self.findings.len() });
+        before - self.findings.len()
     }
 }
 
@@ -177,7 +176,7 @@ mod tests {
         let renames = files.iter().map(pair).collect();
         let mut checked = check(new);
         let old = check(old).findings;
-        checked.leave_out(&super::renamed(old, &renames), "HEAD");
+        checked.leave_out(&super::renamed(old, &renames));
         let findings = checked.findings.iter();
         findings.map(|one| format!("{} {}", one.rule, one.reference)).collect()
     }
@@ -207,7 +206,7 @@ mod tests {
         let check = |version: &str| Scene::of(&at(version)).config(allow).check();
         for (now, expected) in [("?ref=v1", 0), ("?ref=v2", 1), ("?ref=main", 1), ("", 1)] {
             let mut checked = check(now);
-            checked.leave_out(&check("?ref=v1").findings, "HEAD");
+            checked.leave_out(&check("?ref=v1").findings);
             let is_new = |one: &&Finding| one.allowed.is_none() && one.rule == Rule::RemoteReference;
             assert_eq!(checked.findings.iter().filter(is_new).count(), expected, "{now}");
         }
@@ -219,7 +218,7 @@ mod tests {
         let comment = |version: &str| format!("{}{COMMENT}", at(version).trim_end());
         let new = |now: &str| {
             let mut checked = Scene::of(now).check();
-            checked.leave_out(&Scene::of(&comment("?ref=v1")).check().findings, "HEAD");
+            checked.leave_out(&Scene::of(&comment("?ref=v1")).check().findings);
             let is_new =
                 |one: &&Finding| one.allowed.as_ref().is_none_or(|one| one.is_new) && one.rule == Rule::RemoteReference;
             checked.findings.iter().filter(is_new).count()
@@ -251,7 +250,7 @@ mod tests {
         let renames = [(sandbox.0.to_owned(), live.0.to_owned())].into();
         let new = |old: &[(&str, &str)], now: &[(&str, &str)], paths: &[&str]| -> Vec<String> {
             let mut checked = check(now, paths);
-            checked.leave_out(&super::renamed(check(old, &[]).findings, &renames), "HEAD");
+            checked.leave_out(&super::renamed(check(old, &[]).findings, &renames));
             let remote = checked.findings.iter().filter(|one| one.rule == Rule::RemoteReference);
             remote.map(|one| one.message.split_once(", and ").map_or("", |(_, new)| new).to_owned()).collect()
         };
@@ -286,7 +285,7 @@ mod tests {
                 .check()
         };
         let mut now = deployed(&["a"]);
-        now.leave_out(&deployed(&["a", "base"]).findings, "HEAD");
+        now.leave_out(&deployed(&["a", "base"]).findings);
         assert_eq!(now.findings, []);
         // Where nothing tells two of them apart, as many are known as there were.
         let twice = |count: usize| {
@@ -295,7 +294,7 @@ mod tests {
         };
         for (old, now, new) in [(1, 1, 0), (1, 2, 1), (2, 1, 0), (0, 1, 1)] {
             let mut now = twice(now);
-            now.leave_out(&twice(old).findings, "HEAD");
+            now.leave_out(&twice(old).findings);
             assert_eq!(now.findings.len(), new, "{:?}", now.findings);
         }
     }

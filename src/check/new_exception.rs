@@ -188,10 +188,10 @@ mod tests {
             let config = base.config();
             let old = base.check(config.clone(), Some(config.clone()), true).findings;
             let mut judged = change.check(config.clone(), Some(change.config()), true);
-            judged.judge(&old, "base", &config, &Lock::default(), &OverlayTree::default());
+            judged.judge(&old, &config, &Lock::default(), &OverlayTree::default());
             // As if the change could say nothing.
             let mut alone = change.check(config.clone(), None, false);
-            alone.judge(&old, "base", &config, &Lock::default(), &OverlayTree::default());
+            alone.judge(&old, &config, &Lock::default(), &OverlayTree::default());
             for one in counting(&alone) {
                 let is_same = |other: &&Finding| {
                     (other.identity(), other.span, other.severity)
@@ -214,7 +214,7 @@ mod tests {
             let config = base.config();
             let old = base.check(config.clone(), Some(config.clone()), true).findings;
             let mut judged = base.check(config.clone(), Some(config.clone()), true);
-            judged.judge(&old, "base", &config, &Lock::default(), &OverlayTree::default());
+            judged.judge(&old, &config, &Lock::default(), &OverlayTree::default());
             prop_assert_eq!(counting(&judged).count(), 0, "{:#?}", judged.findings);
         }
     }
@@ -231,7 +231,7 @@ mod tests {
             let change = Side { references: [both.to_vec(), Vec::new()], allow: vec![allow], more: "" };
             let base = Side { references: [Vec::new(), Vec::new()], allow: none.to_vec(), more };
             let mut judged = change.check(base.config(), Some(change.config()), true);
-            judged.judge(&[], "", &base.config(), &Lock::default(), &OverlayTree::default());
+            judged.judge(&[], &base.config(), &Lock::default(), &OverlayTree::default());
             let new = judged.findings.iter();
             let new: Vec<_> = new.filter(|one| one.rule == Rule::NewException).collect();
             assert_eq!(new.len(), usize::from(!said.is_empty()), "{new:?}");

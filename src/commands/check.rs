@@ -16,7 +16,7 @@ use super::localize::KustomizeArgs;
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use super::{json, messages};
 use crate::check::build::{Before, Building, How};
-use crate::check::{self, Checked, Claim, Input, merged_back, renamed};
+use crate::check::{self, Checked, Claim, Input, Known, merged_back, renamed};
 use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
 use crate::graph::Survey;
@@ -226,7 +226,10 @@ pub(super) fn checked(
             let locked = judge(here, (files, &tree), &mut checked, rev, before, config)?;
             verify_claims(&tree, &mut checked, rev, &locked, config, building.as_ref());
         }
-        (Base::Nothing, _) => checked.judge(&[], "", config, &Lock::default(), &*tree),
+        (Base::Nothing, _) => {
+            let left_out = checked.judge(&[], config, &Lock::default(), &*tree);
+            checked.known = Some(Known { rev: String::new(), commit: String::new(), left_out });
+        }
         _ => {}
     }
     if let Some(building) = building {
@@ -308,10 +311,8 @@ fn judge(
     // One that cannot be read holds nothing.
     let locked = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     merged_back(files, tree, checked, Some(&locked), config)?;
-    checked.judge(&old, base, config, &locked, &**tree);
-    if let Some(known) = &mut checked.known {
-        known.commit.clone_from(since);
-    }
+    let left_out = checked.judge(&old, config, &locked, &**tree);
+    checked.known = Some(Known { rev: base.to_owned(), commit: since.clone(), left_out });
     Ok(locked)
 }
 

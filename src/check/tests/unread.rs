@@ -178,7 +178,7 @@ fn what_hides_references_is_always_new() {
             };
             let mut judged = side(true);
             let config = Config::default();
-            judged.judge(&side(false).findings, "HEAD", &config, &Lock::default(), &OverlayTree::default());
+            judged.judge(&side(false).findings, &config, &Lock::default(), &OverlayTree::default());
             position.found(&judged, position.file);
         }
     }

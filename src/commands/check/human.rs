@@ -7,7 +7,7 @@ use crate::check::{Builds, Checked, Known};
 use crate::commands::findings::{blocks, each, explain, painted};
 use crate::commands::messages::{commit, counted, first, named};
 use crate::commands::output::Shown;
-use crate::git::Snapshot;
+use crate::git::{Snapshot, is_object_id};
 use crate::message::failure::short;
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact::{self, visible};
@@ -125,8 +125,7 @@ fn summary(checked: &Checked) -> String {
 /// Returns what a change was compared with: the commit, and what was named, if that is another one.
 fn base(known: Option<&Known>) -> String {
     let Some(Known { rev, commit, .. }) = known else { return String::new() };
-    let is_id = |text: &str| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let name = if is_id(rev) { short(rev).to_owned() } else { visible(rev) };
+    let name = if is_object_id(rev) { short(rev).to_owned() } else { visible(rev) };
     match visible(short(commit)) {
         id if id.is_empty() => name,
         id if commit.starts_with(&**rev) => id,
