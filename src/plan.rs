@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 pub(crate) use files::{Changes, File, Rewritten, changed};
-pub(crate) use left::reached as reached_left;
+pub(crate) use left::among as left_among;
 pub(crate) use remotes::remotes;
 pub(crate) use spelling::is_remote;
 pub(crate) use troubles::reached;

@@ -174,9 +174,10 @@ fn read_remotely(graph: &Graph, id: RootId, trusted: &HashSet<FileId>, parts: &m
     Ok(())
 }
 
-/// Returns why a root cannot be built elsewhere, if not: a chart or code that it reaches may read what is not in the tree.
-pub(super) fn outside(graph: &Graph, root: RootId) -> Result<Option<String>> {
-    for id in graph.reach([root], |_, _| true) {
+/// Returns why some roots, with all that they reach, cannot be built elsewhere, if not: a chart or code may read what is not
+/// in the tree.
+pub(super) fn outside(graph: &Graph, roots: &BTreeSet<RootId>) -> Result<Option<String>> {
+    for &id in roots {
         let Source { tree, repository, .. } = &graph.sources[graph.roots[id].source];
         if repository.is_some() || !graph.runs(id) {
             continue;

@@ -17,7 +17,7 @@ use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::limits::LOADS;
-use crate::plan::{Plan, reached_left};
+use crate::plan::{Plan, left_among};
 use crate::targets::chart;
 use crate::targets::generated::ANY_FILE;
 use crate::targets::variables::Variables;
@@ -96,10 +96,10 @@ impl<'a> Refusals<'a> {
         if !failures.is_empty() {
             return Some(Unbuilt::Unknown(Failures(failures)));
         }
-        if let Some(reason) = reached_left(graph, root) {
+        if let Some(reason) = left_among(graph, &reached) {
             return Some(Unbuilt::Skipped(Failure::new(reason).because(FailureKind::Left)));
         }
-        match inputs::outside(graph, root).transpose() {
+        match inputs::outside(graph, &reached).transpose() {
             None => {}
             Some(Ok(why)) => {
                 let failure = Failure::new(why).hint("put a copy of it there").because(FailureKind::NotBuilt);

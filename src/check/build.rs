@@ -20,7 +20,7 @@ use crate::graph::{Graph, Survey};
 use crate::kustomization::Kind;
 use crate::message::failure::{Failure, FailureKind, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
-use crate::plan::{Options, Plan, in_place, reached_left};
+use crate::plan::{Options, Plan, in_place, left_among};
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Affected, affected};
 use crate::targets::built::{Builder, Output};
@@ -243,8 +243,8 @@ impl<'a> Building<'a> {
         let Some(survey) = &plan.survey else { return Ok(Vec::new()) };
         let (tree, known) = (survey.tree(), plan.before.own_roots());
         let left = |builder: &Builder| {
-            let mut roots = builder.roots().filter_map(|root| known.get(root));
-            roots.find_map(|root| reached_left(&plan.before, *root))
+            let roots = builder.roots().filter_map(|root| known.get(root).copied());
+            left_among(&plan.before, &plan.before.reach(roots, |_, _| true))
         };
         let kind = |root: &str| known.get(root).and_then(|id| plan.before.roots[*id].kind);
         let left: Vec<Option<String>> = builders.iter().map(|builder| left(builder)).collect();

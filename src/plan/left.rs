@@ -1,12 +1,14 @@
 //! What a build lacks because it stays remote, or may be missing.
 
+use std::collections::BTreeSet;
+
 use crate::graph::{Chart, ChartRef, Graph, RootId};
 use crate::message::redact;
 
-/// Returns what a root reaches that its build lacks here: what stays remote, local files that may be missing. None where it
-/// reaches nothing of that kind, so that it can be built without the network.
-pub(crate) fn reached(graph: &Graph, root: RootId) -> Option<String> {
-    for root in graph.reach([root], |_, _| true) {
+/// Returns what some roots, with all that they reach, lack for a build here: what stays remote, local files that may be
+/// missing. `None` if there is nothing of that kind, so that they can be built without the network.
+pub(crate) fn among(graph: &Graph, roots: &BTreeSet<RootId>) -> Option<String> {
+    for &root in roots {
         if let Some(path) = graph.missing.get(&root) {
             return Some(format!("{path} is missing (allowed)"));
         }
