@@ -58,7 +58,7 @@ use serde_json::{Map, Value as Json};
 use crate::config::Config;
 pub(crate) use crate::config::Engine;
 use crate::graph::{Explored, FileId, Graph, RootId, Survey, TroubleKind};
-use crate::kustomization::{Accepts, ProblemKind, is_flux_object};
+use crate::kustomization::{ProblemKind, is_flux_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::message::redact;
@@ -69,6 +69,7 @@ pub use identity::Identity;
 use ignore::Ignores;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use installed::{Installed, installed};
+pub(crate) use reaches::State;
 pub(crate) use read_paths::{GENERATE_PATHS, generate_paths, inputs, unwatched};
 pub(crate) use scan::candidates;
 pub(crate) use settle::readers;
@@ -152,6 +153,29 @@ pub(crate) enum Place {
     External(String),
     /// Only known in the cluster: why.
     Templated(String),
+}
+
+impl Place {
+    /// Returns where it is, and what is there.
+    pub(crate) fn described(&self) -> String {
+        let here = match self {
+            Place::Here(here) => here,
+            Place::External(why) => return format!("external: {why}"),
+            Place::Templated(why) => return format!("templated: {why}"),
+        };
+        let Here { revision, path, .. } = here;
+        let named = revision.name.as_ref().map_or(String::new(), |name| format!(" at {name}"));
+        let found = match &here.found {
+            _ if !revision.is_this => "another revision, not read".to_owned(),
+            Found::Kustomization(_) => "a kustomization".to_owned(),
+            Found::Directory(_) => "a directory without a kustomization".to_owned(),
+            Found::Chart(_) => "a chart".to_owned(),
+            Found::Plugin(_) => "for a plugin".to_owned(),
+            Found::Submodule(path) => format!("in the submodule {path}"),
+            Found::Nothing(why) => format!("missing: {why}"),
+        };
+        format!("{}{named}: {found}", path::shown(path))
+    }
 }
 
 /// A directory of this repository that is deployed.
@@ -536,7 +560,8 @@ impl Target {
         Target { engine, object, sources: Vec::new(), digest, said, spot, place, build, changed_by: None }
     }
 
-    /// Returns why it is not known what is built; none where it is, and of a release of Flux: no chart names a root.
+    /// Returns why it is not known what is built; `None` if it is, if that is missing, and of a release of Flux: no chart names
+    /// a root.
     pub(crate) fn unknown(&self) -> Option<String> {
         if self.object.kind == scan::RELEASE {
             return None;
@@ -544,7 +569,8 @@ impl Target {
         if let Some(changer) = &self.changed_by {
             return Some(format!("{} may change it", changer.name));
         }
-        self.open()
+        let is_missing = self.here().is_some_and(|here| matches!(here.found, Found::Nothing(_)));
+        self.open().filter(|_| !is_missing)
     }
 
     /// Returns why its object does not say what is built; none where it does.
@@ -622,22 +648,14 @@ pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
     }
 }
 
-/// Returns the files that roots list as resources, and that no search for objects looks into or takes.
-pub(crate) fn listed(graph: &Graph, config: &Config) -> BTreeSet<String> {
-    let edges = graph.roots.iter().flat_map(|root| &root.edges);
-    let edges = edges.filter(|edge| edge.reference.accepts == Accepts::Either);
-    let files = edges.filter_map(|edge| graph.own_file(edge));
-    let files = files.filter(|file| !scan::is_searched(file) || config.leaves_out(path::parent(file)));
-    files.map(str::to_owned).collect()
-}
-
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
 #[cfg(test)]
 pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Unsettled> {
     find_in(tree, config, candidates(tree)?()?, BTreeSet::new(), identity)
 }
 
-/// Finds what is deployed from a tree, of which the roots in some directories say what is listed.
+/// Finds what is deployed from a tree as its objects are written, of which the roots in some directories say what is listed:
+/// the only search for it.
 pub(crate) fn find_from(
     survey: &Survey,
     directories: &[String],
@@ -647,13 +665,14 @@ pub(crate) fn find_from(
     let tree = survey.tree();
     // The walk goes on while the search does.
     let candidates = candidates(&*tree)?;
-    let listed = listed(&survey.graph(directories), config);
+    let mut listed = survey.listed(directories);
+    listed.retain(|file| !scan::is_searched(file) || config.leaves_out(path::parent(file)));
     find_in(&*tree, config, candidates()?, listed, identity)
 }
 
 /// Finds what is deployed from a tree where the [`candidates`] are known. Of those that the configuration leaves out it reads what
 /// is deployed all the same: what stands in `listed`, or in a directory that a target applies.
-pub(crate) fn find_in(
+fn find_in(
     tree: &dyn Tree,
     config: &Config,
     candidates: Vec<String>,

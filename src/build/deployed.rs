@@ -22,12 +22,8 @@ pub(crate) fn find(here: &Rc<LocalRepo>, survey: &Survey) -> Result<(Explored, T
 
 /// Finds what is deployed as its objects are written, and walks all of the tree.
 pub(crate) fn written(here: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, Unsettled)> {
-    let tree = &survey.tree();
-    let candidates = targets::candidates(&**tree)?;
-    let explored = survey.read_all()?;
-    let listed = targets::listed(&explored.graph, config);
-    let found = targets::find_in(&**tree, config, candidates()?, listed, &|| Identity::of(here, config))?;
-    Ok((explored, found))
+    let found = targets::find_from(survey, &survey.all()?, config, &|| Identity::of(here, config))?;
+    Ok((survey.read_all()?, found))
 }
 
 /// Does what [`find`] does for both sides of a change, with one configuration.

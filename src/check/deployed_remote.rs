@@ -4,14 +4,15 @@
 
 use std::collections::HashMap;
 
-use super::Context;
+use super::{Context, remote_chart};
 use crate::graph::RootId;
 use crate::message::finding::{Common, Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut fetched: HashMap<RootId, usize> = HashMap::new();
-    for one in context.remotes.iter().filter(|one| one.locked.is_some()) {
-        *fetched.entry(one.root).or_default() += 1;
+    let references = context.remotes.iter().filter(|one| one.locked.is_some()).map(|one| one.root);
+    for root in references.chain(remote_chart::locked(context).map(|chart| chart.root)) {
+        *fetched.entry(root).or_default() += 1;
     }
     if fetched.is_empty() {
         return Vec::new();

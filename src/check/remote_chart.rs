@@ -11,7 +11,7 @@
 use super::Context;
 use super::remote_reference::bring_in;
 use crate::config::{Config, FILE_NAME};
-use crate::graph::{Chart, Place};
+use crate::graph::{Chart, ChartRef, Place};
 use crate::message::failure::stage;
 use crate::message::finding::{Finding, Rule};
 use crate::record::LOCK_NAME;
@@ -25,6 +25,14 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Returns the charts that would be downloaded, but are locked: findings of `locked-reference`.
 pub(super) fn find_locked(context: &Context<'_>) -> Vec<Finding> {
     found(context, true)
+}
+
+/// Returns the same charts.
+pub(super) fn locked<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'a Chart> {
+    let lock = context.lock().filter(|lock| lock.target.is_none());
+    let is_locked = move |chart: &ChartRef| lock.is_some_and(|lock| chart.locked(lock).is_some());
+    let charts = context.graph.charts.iter().filter(|chart| !chart.is_there());
+    charts.filter(move |chart| chart.wanted.as_ref().is_some_and(&is_locked))
 }
 
 fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {

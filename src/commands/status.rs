@@ -9,18 +9,18 @@ use serde::Serialize;
 use super::check::{self, Base};
 use super::messages::{counted, first, lines, listed};
 use super::output::{Done, Outcome, Shown};
-use super::targets::{described, named, surveyed};
+use super::targets::{named, surveyed};
 use crate::build::program;
 use crate::check::{Checked, RemoteReferences};
 use crate::config::FILE_NAME;
-use crate::destination::{BranchOptions, Destination, State, commit, uncommitted};
+use crate::destination::{BranchOptions, Destination, State as BranchState, commit, uncommitted};
 use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::graph::Survey;
 use crate::message::failure::{Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
 use crate::record::{LOCK_NAME, Lock, stored};
-use crate::targets::{Found, Installed, Reached, Target};
+use crate::targets::{Installed, Object, Reached, State, Target};
 use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::overlay::OverlayTree;
@@ -71,30 +71,7 @@ struct TargetStatus {
     file: String,
     line: usize,
     #[serde(flatten)]
-    state: Reach,
-}
-
-/// What the build of a target needs of other hosts.
-#[derive(Debug, Serialize)]
-#[serde(tag = "state", rename_all = "kebab-case")]
-enum Reach {
-    Remote {
-        /// What it names there.
-        reaches: Vec<String>,
-    },
-    /// Its directory is not there.
-    Missing {
-        why: String,
-    },
-    /// Something that it needs in the tree is not there, or is not valid.
-    Invalid {
-        why: String,
-    },
-    Unknown {
-        why: String,
-    },
-    /// Nothing.
-    Localized,
+    state: State,
 }
 
 /// The localized branch.
@@ -103,7 +80,7 @@ struct Branch {
     /// None where it has no name.
     name: Option<String>,
     #[serde(flatten)]
-    state: State,
+    state: BranchState,
 }
 
 /// Looks at the working tree, or at HEAD where there is none, at what is deployed, and at the branch.
@@ -236,59 +213,42 @@ fn listed_files(tree: &dyn Tree) -> Vec<String> {
 impl Status {
     /// Returns how many targets are in which state; of those that should not be, where there are some.
     fn counts(&self) -> String {
-        let count = |is: fn(&Reach) -> bool| self.targets.iter().filter(|target| is(&target.state)).count();
-        let counts = [
-            (count(|state| matches!(state, Reach::Localized)), "localized", true),
-            (count(|state| matches!(state, Reach::Remote { .. })), "remote", true),
-            (count(|state| matches!(state, Reach::Missing { .. })), "missing", false),
-            (count(|state| matches!(state, Reach::Invalid { .. })), "invalid", false),
-            (count(|state| matches!(state, Reach::Unknown { .. })), "unknown", true),
-        ];
-        let counts = counts.iter().filter(|(count, _, is_always)| *is_always || *count > 0);
-        let counts: Vec<String> = counts.map(|(count, what, _)| format!("{count} {what}")).collect();
+        let counts = State::WORDS.iter().filter_map(|word| {
+            let count = self.targets.iter().filter(|target| target.state.word() == *word).count();
+            let is_always = ["localized", "remote", "unknown"].contains(word);
+            (is_always || count > 0).then(|| format!("{count} {word}"))
+        });
+        let counts: Vec<String> = counts.collect();
         format!("{}: {}", counted(self.targets.len(), "target"), counts.join(", "))
     }
 }
 
 impl TargetStatus {
     fn of((target, reaches): (&Target, Option<&[Reached]>)) -> TargetStatus {
-        let said = |one: &Reached| format!("{}: {}", one.name, one.state);
-        let state = match (reaches, target.here().map(|here| &here.found)) {
-            // What may be changed may be somewhere else.
-            (_, Some(Found::Nothing(why))) => match target.unknown() {
-                Some(why) => Reach::Unknown { why },
-                None => Reach::Missing { why: why.clone() },
-            },
-            (Some([]), _) => Reach::Localized,
-            (Some([first, ..]), _) if !reaches.iter().copied().flatten().any(|one| one.is_remote) => {
-                Reach::Invalid { why: said(first) }
-            }
-            (Some(reached), _) => {
-                Reach::Remote { reaches: reached.iter().filter(|one| one.is_remote).map(said).collect() }
-            }
-            (None, _) => Reach::Unknown { why: described(&target.place) },
-        };
-        TargetStatus { name: named(target), file: target.object.file.clone(), line: target.object.line, state }
+        let (Object { file, line, .. }, state) = (&target.object, target.state(reaches));
+        TargetStatus { name: named(target), file: file.clone(), line: *line, state }
     }
 
     fn text(&self) -> String {
-        let (state, why) = match &self.state {
-            Reach::Localized => ("localized", String::new()),
-            Reach::Remote { reaches } => {
+        let why = match &self.state {
+            State::Localized => String::new(),
+            State::Remote { reaches } => {
                 let more = if reaches.len() > 1 { format!(" and {} more", reaches.len() - 1) } else { String::new() };
-                ("remote", format!(": {}{more}", reaches.first().map_or("", String::as_str)))
+                format!(": {}{more}", reaches.first().map_or("", String::as_str))
             }
-            Reach::Missing { why } => ("missing", format!(": {why}")),
-            Reach::Invalid { why } => ("invalid", format!(": {why}")),
-            Reach::Unknown { why } => ("unknown", format!(": {why}")),
+            State::Missing { why }
+            | State::Invalid { why }
+            | State::External { why }
+            | State::Other { why }
+            | State::Unknown { why } => format!(": {why}"),
         };
-        format!("  {state:<9}  {}:{}: {}{why}", self.file, self.line, self.name)
+        format!("  {:<9}  {}:{}: {}{why}", self.state.word(), self.file, self.line, self.name)
     }
 }
 
 impl Branch {
     fn missing() -> Branch {
-        Branch { name: None, state: State::Missing }
+        Branch { name: None, state: BranchState::Missing }
     }
 
     /// Looks at the branch that HEAD would be localized on.
@@ -302,7 +262,7 @@ impl Branch {
         };
         match look() {
             Ok(branch) => branch.unwrap_or_else(Branch::missing),
-            Err(failures) => Branch { name: None, state: State::unknown(failures) },
+            Err(failures) => Branch { name: None, state: BranchState::unknown(failures) },
         }
     }
 
@@ -310,29 +270,25 @@ impl Branch {
     /// to localize and no branch.
     fn next(&self, has_locked: bool) -> Option<String> {
         let next = match &self.state {
-            State::Missing if !has_locked => return None,
-            State::UpToDate => return None,
-            State::Missing | State::Behind { .. } => BRANCH,
-            State::Ahead { .. } => "git kustomize-localize branch --push",
-            State::Edited { .. } => "git kustomize-localize branch --overwrite",
-            State::Unknown { hint, .. } => {
-                let hint = hint.as_deref().unwrap_or_default();
-                let command = hint.rsplit_once(": ").map_or(hint, |(_, last)| last);
-                if command.starts_with("git ") { command } else { "git kustomize-localize check" }
-            }
+            BranchState::Missing if !has_locked => return None,
+            BranchState::UpToDate => return None,
+            BranchState::Missing | BranchState::Behind { .. } => BRANCH,
+            BranchState::Ahead { .. } => "git kustomize-localize branch --push",
+            BranchState::Edited { .. } => "git kustomize-localize branch --overwrite",
+            BranchState::Unknown { command, .. } => command.as_deref().unwrap_or("git kustomize-localize check"),
         };
         Some(next.to_owned())
     }
 
     fn text(&self) -> String {
         let state = match &self.state {
-            State::Missing => "missing".to_owned(),
-            State::UpToDate => "up to date".to_owned(),
-            State::Ahead { remote } => format!("up to date, and `{remote}` does not have it yet"),
-            State::Behind { commits: Some(count) } => format!("{} behind", counted(*count, "commit")),
-            State::Behind { commits: None } => "behind".to_owned(),
-            State::Edited { paths } => format!("edited by hand: {}", listed(paths, 3)),
-            State::Unknown { why, .. } => format!("unknown: {why}"),
+            BranchState::Missing => "missing".to_owned(),
+            BranchState::UpToDate => "up to date".to_owned(),
+            BranchState::Ahead { remote } => format!("up to date, and `{remote}` does not have it yet"),
+            BranchState::Behind { commits: Some(count) } => format!("{} behind", counted(*count, "commit")),
+            BranchState::Behind { commits: None } => "behind".to_owned(),
+            BranchState::Edited { paths } => format!("edited by hand: {}", listed(paths, 3)),
+            BranchState::Unknown { why, .. } => format!("unknown: {why}"),
         };
         match &self.name {
             Some(name) => format!("branch {name}: {state}"),
@@ -363,7 +319,7 @@ impl Outcome for Status {
         if !self.targets.is_empty() {
             out.push(self.counts());
             let mut targets: Vec<&TargetStatus> = self.targets.iter().collect();
-            targets.sort_by_key(|target| matches!(target.state, Reach::Localized));
+            targets.sort_by_key(|target| target.state == State::Localized);
             let most = if shown.verbose { usize::MAX } else { NAMED };
             let mut texts: Vec<String> = targets.into_iter().map(TargetStatus::text).collect();
             // What one object generates is named once.

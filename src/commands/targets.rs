@@ -19,7 +19,7 @@ use crate::graph::Survey;
 use crate::graph::inputs::explore_all;
 use crate::message::failure::{Failures, Result};
 use crate::message::redact::{inert, visible};
-use crate::targets::{self, Found, Here, Identity, Installed, Place, Reached, Revision, Target, Targets};
+use crate::targets::{self, Identity, Installed, Place, Reached, Revision, State, Target, Targets};
 use crate::tree::path;
 use crate::workspace::{Files, repository_offline};
 
@@ -68,6 +68,7 @@ pub(super) struct Deployed {
 struct Surveyed<'a> {
     #[serde(flatten)]
     target: &'a Target,
+    state: &'static str,
     /// Why it is not known what is deployed; `None` if it is.
     unknown: Option<String>,
     reaches: Option<&'a [Reached]>,
@@ -76,7 +77,12 @@ struct Surveyed<'a> {
 impl Serialize for Deployed {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut survey = serializer.serialize_struct("Survey", 4)?;
-        let targets = self.each().map(|(target, reaches)| Surveyed { target, unknown: target.unknown(), reaches });
+        let targets = self.each().map(|(target, reaches)| Surveyed {
+            target,
+            state: target.state(reaches).word(),
+            unknown: target.unknown(),
+            reaches,
+        });
         survey.serialize_field("targets", &targets.collect::<Vec<_>>())?;
         survey.serialize_field("unread", &self.found.unread)?;
         survey.serialize_field("engines", &self.engines)?;
@@ -121,17 +127,15 @@ impl Outcome for Deployed {
         let mut out = String::new();
         for (target, reaches) in self.each() {
             let Target { object, place, .. } = target;
-            out += &format!("{}:{}: {}\n  {}", object.file, object.line, named(target), described(place));
+            out += &format!("{}:{}: {}\n  {}", object.file, object.line, named(target), place.described());
             if let Some(set) = &object.set {
                 out += &format!(", of ApplicationSet {set}");
             }
-            match reaches {
-                Some([]) => out += ", hermetic",
-                reached => {
-                    for one in reached.unwrap_or_default() {
-                        out += &format!("\n    reaches {}: {}", one.name, one.state);
-                    }
-                }
+            if target.state(reaches) == State::Localized {
+                out += ", localized";
+            }
+            for one in reaches.unwrap_or_default() {
+                out += &format!("\n    reaches {}: {}", one.name, one.state);
             }
             if let (Place::Here(_), None, Some(why)) = (place, &target.changed_by, target.unknown()) {
                 out += &format!("\n  unknown: {why}");
@@ -162,7 +166,7 @@ impl Outcome for Deployed {
                 "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list the deployed paths under `targets` there\n"
             );
         }
-        out += &summary(&self.found);
+        out += &summary(self);
         out += &localized(self).map_or(String::new(), |line| visible(&line) + "\n");
         if self.fleet_files > 0 {
             out += &format!("{} fleet.yaml: what Rancher Fleet deploys is unknown\n", self.fleet_files);
@@ -179,27 +183,6 @@ pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
     format!("{} {} {}", engine.name(), object.kind, object.full_name())
 }
 
-/// Returns where a target is, and what is there.
-pub(super) fn described(place: &Place) -> String {
-    let here = match place {
-        Place::Here(here) => here,
-        Place::External(why) => return format!("external: {why}"),
-        Place::Templated(why) => return format!("templated: {why}"),
-    };
-    let Here { revision, path, .. } = here;
-    let named = revision.name.as_ref().map_or(String::new(), |name| format!(" at {name}"));
-    let found = match &here.found {
-        _ if !revision.is_this => "another revision, not read".to_owned(),
-        Found::Kustomization(_) => "a kustomization".to_owned(),
-        Found::Directory(_) => "a directory without a kustomization".to_owned(),
-        Found::Chart(_) => "a chart".to_owned(),
-        Found::Plugin(_) => "for a plugin".to_owned(),
-        Found::Submodule(path) => format!("in the submodule {path}"),
-        Found::Nothing(why) => format!("missing: {why}"),
-    };
-    format!("{}{named}: {found}", path::shown(path))
-}
-
 /// Returns what is deployed from a localized branch; none where nothing is localized, and nothing has to be.
 fn localized(survey: &Deployed) -> Option<String> {
     let is_wanted = |(target, reaches): (&Target, Option<&[Reached]>)| {
@@ -209,7 +192,8 @@ fn localized(survey: &Deployed) -> Option<String> {
 }
 
 /// Returns the counts: nothing that was found is missing in them. What may deploy something else is not known, as in `diff`.
-fn summary(targets: &Targets) -> String {
+fn summary(survey: &Deployed) -> String {
+    let targets = &survey.found;
     let (mut here, mut external, mut templated) = (0, 0, 0);
     for target in &targets.targets {
         *match target.place {
@@ -222,15 +206,11 @@ fn summary(targets: &Targets) -> String {
     if !targets.targets.is_empty() {
         line += &format!(": {here} here, {external} external, {templated} templated");
     }
-    let is_missing = |here: &Here| matches!(here.found, Found::Nothing(_));
-    let sure = targets.targets.iter().filter(|target| target.unknown().is_none());
-    let missing = sure.filter_map(Target::here).filter(|here| is_missing(here)).count();
-    if missing > 0 {
-        line += &format!("; {missing} missing");
-    }
-    let not_known = targets.targets.iter().filter(|target| target.unknown().is_some()).count() + targets.unread.len();
-    if not_known > 0 {
-        line += &format!("; {not_known} unknown");
+    let count = |word: &str| survey.each().filter(|(target, reaches)| target.state(*reaches).word() == word).count();
+    for (count, word) in [(count("missing"), "missing"), (count("unknown") + targets.unread.len(), "unknown")] {
+        if count > 0 {
+            line += &format!("; {count} {word}");
+        }
     }
     line + "\n"
 }

@@ -101,8 +101,9 @@ pub(crate) enum State {
     },
     Unknown {
         why: String,
+        /// The command that mends it; `None` if no single one does.
         #[serde(skip)]
-        hint: Option<String>,
+        command: Option<String>,
     },
 }
 
@@ -111,7 +112,7 @@ impl State {
     pub(crate) fn unknown(failures: Failures) -> State {
         let failure = failures.0.into_iter().next();
         let (why, hints) = failure.map(|failure| (failure.message, failure.hints)).unwrap_or_default();
-        State::Unknown { why, hint: hints.into_iter().next() }
+        State::Unknown { why, command: hints.into_iter().find(|hint| hint.starts_with("git ")) }
     }
 }
 
@@ -272,7 +273,7 @@ impl OnBranch {
         }
         let (name, recorded, source) = (&self.branch.name, short(recorded), short(source));
         Err(Failure::new(format!("`{name}` was localized from {recorded}, which is newer than HEAD ({source})"))
-            .hint("bring HEAD up to date: git pull")
+            .hint("git pull")
             .hint(match self.into {
                 Some(_) => "if it was reset, localize it anyway: --rev HEAD".to_owned(),
                 None => command(

@@ -96,7 +96,7 @@ impl Published {
             self.short(),
             self.remote
         ))
-        .hint(format!("fetch it first: {fetch}"))
+        .hint(fetch)
         .hint("fetch, commit and push in one step: git kustomize-localize branch --push"))
     }
 

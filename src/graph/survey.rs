@@ -8,6 +8,7 @@ use super::{
     Edge, EdgeId, Explored, FileId, Graph, Noted, Origin, Policy, Remotes, RootId, Source, Target, Trouble,
     TroubleKind, Walker,
 };
+use crate::kustomization::Accepts;
 use crate::os::failpoint;
 use crate::tree::SharedTree;
 
@@ -55,6 +56,16 @@ impl Survey {
         walker.troubles.iter().any(|trouble| trouble.kind == TroubleKind::Restricted)
     }
 
+    /// Returns the files of the tree that the roots in `directories`, and those that they lead to, list as resources.
+    pub(crate) fn listed(&self, directories: &[String]) -> BTreeSet<String> {
+        drop(self.walk(directories));
+        let walker = self.walker.borrow();
+        let roots = walker.reached(walker.starts(directories).into_iter().flatten());
+        let edges = roots.into_iter().flat_map(|root| &walker.graph.roots[root].edges);
+        let edges = edges.filter(|edge| edge.reference.accepts == Accepts::Either);
+        edges.filter_map(|edge| walker.graph.own_file(edge)).map(str::to_owned).collect()
+    }
+
     /// Returns what the roots in `directories` lead to, with what a policy says about it.
     pub(crate) fn judged(&self, directories: &[String], policy: &Policy<'_>) -> Explored {
         drop(self.walk(directories));
@@ -89,15 +100,19 @@ struct Kept {
 impl Walker {
     /// Returns what some directories lead to, as if nothing else had been walked, and the root of each.
     fn part(&self, directories: &[String]) -> (Walker, Vec<Option<RootId>>) {
-        let known = |directory: &String| self.started.get(directory)?.as_ref();
-        let starts = directories.iter().map(|directory| known(directory)?.as_ref().ok().copied());
-        let starts: Vec<Option<RootId>> = starts.collect();
+        let starts = self.starts(directories);
         let roots = self.reached(starts.iter().flatten().copied());
         let is_whole = roots.len() == self.graph.roots.len();
         let (mut part, starts) = if is_whole { (self.whole(), starts) } else { self.among(&roots, &starts) };
-        let stops = directories.iter().filter_map(|directory| known(directory)?.as_ref().err());
+        let stops = directories.iter().filter_map(|directory| self.started.get(directory)?.as_ref()?.as_ref().err());
         part.troubles.extend(stops.map(|stop| Trouble::clone(stop)));
         (part, starts)
+    }
+
+    /// Returns the root in each of some directories where a walk has started.
+    fn starts(&self, directories: &[String]) -> Vec<Option<RootId>> {
+        let root = |directory| self.started.get(directory)?.as_ref()?.as_ref().ok().copied();
+        directories.iter().map(root).collect()
     }
 
     /// Returns all that was walked.

@@ -1,8 +1,10 @@
-//! What the builds of targets reach that the tree does not hold.
+//! What the builds of targets reach that the tree does not hold, and the one word for what that makes of them.
 
 use std::collections::BTreeSet;
 
-use super::{Found, Reached, Revision, Target, Targets};
+use serde::Serialize;
+
+use super::{Found, Here, Place, Reached, Revision, Target, Targets, at_other_revision};
 use crate::graph::named::Namer;
 use crate::graph::{Explored, RootId};
 use crate::message::failure::Result;
@@ -41,6 +43,63 @@ impl Targets {
             Some(reached).filter(|reached| !reached.is_empty() || target.unknown().is_none())
         };
         Ok(self.targets.iter().map(of_target).collect())
+    }
+}
+
+/// What there is to say of a target, in the word that every command has for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub(crate) enum State {
+    /// Its build needs nothing but the tree.
+    Localized,
+    /// Its build needs these of other hosts.
+    Remote { reaches: Vec<String> },
+    /// Its directory is not there.
+    Missing { why: String },
+    /// Something that it needs in the tree is not there, or is not valid.
+    Invalid { why: String },
+    /// It is deployed from another repository.
+    External { why: String },
+    /// It is deployed from another revision, or something else than kustomize makes it.
+    Other { why: String },
+    /// It is not known what is deployed.
+    Unknown { why: String },
+}
+
+impl State {
+    pub(crate) const WORDS: [&str; 7] = ["localized", "remote", "missing", "invalid", "external", "other", "unknown"];
+
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            State::Localized => "localized",
+            State::Remote { .. } => "remote",
+            State::Missing { .. } => "missing",
+            State::Invalid { .. } => "invalid",
+            State::External { .. } => "external",
+            State::Other { .. } => "other",
+            State::Unknown { .. } => "unknown",
+        }
+    }
+}
+
+impl Target {
+    /// Returns its state, of what its build [`reaches`](Targets::reaches).
+    pub(crate) fn state(&self, reaches: Option<&[Reached]>) -> State {
+        let said = |one: &Reached| format!("{}: {}", one.name, one.state);
+        if let Some(why) = self.unknown() {
+            return State::Unknown { why };
+        }
+        match (&self.place, reaches) {
+            (place, _) if at_other_revision(self).is_some() => State::Other { why: place.described() },
+            (Place::External(why), _) => State::External { why: why.clone() },
+            (Place::Here(Here { found: Found::Nothing(why), .. }), _) => State::Missing { why: why.clone() },
+            (_, Some([])) => State::Localized,
+            (_, Some([first, rest @ ..])) if !first.is_remote && !rest.iter().any(|one| one.is_remote) => {
+                State::Invalid { why: said(first) }
+            }
+            (_, Some(all)) => State::Remote { reaches: all.iter().filter(|one| one.is_remote).map(said).collect() },
+            (place, None) => State::Other { why: place.described() },
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 mod affected;
+mod agree;
 mod charts;
 mod command;
 mod diff;

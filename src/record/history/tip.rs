@@ -201,8 +201,8 @@ fn not_ours(here: &LocalRepo, branch: &str) -> Result<Failure> {
 pub(crate) fn cut_off(here: &LocalRepo, branch: &str) -> Result<Option<Failure>> {
     let failure = || {
         Failure::new(format!("no commit of `{branch}` in this shallow clone has a record"))
-            .hint("fetch more of it: git fetch --deepen=100")
-            .hint("or all of it: git fetch --unshallow")
+            .hint("git fetch --deepen=100")
+            .hint("or fetch all of it: git fetch --unshallow")
     };
     Ok(here.is_shallow()?.then(failure))
 }

@@ -7,7 +7,7 @@ use super::changes::Changes;
 use super::{Affected, AffectedRoot, Cause, Causes, Status, affected};
 use crate::config::Config;
 use crate::graph::inputs::{explore, explore_all};
-use crate::graph::{Explored, Origin};
+use crate::graph::{Explored, Origin, Survey};
 use crate::record::LOCK_NAME;
 use crate::targets::{self, Identity, Target, Targets};
 use crate::tree::overlay::OverlayTree;
@@ -34,10 +34,9 @@ fn side(tree: &Rc<dyn Tree>) -> (Explored, Targets) {
         let here = ["https://github.com/acme/fleet".to_owned()];
         Ok(Identity::new(here, &config, ["main".to_owned()]))
     };
-    let explored = explore_all(tree.clone()).unwrap();
-    let listed = targets::listed(&explored.graph, &config);
-    let candidates = targets::candidates(&**tree).unwrap()().unwrap();
-    let found = targets::find_in(&**tree, &config, candidates, listed, &identity).unwrap();
+    let survey = Survey::of(tree.clone());
+    let found = targets::find_from(&survey, &survey.all().unwrap(), &config, &identity).unwrap();
+    let explored = survey.read_all().unwrap();
     let found = found.settle(&explored.graph);
     (explored, found)
 }

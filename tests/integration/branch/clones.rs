@@ -60,8 +60,8 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
         .: 3 files, 1 remote; recorded in the lock alone
         NOT verified origin/localized/main (<0>): not everything could be checked
         error: no commit of `origin/localized/main` in this shallow clone has a record
-          hint: fetch more of it: git fetch --deepen=100
-          hint: or all of it: git fetch --unshallow
+          hint: git fetch --deepen=100
+          hint: or fetch all of it: git fetch --unshallow
     "#]]);
     fetch(&clone, &["--deepen=100"]);
     clone

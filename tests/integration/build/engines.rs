@@ -178,13 +178,13 @@ patches:
   web/parent: missing: there is no `web/parent`
   built by Argo CD Application root (root.yaml:1)
 apps/web.yaml:1: Argo CD Application web
-  web/prod: a kustomization, hermetic
+  web/prod: a kustomization, localized
   built by overlays/prod/kustomization.yaml
 apps/web.yaml:1: Argo CD Application web
   web/stage: missing: there is no `web/stage`
   built by overlays/stage/kustomization.yaml
 root.yaml:1: Argo CD Application root
-  apps: a kustomization, hermetic
+  apps: a kustomization, localized
 
 4 targets: 4 here, 0 external, 0 templated; 2 missing
 ";

@@ -114,9 +114,9 @@ fn each_state_of_the_branch_has_its_next_command() {
     is(&world, "branch localized/main: missing", "git kustomize-localize init").says(expect![[r#"
         2 kustomizations, 1 remote reference: 0 locked, 0 allowed, 1 neither
         check: 1 error, 0 warnings
-        3 targets: 1 localized, 1 remote, 1 unknown
+        3 targets: 1 localized, 1 remote, 1 external, 0 unknown
           remote     .kustomize-localize:2: kustomize: https://github.com/acme/lib//web?ref=v1: tag, not locked
-          unknown    other.yaml:1: Argo CD Application other: external: it is in https://github.com/acme/other
+          external   other.yaml:1: Argo CD Application other: it is in https://github.com/acme/other
           localized  .kustomize-localize:3: kustomize
         branch localized/main: missing
         next: git kustomize-localize init

@@ -40,7 +40,7 @@ fn json(repo: &Repo) -> Value {
 fn targets_are_shown_for_people_and_machines() {
     let sandbox = Sandbox::new();
     let repo = fleet(&sandbox);
-    let text = "clusters/prod/apps.yaml:6: Flux Kustomization flux-system/apps\n  apps/web at main: a kustomization, hermetic\n\n1 target: 1 here, 0 external, 0 templated\n";
+    let text = "clusters/prod/apps.yaml:6: Flux Kustomization flux-system/apps\n  apps/web at main: a kustomization, localized\n\n1 target: 1 here, 0 external, 0 templated\n";
     for from in [&[][..], &["--rev", "HEAD"]] {
         assert_eq!(repo.run(&[&["targets"], from].concat()).success().stdout, text, "{from:?}");
     }
@@ -139,7 +139,7 @@ fn what_is_deployed_from_a_localized_branch_is_what_that_holds() {
           apps/web at main: a kustomization
             reaches https://github.com/acme/lib//other?ref=v1: tag, locked <0>
         clusters/other.yaml:6: Flux Kustomization flux-system/other
-          apps/web at localized/main: a kustomization, hermetic
+          apps/web at localized/main: a kustomization, localized
 
         2 targets: 2 here, 0 external, 0 templated
         deployed from a localized branch: 1 of 2 targets; flux-system/apps (clusters/apps.yaml:6) reads `main`

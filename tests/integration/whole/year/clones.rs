@@ -140,7 +140,7 @@ fn follows_in_shallow_clones(args: &'static [&'static str], depth: Option<u32>) 
     output.fails(2).stderr_has("error: ");
     if depth.is_some() {
         output.stderr_has("no commit of `localized/main` in this shallow clone has a record");
-        let hint = "hint: fetch more of it: ";
+        let hint = "hint: ";
         let hint = output.stderr.split_once(hint).expect(hint).1;
         let command: Vec<&str> = hint.lines().next().unwrap().split(' ').collect();
         clone.git(&command[1..]);
@@ -180,10 +180,7 @@ fn the_second_of_two_clones_begins_again() {
             .stderr_has("git branch -f localized/main origin/localized/main");
         slow.git(&["branch", "-q", "-f", "localized/main", "origin/localized/main"]);
         // Its main is older than what is deployed by now.
-        slow.run_unchanged(args)
-            .fails(2)
-            .stderr_has("which is newer than HEAD (")
-            .stderr_has("hint: bring HEAD up to date: git pull");
+        slow.run_unchanged(args).fails(2).stderr_has("which is newer than HEAD (").stderr_has("hint: git pull");
         slow.git(&["pull", "-q", "--ff-only", "origin", "main"]);
         slow.run(args).success().stdout_has("nothing to do");
         assert_eq!(slow.id(BRANCH), tip);

@@ -215,7 +215,7 @@ fn an_older_source_is_localized_only_when_it_is_asked_for() {
                     &newer[..12],
                     &older[..12]
                 ))
-                .stderr_has("hint: bring HEAD up to date: git pull")
+                .stderr_has("hint: git pull")
                 .stderr_has("hint: if it was reset, localize it anyway: ");
         }
         goes_on(work, &[args, &["--rev", "HEAD"]].concat(), "localized/main", &[tip, older]);
