@@ -189,7 +189,7 @@ fn by_reason(failures: &[Failure]) -> Vec<Vec<&Failure>> {
 /// Returns what stays remote because of an exception; without `verbose` how much, if it is more than one.
 pub(super) fn left(left: &BTreeMap<Upstream, String>, verbose: bool) -> Vec<String> {
     if left.len() > 1 && !verbose {
-        return vec![format!("  {} stay remote (allowed): `-v` shows each", counted(left.len(), "reference"))];
+        return vec![format!("  {} stay remote (allowed): `-v` shows each", counted(left.len(), "upstream"))];
     }
     left.keys().map(|one| format!("  stays remote (allowed): {one}")).collect()
 }
