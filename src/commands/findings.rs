@@ -125,7 +125,7 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     }
     if is_shortened && !shown.quiet {
         let mark = painted("note:", "cyan.bold", shown.color);
-        out += &format!("{mark} a finding without help has that of one above: -v shows all\n");
+        out += &format!("{mark} repeated help is omitted: -v shows it\n");
     }
     out
 }

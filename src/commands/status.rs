@@ -297,16 +297,22 @@ impl Branch {
     }
 }
 
+impl RemoteReferences {
+    fn text(self) -> String {
+        let RemoteReferences { locked, allowed, neither } = self;
+        let states = [(locked, "locked"), (allowed, "allowed"), (neither, "not locked")].into_iter();
+        let states: Vec<String> =
+            states.filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}")).collect();
+        let count = counted(locked + allowed + neither, "remote reference");
+        if states.is_empty() { count } else { format!("{count} ({})", states.join(", ")) }
+    }
+}
+
 impl Outcome for Status {
     fn text(&self, shown: Shown) -> String {
-        let RemoteReferences { locked, allowed, neither } = self.remote_references;
-        let remote = counted(locked + allowed + neither, "remote reference");
         let mut out = vec![match self.kustomizations {
             0 => "no kustomization".to_owned(),
-            count => format!(
-                "{}, {remote}: {locked} locked, {allowed} allowed, {neither} neither",
-                counted(count, "kustomization")
-            ),
+            count => format!("{}, {}", counted(count, "kustomization"), self.remote_references.text()),
         }];
         if self.errors + self.warnings + self.failures > 0 {
             let failed = match self.failures {

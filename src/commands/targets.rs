@@ -202,7 +202,10 @@ fn summary(survey: &Deployed) -> String {
             Place::Templated(_) => &mut templated,
         } += 1;
     }
-    let mut line = counted(targets.targets.len(), "target");
+    let mut line = match targets.targets.len() {
+        0 => "no targets: no object of Flux or Argo CD was found".to_owned(),
+        count => counted(count, "target"),
+    };
     if !targets.targets.is_empty() {
         line += &format!(": {here} here, {external} external, {templated} templated");
     }

@@ -115,6 +115,10 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
         error.remove(ContextKind::SuggestedValue);
         error.insert(ContextKind::ValidValue, ContextValue::Strings(formats(first)));
     }
+    // Of rules there are too many to read.
+    if error.kind() == ErrorKind::InvalidValue && first == Some("explain") {
+        error.remove(ContextKind::ValidValue);
+    }
     if error.kind() != ErrorKind::UnknownArgument {
         return;
     }

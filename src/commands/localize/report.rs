@@ -35,8 +35,7 @@ impl Outcome for Localized {
         if unresolved.is_empty() {
             return said;
         }
-        let count = counted(unresolved.len(), "error");
-        let failure = Failure::new(format!("could not resolve all references: {count}"));
+        let failure = Failure::new(format!("{} could not be locked", counted(unresolved.len(), "reference")));
         said + &messages::failures(&[failure])
     }
 
@@ -164,7 +163,7 @@ impl Localized {
                 };
                 format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
             }
-            None if !unresolved.is_empty() && self.remotes.is_empty() => "nothing could be locked".to_owned(),
+            None if !unresolved.is_empty() && self.remotes.is_empty() => "nothing was written".to_owned(),
             None if !(unresolved.is_empty() && kept.is_empty()) => format!("{LOCK_NAME} not changed: {count}"),
             None if self.remotes.is_empty() && unread.is_empty() && self.left.is_empty() => {
                 "nothing to do: no remote references".to_owned()

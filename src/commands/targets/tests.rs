@@ -124,7 +124,7 @@ fn each_target_is_named_and_counted() {
 8 targets: 6 here, 1 external, 1 templated; 3 missing; 3 unknown
 "
     );
-    assert_eq!(Deployed::default().text(Shown::default()), "0 targets\n");
+    assert_eq!(Deployed::default().text(Shown::default()), "no targets: no object of Flux or Argo CD was found\n");
 }
 
 #[test]

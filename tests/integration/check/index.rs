@@ -200,7 +200,7 @@ fn what_git_ignores_is_in_no_clone() {
          --> app/localized-files/h/dist/x.yaml
          = help: git add -f -- :/app/localized-files/h/dist/x.yaml
 
-        note: a finding without help has that of one above: -v shows all
+        note: repeated help is omitted: -v shows it
         for more: git kustomize-localize explain untracked-path edited-copy
         checked 4 kustomizations with 6 references in the working tree: 1 error, 4 warnings
     "#]]);

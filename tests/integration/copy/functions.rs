@@ -164,7 +164,7 @@ fn a_build_that_needs_an_untrusted_program_says_what_to_do() {
         .run(&["app", "--branch", "other"])
         .success()
         .stdout_has("not verified: ")
-        .stdout_has("to pass the flag to all builds: --build-arg=--enable-alpha-plugins")
+        .stdout_has("a function needs the flag --build-arg=--enable-alpha-plugins")
         .lacks("identical");
 }
 

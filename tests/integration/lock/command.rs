@@ -157,7 +157,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
         .stderr_has("404")
         .stderr_has("overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1")
         .stderr_has("overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere`");
-    assert!(output.stderr.ends_with("error: could not resolve all references: 3 errors\n"), "{output:?}");
+    assert!(output.stderr.ends_with("error: 3 references could not be locked\n"), "{output:?}");
     assert_eq!(read(&world), expected(&world));
     // No output claims that it is done while it is not, and the gate stays closed.
     let json = run(&world, &["--format", "json"]);
@@ -175,7 +175,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     run(&world, &[])
         .fails(1)
         .stdout_has("  added https://files.example.com/gone.yaml ")
-        .stderr_has("error: could not resolve all references: 2 errors\n");
+        .stderr_has("error: 2 references could not be locked\n");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
         .stderr_has("base/kustomization.yaml:1:13: resources[0]: cannot fetch https://files.example.com/gone.yaml")
         .stderr_has("  reached from overlays/prod/kustomization.yaml:3:3 -> https://github.com/acme/bad?ref=v1: app/kustomization.yaml:1:13\n")
         .stderr_has("  reached from overlays/prod/kustomization.yaml:4:3\n")
-        .stderr_has("error: could not resolve all references: 2 errors\n");
+        .stderr_has("error: 2 references could not be locked\n");
     let lock = read(&world);
     // An upstream that cannot be read is not locked.
     assert!(!lock.contains("acme/bad"), "{lock}");
@@ -232,7 +232,7 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_locked() {
             .run(args)
             .fails(1)
             .stderr_has("resources[0]: cannot fetch https://files.example.com/late.yaml")
-            .stderr_has("could not resolve all references: 1 error\n");
+            .stderr_has("1 reference could not be locked\n");
     };
     failing(&["lock"]);
     let lock = read(&world);
@@ -297,7 +297,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         // They were resolved once.
         .stderr_has("if the repository was moved, ask for its new URL")
         .lacks("remote, run `git")
-        .stderr_has("error: could not resolve all references: 2 errors\n");
+        .stderr_has("error: 2 references could not be locked\n");
     let after = read(&world);
     for entry in before.split("  - url: ").skip(1) {
         assert!(after.contains(entry), "{entry}{after}");
@@ -404,11 +404,11 @@ fn a_root_without_a_ref_is_locked_as_a_branch_is() {
 fn offline_takes_what_the_cache_holds() {
     let world = world();
     run(&world, &["--offline"]).fails(1).says(expect![[r#"
-        nothing could be locked
+        nothing was written
         error: base/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib?ref=v1 is not in the cache
         error: overlays/dev/kustomization.yaml:3:3: resources[1]: https://files.example.com/v1/app.yaml is not in the cache
           hint: run once without `--offline`
-        error: could not resolve all references: 2 errors
+        error: 2 references could not be locked
     "#]]);
     run(&world, &[]).success();
     root(&world, "overlays/prod", "resources:\n- https://github.com/acme/lib//other?ref=v1\n");
@@ -501,10 +501,7 @@ fn many_upstreams_that_fail_are_told_on_a_screen() {
     }
     world.work.write("app/kustomization.yaml", text);
     let output = world.work.run(&["lock"]);
-    output
-        .fails(1)
-        .stderr_has("could not resolve all references: 60 errors\n")
-        .stderr_has(" more errors: `-v` shows all\n");
+    output.fails(1).stderr_has("60 references could not be locked\n").stderr_has(" more errors: `-v` shows all\n");
     let lines = output.stdout.lines().count() + output.stderr.lines().count();
     assert!(lines <= 40, "{lines}: {output:?}");
     assert!(!world.work.path().join(LOCK).exists());

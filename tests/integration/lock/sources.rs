@@ -13,10 +13,10 @@ fn what_is_not_listed_is_not_locked_by_any_command() {
     work.decide("sources: [{url: github.com/other}]\n");
     let said = "`https://github.com/acme/lib//web?ref=v1` is not in `sources`, so it may not be locked";
     work.run(&["lock"]).fails(1).says(expect![[r#"
-        nothing could be locked
+        nothing was written
         error: app/kustomization.yaml:2:3: resources[0]: `https://github.com/acme/lib//web?ref=v1` is not in `sources`, so it may not be locked
           hint: if it may be used, add it to `sources` in .kustomize-localize: - {url: github.com/acme/lib}
-        error: could not resolve all references: 1 error
+        error: 1 reference could not be locked
     "#]]);
     assert!(!work.path().join(LOCK).exists());
     work.run_unchanged(&["check"]).fails(1).says(expect![[r#"
@@ -63,7 +63,7 @@ fn an_upstream_of_an_upstream_counts() {
         error: https://github.com/acme/thin?ref=v1: kustomization.yaml:1:13: resources[0]: `https://github.com/evil/base?ref=v1` is not in `sources`, so it may not be locked
           reached from thin/kustomization.yaml:1:13
           hint: if it may be used, add it to `sources` in .kustomize-localize: - {url: github.com/evil/base}
-        error: could not resolve all references: 1 error
+        error: 1 reference could not be locked
     "#]]);
     // The rest is locked.
     let lock = work.read(LOCK);
@@ -102,11 +102,11 @@ fn a_chart_that_is_not_listed_is_not_pulled() {
     )]);
     work.decide("helm: true\nsources: [{url: github.com}]\n");
     work.run(&["lock"]).fails(1).says(expect![[r#"
-        nothing could be locked
+        nothing was written
           1 reference not followed: see `git kustomize-localize check`
         error: app/kustomization.yaml:1:32: helmCharts[0]: `oci://charts.example/stable#web@1.2.3` is not in `sources`, so it may not be locked
           hint: if it may be used, add it to `sources` in .kustomize-localize: - {url: 'oci://charts.example/stable'}
-        error: could not resolve all references: 1 error
+        error: 1 reference could not be locked
     "#]]);
     work.run_unchanged(&["check"]).fails(1).stdout_has("error[unlisted-source]: ");
     work.decide("helm: true\nsources: [{url: charts.example}]\n");

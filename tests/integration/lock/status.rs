@@ -112,7 +112,7 @@ fn the_printed_commands_lead_to_where_nothing_is_to_do() {
 fn each_state_of_the_branch_has_its_next_command() {
     let world = world();
     is(&world, "branch localized/main: missing", "git kustomize-localize init").says(expect![[r#"
-        2 kustomizations, 1 remote reference: 0 locked, 0 allowed, 1 neither
+        2 kustomizations, 1 remote reference (1 not locked)
         check: 1 error, 0 warnings
         3 targets: 1 localized, 1 remote, 1 external, 0 unknown
           remote     .kustomize-localize:2: kustomize: https://github.com/acme/lib//web?ref=v1: tag, not locked
@@ -123,7 +123,7 @@ fn each_state_of_the_branch_has_its_next_command() {
     "#]]);
     world.work.run_as_is(&["lock"]).success();
     let commit = "git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'";
-    is(&world, "branch localized/main: missing", commit).stdout_has("1 locked, 0 allowed, 0 neither\n");
+    is(&world, "branch localized/main: missing", commit).stdout_has("1 remote reference (1 locked)\n");
     world.work.commit("lock");
     is(&world, "branch localized/main: missing", "git kustomize-localize branch --no-verify");
     world.work.run_as_is(&["branch"]).success();
@@ -181,7 +181,7 @@ fn it_works_where_there_is_little_to_see() {
     world.work.commit("files");
     world.work.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
     bare("bare.git").says(expect![[r#"
-        1 kustomization, 1 remote reference: 1 locked, 0 allowed, 0 neither
+        1 kustomization, 1 remote reference (1 locked)
         builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
         branch localized/main: missing
         next: git kustomize-localize branch --no-verify
@@ -243,7 +243,7 @@ fn one_state_of_a_target_has_one_word_in_all_commands() {
     repo.write("away/kustomization.yaml", "resources: [nothing.yaml, 'https://h.example/x.yaml']\n");
     repo.commit("targets");
     repo.run(&["status"]).success().says(expect![[r#"
-        2 kustomizations, 1 remote reference: 0 locked, 0 allowed, 1 neither
+        2 kustomizations, 1 remote reference (1 not locked)
         check: 4 errors, 0 warnings
         3 targets: 0 localized, 1 remote, 1 missing, 1 invalid, 0 unknown
           missing    .kustomize-localize:2: kustomize: there is no `gone`

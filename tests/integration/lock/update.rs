@@ -257,7 +257,7 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
         kustomize-localize.lock not changed: 4 remote references
         error: kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/app.yaml: files.example.com answered 404 Not Found
           hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
-        error: could not resolve all references: 1 error
+        error: 1 reference could not be locked
     "#]]);
     assert_eq!(world.work.read(LOCK), before);
     // The others can be resolved: it is locked, and in the cache.

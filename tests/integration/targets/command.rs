@@ -82,7 +82,7 @@ fn files_of_rancher_fleet_are_counted_and_nothing_else() {
         ("old/fleet.yaml", ""),
     ]);
     repo.run(&["targets"]).success().says(expect![[r#"
-        0 targets
+        no targets: no object of Flux or Argo CD was found
         2 fleet.yaml: what Rancher Fleet deploys is unknown
     "#]]);
     assert_eq!(json(&repo)["fleet_files"], 2);
