@@ -14,6 +14,7 @@ mod edited_copy;
 mod engine;
 mod floating_ref;
 mod function;
+pub(crate) mod gate;
 mod invalid_kustomization;
 mod invalid_target;
 mod known;

@@ -31,12 +31,10 @@ mod verify;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum as _};
-use serde::Serialize;
-
 use crate::fetch;
 use crate::message::failure::Failure;
 use crate::reference::Upstream;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum as _};
 use output::{FAILED, Format, OutputArgs, ended, failed, finish, print, say};
 
 /// Vendor the remote bases of kustomizations, and prove that the build is the same
@@ -245,22 +243,6 @@ pages! {
 
 /// The subjects of the newest upstream commits in what moved.
 type News = BTreeMap<Upstream, Vec<String>>;
-
-/// What happened to the files that a command was to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Status {
-    #[default]
-    Written,
-    /// It was as it must be.
-    Unchanged,
-    /// It would have been written: `--dry-run`.
-    DryRun,
-    /// It was left as it was: there are warnings that are errors.
-    Warned,
-    /// It was left as it was: the result does not build to what the original builds to.
-    Differs,
-}
 
 #[cfg(test)]
 mod tests {

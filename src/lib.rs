@@ -4,7 +4,7 @@
 //!
 //! # The main job
 //!
-//! [`commands::localize`](commands) does what `git kustomize-localize TARGET` asks for in five steps:
+//! [`localize`] does what `git kustomize-localize TARGET` asks for in five steps:
 //!
 //! 1. It opens a [`workspace`]: the files of a commit or on disk ([`tree`]), with the lock and the configuration.
 //! 2. It makes a [`plan`]: each kustomization is parsed into references with their exact places ([`kustomization`]),
@@ -29,10 +29,11 @@
 //!
 //! | room | job | where its name does not tell |
 //! |---|---|---|
-//! | [`commands`] | what the program does, one file per command with its arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON | findings as people see them: `findings.rs`; a format of `check`: `check/FORMAT.rs`; of `diff`: `diff/FORMAT.rs`; a copy, `branch` and `vendor`: `localize.rs`, which refuses what cannot be begun, their reports `localize/report.rs`; hooks: `hook/`; what was meant by a word that is no command: `usage.rs` |
+//! | [`commands`] | what the program does, one file per command with its arguments, run and outcome, a page (`NAME.md`) and a schema of its JSON | findings as people see them: `findings.rs`; a format of `check`: `check/FORMAT.rs`; of `diff`: `diff/FORMAT.rs`; what a copy, `branch` and `vendor` have in common: `localize.rs`, their reports `localize/report.rs`; hooks: `hook/`; what was meant by a word that is no command: `usage.rs` |
+//! | [`localize`] | one run of a copy, `branch` or `vendor`, from what the user named to what was written | what was named: `target.rs` |
 //! | [`destination`] | where a plan goes | a branch: `on_branch.rs`; its worktree: `worktree.rs`; NEW_DIR: `directory.rs`; the working tree: `working.rs`; what a commit says of its change: `message.rs` |
 //! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream | |
-//! | [`check`](mod@check) | the gate: what a hermetic build could not resolve, one file and one page per rule | exceptions: `suppression.rs`; what a base has, too: `known.rs`, and the roots and targets that lead to a finding: `starts.rs`; what is deployed: `deployed.rs`. The ids of rules: `message/rule.rs`; what builds find: `build.rs`; what engines do to what was localized: `localized.rs` |
+//! | [`check`](mod@check) | the gate: what a hermetic build could not resolve, one file and one page per rule | exceptions: `suppression.rs`; what a base has, too: `known.rs`, and the roots and targets that lead to a finding: `starts.rs`; what is deployed: `deployed.rs`. The ids of rules: `message/rule.rs`; a repository against its base: `gate.rs`; what builds find: `build.rs`; what engines do to what was localized: `localized.rs` |
 //! | [`build`] | builds original and result with kustomize, and compares the outputs | how a difference is found and shown, Secrets masked: `compare.rs`; what is built, and the one way to do it: `subject.rs`, `builds.rs`, `roots.rs`; of what a change touches: `choice.rs`; objects of engines as builds make them: `deployed.rs`; one build, with its environment: `run.rs`; builds that are remembered: `memory.rs`; which values are those of Secrets: `secrets.rs`; what it gets for a URL: `stand_in.rs`, `proxy.rs`; what a difference brings about: `consequences.rs`; what keeps it from the rest of the machine: `os/process.rs`, `os/closed.rs` |
 //! | [`plan`] | what localizing changes, as a copy or in place, and what locking does | `localized-files`: `layout.rs`; the new text of a reference: `spelling.rs`; `update`: `update.rs` |
 //! | [`targets`] | what Flux and Argo CD deploy from a tree, how they build it, what they refuse, and what a change of it touches | an engine: `flux.rs` (its sources: `flux/source.rs`), `argo.rs` (what an ApplicationSet makes: `argo/generator.rs`), asked in `engine.rs`; the kinds of objects that are read at all: `scan.rs`; which URLs and revisions are this repository: `identity.rs`; what helm gets for a chart: `chart.rs`; what a change touches: `affected.rs` |
@@ -67,6 +68,7 @@ mod fetch;
 mod git;
 mod graph;
 mod kustomization;
+mod localize;
 mod message;
 mod os;
 mod plan;

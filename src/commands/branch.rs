@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::localize::{HowArgs, Request, What, localize};
+use super::localize::HowArgs;
 use super::output::{Done, OutputArgs};
 use crate::destination::BranchOptions;
+use crate::localize::What;
 
 /// Which commit is localized, and how the result is committed.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -61,12 +62,7 @@ pub(super) struct BranchArgs {
 
 impl BranchArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        localize(&Request {
-            what: What::InPlace(Vec::new()),
-            rev: self.commit.rev.as_deref(),
-            branch: Some(self.commit.options(self.push.clone())),
-            how: &self.how,
-            quiet: output.quiet,
-        })
+        let branch = self.commit.options(self.push.clone());
+        self.how.localize(What::InPlace(Vec::new()), self.commit.rev.as_deref(), Some(branch), output.quiet)
     }
 }

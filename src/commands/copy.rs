@@ -3,8 +3,9 @@
 use clap::{Args, ValueHint};
 
 use super::branch::CommitArgs;
-use super::localize::{HowArgs, Request, What, localize};
+use super::localize::HowArgs;
 use super::output::{Done, OutputArgs};
+use crate::localize::What;
 use crate::message::failure::Failure;
 
 /// Arguments of a copy.
@@ -49,13 +50,8 @@ impl CopyArgs {
             new_dir: self.new_dir.clone(),
             scope: self.scope.clone(),
         };
-        localize(&Request {
-            what,
-            rev: self.commit.rev.as_deref(),
-            branch: (!self.no_commit).then(|| self.commit.options(None)),
-            how: &self.how,
-            quiet: output.quiet,
-        })
+        let branch = (!self.no_commit).then(|| self.commit.options(None));
+        self.how.localize(what, self.commit.rev.as_deref(), branch, output.quiet)
     }
 }
 

@@ -12,7 +12,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::affected::unknown;
-use super::localize::{KustomizeArgs, NowRemote};
+use super::localize::KustomizeArgs;
 use super::messages::{self, counted, cut, fitting};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::Builds;
@@ -22,6 +22,7 @@ use crate::build::consequences::{Build, Consequence, Needs, consequences, namesp
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
+use crate::localize::NowRemote;
 use crate::message::failure::{Failure, FailureKind, Failures, Result, command, short};
 use crate::message::redact::{inert, visible};
 use crate::os::parallel::processors;

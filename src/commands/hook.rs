@@ -8,12 +8,14 @@ use std::io::{IsTerminal, Read};
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 
-use super::check::{check, formats::human};
+use super::check::formats::human;
 use super::lock::LockArgs;
+use super::messages;
 use super::output::{Done, FAILED, Outcome, OutputArgs, Shown};
-use super::{Status, messages};
 use crate::check::Checked;
+use crate::check::gate::check;
 use crate::git::LocalRepo;
+use crate::localize::Status;
 use crate::message::failure::{Failure, Result, stage};
 use crate::message::finding::Rule;
 use crate::message::redact::visible;
@@ -102,9 +104,9 @@ impl HookCommand {
             hook if hook != Running::PreReceive && is_off(&here)? => Vec::new(),
             Running::Lock => {
                 let mut locked = LockArgs::default().locked(output)?;
-                if locked.status == Status::Written {
+                if locked.localized.status == Status::Written {
                     let failure = format!("{LOCK_NAME} was updated, and is not part of this commit yet");
-                    locked.locking.kept.push(Failure::new(failure).hint(stage(&locked.stage)));
+                    locked.locking.kept.push(Failure::new(failure).hint(stage(&locked.localized.stage)));
                 }
                 return Ok(Box::new(locked));
             }

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::Args;
 use serde::Serialize;
 
-use super::localize::{NowRemote, write};
 use super::messages::{self, NAMED, changes, counted, lines, listed};
 use super::output::{Done, Outcome, OutputArgs, Shown};
 use super::status;
-use super::{News, check, lock};
-use crate::check::{Checked, RemoteReferences};
+use super::{News, lock};
+use crate::check::{Checked, RemoteReferences, gate};
 use crate::config::{Config, FILE_NAME, is_placeholder};
 use crate::fetch::Fetcher;
+use crate::localize::{NowRemote, Status, write};
 use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::{Position, Span};
@@ -100,7 +100,7 @@ impl Setup {
 
     /// Checks what there is going to be.
     fn look(&self, text: &str, config: &Config) -> Result<Checked, Failures> {
-        check::once_written(&self.workspace, &self.changes(text), config)
+        gate::once_written(&self.workspace, &self.changes(text), config)
     }
 
     /// Returns what a configuration would be, and what `check` would say; none where something could not be looked at: one
@@ -400,7 +400,7 @@ impl Edit {
 /// What came of it.
 #[derive(Debug, Serialize)]
 struct Initialized {
-    outcome: super::Status,
+    outcome: Status,
     /// What was written.
     files: Vec<String>,
     remote_references: RemoteReferences,
@@ -500,7 +500,7 @@ fn by_repository<'a>(group: &[&'a Edit]) -> Vec<(Option<&'a str>, Vec<&'a Edit>)
 impl Outcome for Initialized {
     fn text(&self, shown: Shown) -> String {
         let done = match self.outcome {
-            super::Status::DryRun => "would write",
+            Status::DryRun => "would write",
             _ => "wrote",
         };
         let mut out: Vec<String> = self.files.iter().map(|file| format!("{done} {file}")).collect();
@@ -513,14 +513,14 @@ impl Outcome for Initialized {
         }
         out.extend(self.edits());
         match (self.status, self.outcome) {
-            (0, super::Status::DryRun) => out.push("check would pass".to_owned()),
+            (0, Status::DryRun) => out.push("check would pass".to_owned()),
             (0, _) => out.push("check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes".to_owned()),
             _ => {}
         }
         out.extend(self.unverified.map(status::unverified_line));
         out.push(match &self.next {
             // Until then, it would say the same.
-            Some(next) if self.status > 0 && self.outcome != super::Status::DryRun => format!("after that: {next}"),
+            Some(next) if self.status > 0 && self.outcome != Status::DryRun => format!("after that: {next}"),
             next => status::next_line(next.as_deref()),
         });
         lines(out)

@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::localize::{Localized, Locking, Made, NowRemote, write};
+use super::localize::{Locking, Report};
 use super::output::{Done, OutputArgs};
 use crate::destination::ChangedFiles;
+use crate::localize::{Localized, Made, NowRemote, write};
 use crate::message::failure::{Failures, Result};
 use crate::message::finding::Finding;
 use crate::plan::lock::{Relocked, relock, up_to_date, without_charts};
@@ -32,7 +33,7 @@ impl LockArgs {
     }
 
     /// Brings the lock up to date.
-    pub(super) fn locked(&self, output: &OutputArgs) -> Result<Localized, Failures> {
+    pub(super) fn locked(&self, output: &OutputArgs) -> Result<Report, Failures> {
         let workspace = Workspace::of_working_tree(true)?;
         let config = &workspace.config;
         let before = workspace.lock.clone().unwrap_or_default();
@@ -57,13 +58,20 @@ pub(super) fn finish(
     before: &Lock,
     mut relocked: Relocked,
     mut changes: Changes,
-) -> Result<Localized, Failures> {
+) -> Result<Report, Failures> {
     let file = to_write(workspace, before, &mut relocked)?;
     if file.is_some() || !changes.is_empty() {
         let file = file.map_or_else(|| File::of(&relocked.lock), Ok)?;
         changes.insert(LOCK_NAME.to_owned(), Some(file));
     }
-    Ok(Localized {
+    let locking = Locking {
+        unread: relocked.unread,
+        unresolved: relocked.unresolved,
+        merged: workspace.merged.is_some(),
+        kept: workspace.merged.clone().unwrap_or_default(),
+        ..Locking::default()
+    };
+    let localized = Localized {
         made: if workspace.lock.is_some() { Made::Lock } else { Made::FirstLock },
         files: ChangedFiles::of(&changes).files,
         stage: changes.keys().cloned().collect(),
@@ -73,15 +81,9 @@ pub(super) fn finish(
         remotes: relocked.lock.remotes,
         left: relocked.lock.left,
         findings,
-        locking: Locking {
-            unread: relocked.unread,
-            unresolved: relocked.unresolved,
-            merged: workspace.merged.is_some(),
-            kept: workspace.merged.clone().unwrap_or_default(),
-            ..Locking::default()
-        },
         ..Localized::default()
-    })
+    };
+    Ok(Report { localized, locking })
 }
 
 /// Returns the lock that is to be written, where it is another one than `before`.

@@ -6,12 +6,11 @@ use std::rc::Rc;
 use clap::Args;
 use serde::Serialize;
 
-use super::check::{self, Base};
 use super::messages::{counted, first, lines, listed};
 use super::output::{Done, Outcome, Shown};
 use super::targets::{named, surveyed};
 use crate::build::program;
-use crate::check::{Checked, RemoteReferences};
+use crate::check::{Checked, RemoteReferences, gate};
 use crate::config::FILE_NAME;
 use crate::destination::{BranchOptions, Destination, State as BranchState, commit, uncommitted};
 use crate::git::{LocalRepo, Snapshot, branch_of};
@@ -119,7 +118,7 @@ impl Status {
         let survey = files.as_ref().map(|files| Rc::new(Survey::of(files.checked_out())));
         let mut checked = match files.as_ref().zip(survey.as_ref()) {
             None => Checked::failed(source, Vec::new()),
-            Some((files, survey)) => check::checked(here, files, survey, &[], &Base::Own, None)?,
+            Some((files, survey)) => gate::checked(here, files, survey, &[], &gate::Base::Own, None)?,
         };
         let branch = if head.is_some() { Branch::of(here) } else { Branch::missing() };
         let read = std::mem::take(&mut checked.read);

@@ -8,13 +8,14 @@ use globset::Glob;
 
 use super::News;
 use super::diff::Diff;
-use super::localize::{KustomizeArgs, Localized, on_disk, write};
+use super::localize::{KustomizeArgs, Locking, Report};
 use super::lock;
 use super::output::{Done, OutputArgs};
 use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};
 use crate::graph::{RemoteRef, Remotes as _, Survey};
+use crate::localize::{on_disk, write};
 use crate::message::failure::{Failure, FailureKind, Failures, command, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, TurnedBack};
@@ -278,7 +279,7 @@ impl<'a> Update<'a> {
     }
 
     /// Writes what was resolved: the lock, or with it what is stored and was brought in again.
-    fn finish(self, (plan, relocked): Resolved) -> Result<Localized, Failures> {
+    fn finish(self, (plan, relocked): Resolved) -> Result<Report, Failures> {
         let (mut rewritten, news) = histories(&self.fetcher, &self.before, &relocked.lock);
         let diff = self.args.diff.then(|| self.compared(plan.as_ref(), &relocked.lock)).transpose()?;
         let (workspace, before, dry_run) = (self.workspace, self.before, self.args.dry_run);
@@ -290,7 +291,7 @@ impl<'a> Update<'a> {
                 workspace.config.judge(&mut plan.findings);
                 let status = write(&workspace, &plan.changes, &plan.findings, dry_run)?;
                 let files = ChangedFiles::of(&plan.changes);
-                on_disk(status, plan, files, &before)
+                Report { localized: on_disk(status, plan, files, &before), locking: Locking::default() }
             }
             None => {
                 workspace.config.judge(&mut rewritten);

@@ -2,8 +2,9 @@
 
 use clap::{Args, ValueHint};
 
-use super::localize::{HowArgs, Request, What, localize};
+use super::localize::HowArgs;
 use super::output::{Done, OutputArgs};
+use crate::localize::What;
 
 /// Arguments of `vendor`.
 #[derive(Debug, Clone, Args)]
@@ -20,7 +21,6 @@ pub(super) struct VendorArgs {
 
 impl VendorArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let what = What::InPlace(self.paths.clone());
-        localize(&Request { what, rev: None, branch: None, how: &self.how, quiet: output.quiet })
+        self.how.localize(What::InPlace(self.paths.clone()), None, None, output.quiet)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::commands::check::Base;
+use crate::check::gate::Base;
 use crate::config::FILE_NAME;
 use crate::git::{LocalRepo, Snapshot};
 use crate::message::failure::{Failure, Result, shown};

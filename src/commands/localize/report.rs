@@ -1,19 +1,20 @@
 //! What people read of localizing and of locking.
 
 use super::builds::{differences, proof, refusal};
-use super::{Branch, Localized, Locking, Made};
+use super::{Locking, Report};
+use crate::commands::findings;
 use crate::commands::messages::{self, changes, counted, left, lines};
 use crate::commands::output::{Outcome, OutputArgs, Shown};
-use crate::commands::{Status, findings};
 use crate::destination::Discarded;
+use crate::localize::{Branch, Localized, Made, Status};
 use crate::message::failure::{Failure, listed as paths_listed, short, stage};
 use crate::plan::Rewritten;
 use crate::record::LOCK_NAME;
 use crate::reference::Upstream;
 
-impl Outcome for Localized {
+impl Outcome for Report {
     fn text(&self, shown: Shown) -> String {
-        match (self.status, &self.builds) {
+        match (self.localized.status, &self.localized.builds) {
             (Status::Differs, Some(builds)) => lines(differences(builds)),
             _ if shown.quiet => String::new(),
             _ => {
@@ -24,12 +25,12 @@ impl Outcome for Localized {
     }
 
     fn said(&self, output: &OutputArgs) -> String {
-        let differs = self.builds.as_ref().and_then(refusal);
+        let differs = self.localized.builds.as_ref().and_then(refusal);
         let (diff, kept, unresolved) = (&self.locking.diff, &self.locking.kept, &self.locking.unresolved);
         let failures = kept.iter().chain(unresolved).cloned().chain(differs);
         let failures: Vec<Failure> = failures.collect();
-        let said = self.uncommitted(output.verbose)
-            + &findings::of_localizing(&self.findings, self.source(), output.verbose)
+        let said = self.localized.uncommitted(output.verbose)
+            + &findings::of_localizing(&self.localized.findings, self.localized.source(), output.verbose)
             + &messages::first_failures(&failures, output.verbose);
         let said = said + &diff.as_ref().map_or(String::new(), |diff| diff.said(output));
         if unresolved.is_empty() {
@@ -41,22 +42,22 @@ impl Outcome for Localized {
 
     fn status(&self) -> u8 {
         let is_done = self.locking.kept.is_empty() && self.locking.unresolved.is_empty();
-        u8::from(matches!(self.status, Status::Differs | Status::Warned) || !is_done)
+        u8::from(matches!(self.localized.status, Status::Differs | Status::Warned) || !is_done)
     }
 }
 
-impl Localized {
+impl Report {
     fn told(&self, verbose: bool) -> Vec<String> {
-        let what = self.what();
-        let locking = &self.locking;
-        let (done, tail) = match self.made {
+        let Report { localized, locking } = self;
+        let what = localized.what();
+        let (done, tail) = match localized.made {
             Made::Lock | Made::FirstLock => {
-                let count = counted(self.remotes.len(), "remote reference");
+                let count = counted(localized.remotes.len(), "remote reference");
                 (["wrote", "would write"], format!(": {count}"))
             }
-            Made::Copy(_) | Made::InPlace => (["localized", "would localize"], self.numbers()),
+            Made::Copy(_) | Made::InPlace => (["localized", "would localize"], localized.numbers()),
         };
-        let mut out = vec![match self.status {
+        let mut out = vec![match localized.status {
             Status::Written => format!("{} {what}{tail}", done[0]),
             Status::DryRun => format!("{} {what}{tail}", done[1]),
             Status::Unchanged => self.unchanged(),
@@ -65,11 +66,11 @@ impl Localized {
         if locking.merged {
             out.push("  merged both sides of the conflict".to_owned());
         }
-        if self.status != Status::Unchanged {
-            out.extend(self.discarded());
+        if localized.status != Status::Unchanged {
+            out.extend(localized.discarded());
             let brings = |upstream: &Upstream| locking.diff.as_ref()?.brings(upstream);
-            out.extend(changes(&self.changes, &locking.news, brings, verbose));
-            out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
+            out.extend(changes(&localized.changes, &locking.news, brings, verbose));
+            out.extend(localized.now_remote.iter().map(|one| format!("  {}", one.line())));
         }
         // What to do about it is to wait, which comes first.
         let held = |one: &Failure| {
@@ -77,34 +78,71 @@ impl Localized {
             format!("  held: {}{wait}", one.message)
         };
         out.extend(locking.held.iter().map(held));
-        out.extend(self.builds.iter().flat_map(|builds| proof(builds, verbose)));
-        out.extend(left(&self.left, verbose));
-        out.extend(findings::number(&self.findings, verbose));
+        out.extend(localized.builds.iter().flat_map(|builds| proof(builds, verbose)));
+        out.extend(left(&localized.left, verbose));
+        out.extend(findings::number(&localized.findings, verbose));
         // What was not followed, because something in the tree itself is wrong.
         if !locking.unread.is_empty() {
             let count = counted(locking.unread.len(), "reference");
             out.push(format!("  {count} not followed: see `git kustomize-localize check`"));
         }
-        if verbose || self.status == Status::DryRun {
+        if verbose || localized.status == Status::DryRun {
             out.extend(self.each());
         }
-        if let Some(branch) = &self.branch {
+        if let Some(branch) = &localized.branch {
             out.extend(branch.worktree.iter().map(|directory| format!("  checked out at {directory}")));
             out.extend(branch.pushed.iter().map(|remote| format!("  pushed to {remote}")));
-            if self.status == Status::Written {
+            if localized.status == Status::Written {
                 out.push(format!("  to look at it: git show --stat {}", branch.tip()));
             }
             out.extend(branch.deployed.clone());
-        } else if self.status == Status::Written && !self.stage.is_empty() {
+        } else if localized.status == Status::Written && !localized.stage.is_empty() {
             // What is ignored would be left out without `-f`.
-            out.push(format!("  to stage it: {}", stage(&self.stage)));
+            out.push(format!("  to stage it: {}", stage(&localized.stage)));
         }
-        if matches!((&self.made, self.status), (Made::FirstLock, Status::Written)) {
+        if matches!((&localized.made, localized.status), (Made::FirstLock, Status::Written)) {
             out.push("kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`".to_owned());
         }
         out
     }
 
+    fn unchanged(&self) -> String {
+        let Report { localized, locking: Locking { unresolved, unread, kept, .. } } = self;
+        let count = counted(localized.remotes.len(), "remote reference");
+        match &localized.branch {
+            Some(branch) => {
+                let holds = match &localized.made {
+                    Made::Copy(copy) => format!("{} in {}", copy.target, copy.new_directory),
+                    _ => format!("{} localized", short(&branch.source)),
+                };
+                format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
+            }
+            None if !unresolved.is_empty() && localized.remotes.is_empty() => "nothing was written".to_owned(),
+            None if !(unresolved.is_empty() && kept.is_empty()) => format!("{LOCK_NAME} not changed: {count}"),
+            None if localized.remotes.is_empty() && unread.is_empty() && localized.left.is_empty() => {
+                "nothing to do: no remote references".to_owned()
+            }
+            None => format!("nothing to do: {LOCK_NAME} has {count}"),
+        }
+    }
+
+    /// Returns what was not followed, every file, and every reference that was changed.
+    fn each(&self) -> Vec<String> {
+        let Report { localized, locking } = self;
+        let unread = locking.unread.iter().map(|failure| format!("  not followed: {failure}"));
+        let files = localized.files.iter().map(|(path, size)| match size {
+            Some(size) => format!("  file {path} ({size})"),
+            None => format!("  file {path}"),
+        });
+        let removed = localized.removed.iter().map(|path| format!("  removed {path}"));
+        let rewritten = localized.rewritten.iter().map(|Rewritten { location, from, to, .. }| {
+            format!("  rewritten {location}: {}: {from} -> {to}", location.field)
+        });
+        unread.chain(files).chain(removed).chain(rewritten).collect()
+    }
+}
+
+impl Localized {
     /// Returns the commit that would have been localized.
     fn source(&self) -> Option<&str> {
         self.branch.as_ref().map(|branch| branch.source.as_str())
@@ -150,40 +188,6 @@ impl Localized {
         let discarded = if self.status == Status::DryRun { "would discard" } else { "discarded" };
         let by = if commits.is_empty() { String::new() } else { format!(" by {}", commits.join(", ")) };
         (!paths.is_empty()).then(|| format!("  {discarded} edits by hand{by}: {}", paths_listed(paths)))
-    }
-
-    fn unchanged(&self) -> String {
-        let count = counted(self.remotes.len(), "remote reference");
-        let Locking { unresolved, unread, kept, .. } = &self.locking;
-        match &self.branch {
-            Some(branch) => {
-                let holds = match &self.made {
-                    Made::Copy(copy) => format!("{} in {}", copy.target, copy.new_directory),
-                    _ => format!("{} localized", short(&branch.source)),
-                };
-                format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
-            }
-            None if !unresolved.is_empty() && self.remotes.is_empty() => "nothing was written".to_owned(),
-            None if !(unresolved.is_empty() && kept.is_empty()) => format!("{LOCK_NAME} not changed: {count}"),
-            None if self.remotes.is_empty() && unread.is_empty() && self.left.is_empty() => {
-                "nothing to do: no remote references".to_owned()
-            }
-            None => format!("nothing to do: {LOCK_NAME} has {count}"),
-        }
-    }
-
-    /// Returns what was not followed, every file, and every reference that was changed.
-    fn each(&self) -> Vec<String> {
-        let unread = self.locking.unread.iter().map(|failure| format!("  not followed: {failure}"));
-        let files = self.files.iter().map(|(path, size)| match size {
-            Some(size) => format!("  file {path} ({size})"),
-            None => format!("  file {path}"),
-        });
-        let removed = self.removed.iter().map(|path| format!("  removed {path}"));
-        let rewritten = self.rewritten.iter().map(|Rewritten { location, from, to, .. }| {
-            format!("  rewritten {location}: {}: {from} -> {to}", location.field)
-        });
-        unread.chain(files).chain(removed).chain(rewritten).collect()
     }
 }
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::commands::localize::target::{local_target, remote, remote_target};
 use crate::destination::objects;
 use crate::fetch;
 use crate::git::LocalRepo;
 use crate::git::object_id;
+use crate::localize::target::{local_target, remote, remote_target};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::plan::{Options, copy, in_place};
 use crate::record::history::trees::{differences, entries, lookup};

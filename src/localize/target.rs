@@ -14,7 +14,7 @@ use crate::tree::{self, Resolved, path};
 use crate::workspace::{Files, Workspace};
 
 /// What is localized, found in a workspace.
-pub(super) enum Subject {
+pub(crate) enum Subject {
     /// A copy of a directory (a path in the tree of the workspace), with that of the scope, if one was given.
     Local { directory: String, scope: Option<String> },
     /// A copy of a directory of another repository, as the user named it.
