@@ -1,21 +1,19 @@
 //! What the record of a tip still proves of what is going to be committed on top.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use super::OnBranch;
 use super::on_branch::TOOL;
 use crate::build::Earlier;
 use crate::config;
-use crate::git::object_id;
+use crate::git::Snapshot;
 use crate::graph::inputs;
 use crate::message::failure::Result;
 use crate::record::history::records::{self, Found};
 use crate::record::history::tip::TipState;
-use crate::record::history::trees::differences;
 use crate::record::{Lock, Trailers};
-use crate::tree::git::GitTree;
-use crate::tree::{Tree, path};
+use crate::targets::affected::changes::Changes;
+use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace};
 
 impl OnBranch {
@@ -29,17 +27,16 @@ impl OnBranch {
         let Some(Trailers { verified: Some(verified), source: Some(source), .. }) = record else { return Ok(None) };
         // A shallow clone may not have it.
         let Some(source) = self.repo.commit(source.hex())? else { return Ok(None) };
-        let old = object_id(&source.tree)?;
-        let source = differences(&self.repository, old, self.source_tree, &BTreeSet::new())?;
-        let source: BTreeSet<String> = source.into_iter().collect();
-        let is_link = |link: &String| path::and_above(link).any(|above| source.contains(above));
+        let old = Files::open(&self.repo, &Snapshot::of(Some(&source.commit)))?.checked_out();
+        let trees = [old.clone(), workspace.files.checked_out()];
+        let source = Changes::of_commits(&self.repo, [&source, &self.source], trees)?;
         // Then other roots may be starting points, or anything may lead elsewhere.
-        if source.contains(config::FILE_NAME) || source_tree.followed().iter().any(is_link) {
-            return Ok(None);
+        for decisive in source_tree.followed().iter().map(String::as_str).chain([config::FILE_NAME]) {
+            if source.at(decisive)?.is_some() {
+                return Ok(None);
+            }
         }
-        let Some(named) = directories_named(GitTree::of_here(self.repo.clone(), old)?, &source)? else {
-            return Ok(None);
-        };
+        let Some(named) = directories_named(old, &source)? else { return Ok(None) };
         let remotes = held.map(|lock| lock.remotes.clone()).unwrap_or_default();
         Ok(Some(Earlier { verified, remotes, source, named }))
     }
@@ -58,15 +55,18 @@ impl OnBranch {
     }
 }
 
-/// Returns the directories that kustomizations which have changed since led to; none where one cannot be read.
-fn directories_named(tree: GitTree, changed: &BTreeSet<String>) -> Result<Option<BTreeSet<String>>> {
-    if changed.is_empty() {
+/// Returns the directories that kustomizations which have changed since led to; `None` if one cannot be read.
+fn directories_named(tree: SharedTree, changes: &Changes) -> Result<Option<BTreeSet<String>>> {
+    let mut starts = Vec::new();
+    for place in tree.kustomizations()? {
+        if changes.at(&place)?.is_some() {
+            starts.push(path::parent(&place).to_owned());
+        }
+    }
+    if starts.is_empty() {
         return Ok(Some(BTreeSet::new()));
     }
-    let mut starts = tree.kustomizations()?;
-    starts.retain(|place| path::and_above(place).any(|above| changed.contains(above)));
-    let starts: Vec<String> = starts.iter().map(|place| path::parent(place).to_owned()).collect();
-    let graph = inputs::explore(Rc::new(tree), &starts).graph;
+    let graph = inputs::explore(tree, &starts).graph;
     let is_read = graph.roots.iter().all(|root| root.kind.is_some());
     Ok(is_read.then(|| graph.roots.iter().map(|root| root.directory.clone()).collect()))
 }

@@ -196,13 +196,17 @@ impl Changes {
         Ok(reached.iter().map(Upstream::source).filter(|source| self.sources.contains(source)).collect())
     }
 
+    /// Returns whether a checkout may give what is at a place other bytes, although the same are stored.
+    pub(crate) fn may_convert(&self, place: &str) -> bool {
+        self.attributes.iter().any(|directory| path::is_in(place, directory))
+    }
+
     /// Returns where the trees differ, if that makes a difference to who asks for `place`.
-    fn at(&self, place: &str) -> Result<Option<String>> {
+    pub(crate) fn at(&self, place: &str) -> Result<Option<String>> {
         if let Some(changed) = path::and_above(place).find(|above| self.paths.contains(*above)) {
             return Ok(Some(changed.to_owned()));
         }
-        // A checkout may give a file other bytes, although the same are stored.
-        let is_converted = self.attributes.iter().any(|directory| path::is_in(place, directory))
+        let is_converted = self.may_convert(place)
             && matches!(self.new.entry(place)?, Some(tree::Entry::File { .. }))
             && !is_same_file(&*self.old, &*self.new, place);
         Ok(is_converted.then(|| place.to_owned()))
