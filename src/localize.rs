@@ -247,22 +247,29 @@ impl<'a> Run<'a> {
         if let Some(unchanged) = self.unchanged()? {
             return Ok(unchanged);
         }
-        let found = self.findings()?;
+        // Roots that localizing does not change are built then, too.
+        let is_built = self.workspace.config.level(Rule::NotBuilt, Severity::Warning) == Some(Severity::Error);
+        let how = (is_built && self.request.branch.is_some() && !self.request.no_verify).then_some(&self.request.how);
+        let mut found = self.findings(None, None)?;
+        if how.is_some() && found.iter().any(Finding::fails) {
+            // What a build tells may not be wrong.
+            found = self.findings(how, None)?;
+        }
         let uncommitted = match &self.subject {
             Subject::InPlace(_) => self.workspace.uncommitted("")?,
             Subject::Local { directory, scope } => self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?,
             Subject::Remote { .. } => Vec::new(),
         };
         if found.iter().any(Finding::fails) {
-            // They may be between what another run has written and what it has not.
-            if !self.workspace.has_lock_as_read() {
-                return Err(changed_meanwhile().into());
-            }
-            let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
-            let branch = self.branch(None, None, &Targets::default());
-            return Ok(Localized { status, targets, findings: found, uncommitted, branch, ..Localized::default() });
+            return self.refused(found, uncommitted);
         }
         let mut plan = self.plan()?;
+        if how.is_some() {
+            found = self.findings(how, Some(&plan))?;
+            if found.iter().any(Finding::fails) {
+                return self.refused(found, uncommitted);
+            }
+        }
         // What is wrong in the user's own files is said once.
         let said: HashSet<_> = found.iter().map(|one| (one.rule, one.place())).collect();
         plan.findings.retain(|one| !said.contains(&(one.rule, one.place())));
@@ -292,6 +299,17 @@ impl<'a> Run<'a> {
         Ok(Localized { uncommitted, ..localized })
     }
 
+    /// Returns that nothing was begun because of findings.
+    fn refused(&self, findings: Vec<Finding>, uncommitted: Vec<String>) -> Result<Localized, Failures> {
+        // They may be between what another run has written and what it has not.
+        if !self.workspace.has_lock_as_read() {
+            return Err(changed_meanwhile().into());
+        }
+        let (status, targets) = (Status::Warned, self.subject.targets().to_vec());
+        let branch = self.branch(None, None, &Targets::default());
+        Ok(Localized { status, targets, findings, uncommitted, branch, ..Localized::default() })
+    }
+
     /// Returns what a branch holds that was made of this very source: then no walk tells more.
     fn unchanged(&self) -> Result<Option<Localized>> {
         let (Some(on), Some(held)) = (self.destination.branch(), &self.held) else { return Ok(None) };
@@ -316,8 +334,9 @@ impl<'a> Run<'a> {
         }))
     }
 
-    /// Returns what `check` finds in what is localized where it stands, but for what localizing mends.
-    fn findings(&self) -> Result<Vec<Finding>, Failures> {
+    /// Returns what `check` finds in what is localized where it stands, but for what localizing mends. It builds if it is said
+    /// how, from what is planned.
+    fn findings(&self, how: Option<&How<'_>>, planned: Option<&Plan>) -> Result<Vec<Finding>, Failures> {
         let Subject::InPlace(targets) = &self.subject else {
             return Ok(Vec::new());
         };
@@ -337,10 +356,7 @@ impl<'a> Run<'a> {
             (MendedBy::Refreshing, _, finding::Subject::Path { path }) => brings_back && stored::home(path).is_some(),
             (MendedBy::Refreshing, rule, _) => brings_back && rule == Rule::EditedCopy,
         };
-        // Roots that localizing does not change are built then, too.
-        let is_error = self.workspace.config.level(Rule::NotBuilt, Severity::Warning) == Some(Severity::Error);
-        let how = Some(&self.request.how).filter(|_| is_error && !resolves && !self.request.no_verify);
-        let found = gate::before(&self.workspace, targets, how)?.into_iter();
+        let found = gate::before(&self.workspace, targets, how, planned)?.into_iter();
         Ok(found.filter(|finding| !is_mended(finding)).collect())
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct Building<'a> {
     policy: &'a Config,
     /// What alone is built; none for everything.
     affected: Option<Affected>,
+    /// What was localized already; what it lacks each round of builds localizes.
+    planned: Option<&'a Plan>,
     fetcher: RefCell<Fetcher>,
     came: RefCell<Came>,
 }
@@ -110,7 +112,13 @@ impl<'a> Building<'a> {
         });
         let (affected, fetcher) = (affected.transpose()?, from_lock(Some(here), &workspace, how.offline, how.quiet)?);
         let (here, fetcher) = (here.clone(), RefCell::new(fetcher));
-        Ok(Building { here, workspace, how, paths, policy, affected, fetcher, came: RefCell::default() })
+        let (planned, came) = (None, RefCell::default());
+        Ok(Building { here, workspace, how, paths, policy, affected, planned, fetcher, came })
+    }
+
+    /// Takes what was localized already.
+    pub(crate) fn of_plan(self, planned: Option<&'a Plan>) -> Building<'a> {
+        Building { planned, ..self }
     }
 
     /// Builds, and returns what is deployed as it came out.
@@ -201,7 +209,15 @@ impl<'a> Building<'a> {
     }
 
     fn build(&self, builders: &[&Builder]) -> Vec<Output> {
-        match self.localized(builders).and_then(|plan| self.outputs(builders, &plan)) {
+        let has_all = |plan: &&Plan| {
+            let known = plan.before.own_roots();
+            builders.iter().flat_map(|builder| builder.roots()).all(|root| known.contains_key(root))
+        };
+        let outputs = match self.planned.filter(has_all) {
+            Some(plan) => self.outputs(builders, plan),
+            None => self.localized(builders).and_then(|plan| self.outputs(builders, &plan)),
+        };
+        match outputs {
             Ok(outputs) => outputs,
             // The base may have that, too. The others are built all the same.
             Err(failures) if self.affected.is_some() && failures.0.iter().all(is_unlocked) => match builders {

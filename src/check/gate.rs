@@ -10,7 +10,7 @@ use crate::graph::Survey;
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{FailureKind, Failures, Result, shown};
 use crate::message::finding::Finding;
-use crate::plan::{Changes, changed};
+use crate::plan::{Changes, Plan, changed};
 use crate::record::{LOCK_NAME, Lock, added};
 use crate::targets::Identity;
 use crate::tree::overlay::OverlayTree;
@@ -109,8 +109,14 @@ pub(crate) fn checked(
     Ok(checked)
 }
 
-/// Checks what is going to be localized where it stands, by paths from the top; everything without any.
-pub(crate) fn before(workspace: &Workspace, paths: &[String], how: Option<&How<'_>>) -> Result<Vec<Finding>, Failures> {
+/// Checks what is going to be localized where it stands, by paths from the top; everything without any. `planned` is what
+/// comes of it, as far as that is known.
+pub(crate) fn before(
+    workspace: &Workspace,
+    paths: &[String],
+    how: Option<&How<'_>>,
+    planned: Option<&Plan>,
+) -> Result<Vec<Finding>, Failures> {
     let files = &workspace.files;
     let Some(here) = files.repo().filter(|_| files.snapshot().is_some()) else { return Ok(Vec::new()) };
     let tree = files.checked_out();
@@ -124,6 +130,7 @@ pub(crate) fn before(workspace: &Workspace, paths: &[String], how: Option<&How<'
         config.exclude.clear();
     }
     let building = how.map(|how| Building::open(here, (files, &survey), (paths, &config), None, how)).transpose()?;
+    let building = building.map(|building| building.of_plan(planned));
     let mut checked = check_tree(files, &survey, paths, &config, None, building.as_ref())?;
     if let Some(building) = building {
         building.add_to(&mut checked);

@@ -167,8 +167,8 @@ fn a_tree_is_walked_once_whatever_is_deployed_and_left_out() {
             ("status", 1),
             ("affected HEAD~1", 2),
             ("diff HEAD~1", 2),
-            // The source; what is localized, for `check --build` and for the branch.
-            ("branch", 3),
+            // The source, and what is localized.
+            ("branch", 2),
             ("update https://github.com/acme/lib --to v2 --diff --dry-run", 3),
         ]
     );

@@ -63,7 +63,7 @@ fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
     world.work.run(&["lock"]).success().stdout_has("nothing to do");
     check(&world.work);
     let status = world.work.run(&["status"]);
-    status.success().stdout_has("3 kustomizations, 2 remote references: 2 locked");
+    status.success().stdout_has("3 kustomizations, 2 remote references (2 locked)");
     in_place(&world.work, &["overlays/dev"]).fails(2).says(expect![[r#"
         error: `overlays/dev/kustomization.yaml` would change, and a sparse checkout leaves it out
           hint: check it out: git sparse-checkout add overlays/dev
