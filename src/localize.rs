@@ -247,9 +247,10 @@ impl<'a> Run<'a> {
         if let Some(unchanged) = self.unchanged()? {
             return Ok(unchanged);
         }
-        // Roots that localizing does not change are built then, too.
+        // Roots that localizing does not change are built then, too; else what changes objects of engines.
         let is_built = self.workspace.config.level(Rule::NotBuilt, Severity::Warning) == Some(Severity::Error);
-        let how = (is_built && self.request.branch.is_some() && !self.request.no_verify).then_some(&self.request.how);
+        let how = How { only_objects: !is_built, ..self.request.how };
+        let how = (self.request.branch.is_some() && !self.request.no_verify).then_some(&how);
         let mut found = self.findings(None, None)?;
         if how.is_some() && found.iter().any(Finding::fails) {
             // What a build tells may not be wrong.
@@ -264,7 +265,13 @@ impl<'a> Run<'a> {
             return self.refused(found, uncommitted);
         }
         let mut plan = self.plan()?;
-        if how.is_some() {
+        // Nobody deploys a copy yet: `check` judges it where it is committed.
+        let deployed = match self.subject {
+            Subject::InPlace(_) => deployed(&self.workspace, &mut plan)?,
+            Subject::Local { .. } | Subject::Remote { .. } => Targets::default(),
+        };
+        let may_change = deployed.targets.iter().any(|target| target.changed_by.is_some());
+        if how.is_some() && (is_built || may_change) {
             found = self.findings(how, Some(&plan))?;
             if found.iter().any(Finding::fails) {
                 return self.refused(found, uncommitted);
@@ -274,11 +281,6 @@ impl<'a> Run<'a> {
         let said: HashSet<_> = found.iter().map(|one| (one.rule, one.place())).collect();
         plan.findings.retain(|one| !said.contains(&(one.rule, one.place())));
         plan.findings.extend(found);
-        // Nobody deploys a copy yet: `check` judges it where it is committed.
-        let deployed = match self.subject {
-            Subject::InPlace(_) => deployed(&self.workspace, &mut plan)?,
-            Subject::Local { .. } | Subject::Remote { .. } => Targets::default(),
-        };
         let builds = self.check_builds(&plan)?;
         let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
         if let Some(reason) = without.filter(|_| !self.request.no_verify) {

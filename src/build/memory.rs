@@ -4,7 +4,7 @@
 //! can be compared, whether they were built now or before, and not printed. An entry that was damaged, or stored with
 //! another key, is none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -59,6 +59,7 @@ struct Head {
     success: bool,
     size: u64,
     hides: bool,
+    unset: BTreeSet<String>,
 }
 
 impl Memory {
@@ -98,17 +99,18 @@ impl Memory {
             return None;
         }
         let end = memchr::memchr(b'\n', rest)?;
-        let Head { said, success, size, hides } = serde_json::from_slice(&rest[..end]).ok()?;
+        let Head { said, success, size, hides, unset } = serde_json::from_slice(&rest[..end]).ok()?;
         // What was used last goes last.
         File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
         let (stdout, refused) = (rest[end + 1..].to_vec(), Default::default());
-        Some(Build { stdout, said, success, refused, size, hides, ended: true, is_steady: true })
+        Some(Build { stdout, said, success, refused, size, hides, unset, ended: true, is_steady: true })
     }
 
     /// Remembers what a build came to, which [hides](Memory::hide) all values. Where that cannot be stored it is not.
     pub(super) fn put(&self, name: &str, build: &Build) -> Option<()> {
-        let Build { stdout, said, success, size, hides, .. } = build;
-        let head = Head { said: said.clone(), success: *success, size: *size, hides: *hides };
+        let Build { stdout, said, success, size, hides, unset, .. } = build;
+        let (said, unset) = (said.clone(), unset.clone());
+        let head = Head { said, success: *success, size: *size, hides: *hides, unset };
         let rest = [&serde_json::to_vec(&head).ok()?, b"\n".as_slice(), stdout].concat();
         let seal = self.keyed(&[name.as_bytes(), &rest].concat());
         let size = (seal.len() + rest.len()) as u64;
@@ -310,6 +312,7 @@ mod tests {
             success: true,
             refused: Default::default(),
             hides: false,
+            unset: BTreeSet::new(),
             ended: true,
             is_steady: true,
         }

@@ -33,6 +33,8 @@ pub(crate) enum Unbuilt {
     Skipped(Failure),
     /// The program failed, or would not do what the root says: the reason, on one line.
     Failed(String),
+    /// Its engine refuses what the program made: why.
+    Refused(String),
     /// The program asked for what no reference names: a message for each.
     Unread(BTreeSet<String>),
     /// Whether it builds is not known.
@@ -53,7 +55,9 @@ impl From<Unbuilt> for Failures {
         };
         match unbuilt {
             Unbuilt::Skipped(failure) => failure.into(),
-            Unbuilt::Failed(reason) => Failure::new(reason).because(FailureKind::NotBuilt).into(),
+            Unbuilt::Failed(reason) | Unbuilt::Refused(reason) => {
+                Failure::new(reason).because(FailureKind::NotBuilt).into()
+            }
             Unbuilt::Unread(messages) => Failures(messages.into_iter().map(unread).collect()),
             Unbuilt::Unknown(failures) => failures,
         }
@@ -285,6 +289,10 @@ impl Roots {
             let by = building.program.kind.name();
             return Err(Unbuilt::Unread(build.refused.iter().map(|one| unread_reference(by, one)).collect()));
         }
+        if build.success && !build.unset.is_empty() {
+            let names: Vec<String> = build.unset.iter().map(|name| format!("`${{{name}}}`")).collect();
+            return Err(Unbuilt::Refused(format!("Flux 2.9 fails if a variable is not set: {}", names.join(", "))));
+        }
         if build.success {
             return Ok(build);
         }
@@ -334,7 +342,7 @@ impl Roots {
         }
         match self.built(&building, Wants::Objects) {
             Ok(_) if may_read => Ok(Some([unread_file(reason)].into())),
-            Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Skipped(_)) => Ok(None),
+            Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),
             Err(Unbuilt::Unread(messages)) => Ok(Some(messages)),
             Err(Unbuilt::Unknown(Failures(failures))) => failures.into_iter().next().map_or(Ok(None), Err),
         }

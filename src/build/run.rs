@@ -16,7 +16,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::interrupt::unusable;
 use crate::os::process::{self, Bounds, Isolation, Terminal};
-use crate::targets::variables::Variables;
+use crate::targets::variables::{Filled, Variables};
 
 /// How long one build may take, unless the configuration says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -41,6 +41,8 @@ pub(crate) struct Build {
     pub(super) size: u64,
     /// Whether values of Secrets are replaced by something else in what it wrote.
     pub(super) hides: bool,
+    /// The variables that its engine does not know, and refuses.
+    pub(super) unset: BTreeSet<String>,
     /// Whether nobody ended it.
     pub(super) ended: bool,
     /// Whether building again gave the same; also if nobody asked, or nothing runs that need not give the same.
@@ -58,6 +60,7 @@ impl Build {
             success: true,
             refused: BTreeSet::new(),
             hides: false,
+            unset: BTreeSet::new(),
             ended: true,
             is_steady: true,
         }
@@ -219,8 +222,10 @@ impl Building<'_> {
         }
         let ended = output.status.code().is_some();
         let is_plain = self.variables.is_empty();
-        let stdout = if is_plain { output.stdout } else { self.variables.fill_in(&output.stdout) };
-        Ok(Build { size: stdout.len() as u64, success, stdout, said, refused, hides: false, ended, is_steady: true })
+        let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
+        let Filled { text: stdout, unset } = if is_plain { filled } else { self.variables.fill_in(&filled.text) };
+        let (size, hides, is_steady) = (stdout.len() as u64, false, true);
+        Ok(Build { size, success, stdout, said, refused, hides, unset, ended, is_steady })
     }
 }
 

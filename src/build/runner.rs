@@ -93,7 +93,7 @@ fn absolute(graph: &Graph, root: RootId) -> Option<String> {
 fn verdict(unbuilt: Unbuilt) -> Result<Verdict> {
     match unbuilt {
         Unbuilt::Skipped(failure) => Ok(Verdict::Skipped { reason: failure.message }),
-        Unbuilt::Failed(reason) => Ok(Verdict::NotBuilt { reason }),
+        Unbuilt::Failed(reason) | Unbuilt::Refused(reason) => Ok(Verdict::NotBuilt { reason }),
         Unbuilt::Unread(messages) => Ok(Verdict::Unread { messages }),
         Unbuilt::Unknown(Failures(failures)) => {
             Err(failures.into_iter().next().unwrap_or_else(|| Failure::new("a build was lost")))
@@ -213,7 +213,14 @@ impl<'a> Pairs<'a> {
             (_, Err(unbuilt @ (Unbuilt::Unread(_) | Unbuilt::Unknown(_)))) | (Err(unbuilt), _) => {
                 return Ok(TargetCheck::new(root, verdict(unbuilt)?));
             }
-            (Ok(original), Err(Unbuilt::Failed(reason) | Unbuilt::Skipped(Failure { message: reason, .. }))) => {
+            (
+                Ok(original),
+                Err(
+                    Unbuilt::Failed(reason)
+                    | Unbuilt::Refused(reason)
+                    | Unbuilt::Skipped(Failure { message: reason, .. }),
+                ),
+            ) => {
                 let broken = TargetCheck::new(root, Verdict::Broken { reason });
                 return Ok(TargetCheck { size: original.size, ..broken });
             }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::localized::deployed_from;
-use super::{Builds, Checked, Claim, not_built, unread_reference};
+use super::{Builds, Checked, Claim, not_built, refused, unread_reference};
 
 use crate::build::builds::{self, Wanted};
 use crate::build::deployed::written;
@@ -17,7 +17,6 @@ use crate::config::Config;
 use crate::fetch::Fetcher;
 use crate::git::{CommitId, LocalRepo, Snapshot};
 use crate::graph::{Graph, Survey};
-use crate::kustomization::Kind;
 use crate::message::failure::{Failure, FailureKind, Failures, Location, Result};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::{Options, Plan, in_place, left_among};
@@ -36,6 +35,8 @@ pub(crate) struct How<'a> {
     pub arguments: &'a [String],
     pub offline: bool,
     pub quiet: bool,
+    /// Whether nothing is built but what changes objects of engines.
+    pub only_objects: bool,
 }
 
 /// The builds of one check.
@@ -128,11 +129,12 @@ impl<'a> Building<'a> {
         let (tree, deployed) = (&self.workspace.tree, found.as_written().roots());
         let starts = self.policy.starting_points(&**tree, self.paths, &tree.kustomizations()?, deployed)?;
         let begun = self.workspace.survey().graph(&starts);
-        let is_wanted = |target: &Target| self.wants(target, &begun);
+        let is_whole = !self.how.only_objects;
+        let is_wanted = |target: &Target| is_whole && self.wants(target, &begun);
+        let named = if is_whole { self.paths } else { &[] };
         let identity = || Identity::of_any_clone(&self.here, config);
-        let found =
-            found.built(&explored, config, &identity, &is_wanted, self.paths, |builders| self.build(builders))?;
-        if let Err(failures) = self.render(&found, &begun) {
+        let found = found.built(&explored, config, &identity, &is_wanted, named, |builders| self.build(builders))?;
+        if is_whole && let Err(failures) = self.render(&found, &begun) {
             self.came.borrow_mut().failures.extend(failures.0);
         }
         Ok(found)
@@ -262,7 +264,6 @@ impl<'a> Building<'a> {
             let roots = builder.roots().filter_map(|root| known.get(root).copied());
             left_among(&plan.before, &plan.before.reach(roots, |_, _| true))
         };
-        let kind = |root: &str| known.get(root).and_then(|id| plan.before.roots[*id].kind);
         let left: Vec<Option<String>> = builders.iter().map(|builder| left(builder)).collect();
         let subject = |(builder, left): (&&Builder, &Option<String>)| match left {
             Some(_) => Ok(None),
@@ -276,11 +277,11 @@ impl<'a> Building<'a> {
                 outputs.push(Err(reason));
                 continue;
             }
-            // Nobody builds a component by itself.
-            let is_component = kind(&builder.made.directory) == Some(Kind::Component);
-            if !(is_component && matches!(built, Err(Unbuilt::Failed(_))))
-                && let Some(failures) = self.note(&file(builder), &builder.by, &built, None)
-            {
+            let file = match &built {
+                Err(Unbuilt::Refused(_)) => builder.target.object.file.clone(),
+                _ => file(builder),
+            };
+            if let Some(failures) = self.note(&file, &builder.by, &built, None) {
                 self.came.borrow_mut().failures.extend(failures.context(&builder.by).0);
             }
             outputs.push(built.map(|build| build.stdout).map_err(|unbuilt| reason(&unbuilt.into())));
@@ -314,6 +315,7 @@ impl<'a> Building<'a> {
             Err(Unbuilt::Failed(reason)) => {
                 came.findings.push(not_built(file, reason, by, missing_flag(reason).or(help)));
             }
+            Err(Unbuilt::Refused(reason)) => came.findings.push(refused(file, reason, by)),
             Err(Unbuilt::Skipped(failure)) if failure.kind == FailureKind::Left => came.builds.left += 1,
             Err(Unbuilt::Skipped(Failure { message, hints, .. })) => {
                 came.findings.push(not_built(file, message, by, hints.first().map(String::as_str)));

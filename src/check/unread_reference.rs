@@ -15,6 +15,12 @@ pub(crate) fn not_built(path: &str, reason: &str, by: &str, help: Option<&str>) 
     of_build(Rule::NotBuilt, path, format!("not built: {reason}"), by, help.unwrap_or(mend))
 }
 
+/// Makes one about what an engine refuses of what was built for it.
+pub(crate) fn refused(path: &str, reason: &str, by: &str) -> Finding {
+    let help = "set them in `postBuild.substitute`, write a default as `${NAME:=}`, or escape them as `$${NAME}`";
+    of_build(Rule::Engine, path, reason.to_owned(), by, help)
+}
+
 fn of_build(rule: Rule, path: &str, message: String, by: &str, help: &str) -> Finding {
     let deployed = if by == path { Vec::new() } else { vec![by.to_owned()] };
     Finding { deployed, ..Finding::new(rule, path, message, vec![help.to_owned()]) }

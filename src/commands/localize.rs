@@ -33,7 +33,7 @@ pub(super) struct KustomizeArgs {
 impl KustomizeArgs {
     /// Returns how `check` builds.
     pub(super) fn how(&self, offline: bool, quiet: bool) -> How<'_> {
-        How { kustomize: self.kustomize.as_deref(), arguments: &self.build_arg, offline, quiet }
+        How { kustomize: self.kustomize.as_deref(), arguments: &self.build_arg, offline, quiet, only_objects: false }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The variables that Flux fills in after a build (fluxcd/pkg, `kustomize/kustomize_varsub.go`, drone/envsubst), as far as
 //! it is sure what comes of them: `${NAME}`, and with a default. The rest stays as it is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
@@ -18,6 +18,16 @@ pub(crate) struct Variables {
     own: BTreeMap<String, String>,
     /// Whether nothing else says more.
     are_all: bool,
+    /// Whether Flux looks for variables even if it knows none.
+    always: bool,
+}
+
+/// What is built, with the variables filled in.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Filled {
+    pub text: Vec<u8>,
+    /// The variables that nothing sets, and that have no default: Flux 2.9 fails.
+    pub unset: BTreeSet<String>,
 }
 
 impl Variables {
@@ -26,39 +36,60 @@ impl Variables {
         let own = said["substitute"].as_object().into_iter().flatten();
         let own = own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.replace('\n', ""))));
         let more = said["substituteFrom"].as_array();
-        Variables { own: own.collect(), are_all: more.is_none_or(Vec::is_empty) }
+        let always = said["substituteStrategy"] == "Always";
+        Variables { own: own.collect(), are_all: more.is_none_or(Vec::is_empty), always }
     }
 
     /// Returns whether nothing is sure to be filled in. Flux looks for no variable where it knows none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.own.is_empty()
+        self.own.is_empty() && !self.always
     }
 
     /// Returns the output of a build with the variables filled in.
-    pub(crate) fn fill_in(&self, output: &[u8]) -> Vec<u8> {
-        let Ok(text) = std::str::from_utf8(output) else { return output.to_vec() };
-        let object = |object: &str| if object.contains(DISABLED) { object.to_owned() } else { self.in_object(object) };
-        text.split("\n---\n").map(object).collect::<Vec<_>>().join("\n---\n").into_bytes()
+    pub(crate) fn fill_in(&self, output: &[u8]) -> Filled {
+        let mut unset = BTreeSet::new();
+        let Ok(text) = std::str::from_utf8(output) else { return Filled { text: output.to_vec(), unset } };
+        let mut object = |object: &str| match object.contains(DISABLED) {
+            true => object.to_owned(),
+            false => self.in_object(object, &mut unset),
+        };
+        let text = text.split("\n---\n").map(&mut object).collect::<Vec<_>>().join("\n---\n").into_bytes();
+        Filled { text, unset }
     }
 
-    fn in_object(&self, object: &str) -> String {
+    fn in_object(&self, object: &str, unset: &mut BTreeSet<String>) -> String {
         let (mut filled, mut rest) = (String::with_capacity(object.len()), object);
         while let Some(start) = rest.find("${") {
             let (before, from) = rest.split_at(start);
-            filled.push_str(before);
-            // `$${` is `${` in the end.
-            let end = if before.ends_with('$') { 2 } else { end(from) };
+            // `$${` is `${`.
+            let is_escaped = (before.len() - before.trim_end_matches('$').len()) % 2 == 1;
+            filled.push_str(if is_escaped { &before[..start - 1] } else { before });
+            let end = if is_escaped { 2 } else { end(from) };
             let inner = from[2..end].strip_suffix('}');
+            unset.extend(inner.and_then(|inner| self.unset(inner)).map(str::to_owned));
             filled.push_str(inner.and_then(|inner| self.value(inner)).unwrap_or(&from[..end]));
             rest = &from[end..];
         }
         filled + rest
     }
 
+    /// Returns the name that an expression reads, if nothing sets it and the expression has no default.
+    fn unset<'a>(&self, inner: &'a str) -> Option<&'a str> {
+        let (is_length, inner) = inner.strip_prefix('#').map_or((false, inner), |rest| (true, rest));
+        let (name, rest) = split(inner);
+        let is_read = if is_length {
+            rest.is_empty()
+        } else {
+            rest.is_empty()
+                || rest.starts_with(['^', ',', '/', '#', '%'])
+                || rest.strip_prefix(':').is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
+        };
+        (is_read && self.are_all && !name.is_empty() && !self.own.contains_key(name)).then_some(name)
+    }
+
     /// Returns what stands in the place of `NAME`, or of `NAME:=DEFAULT`; none where that is not sure.
     fn value<'a>(&'a self, inner: &'a str) -> Option<&'a str> {
-        let is_of_name = |one: char| one.is_ascii_alphanumeric() || one == '_';
-        let (name, rest) = inner.split_at(inner.find(|one| !is_of_name(one)).unwrap_or(inner.len()));
+        let (name, rest) = split(inner);
         let own = self.own.get(name).map(String::as_str);
         let default = [":=", ":-", "="].iter().find_map(|operator| rest.strip_prefix(operator));
         match (own, default) {
@@ -68,6 +99,12 @@ impl Variables {
             (_, default) => default.filter(|default| !default.contains(['$', '"', '\'', '\\'])),
         }
     }
+}
+
+/// Splits an expression behind its name.
+fn split(inner: &str) -> (&str, &str) {
+    let is_of_name = |one: char| one.is_ascii_alphanumeric() || one == '_';
+    inner.split_at(inner.find(|one| !is_of_name(one)).unwrap_or(inner.len()))
 }
 
 /// Returns where a variable that begins with `${` ends, with those inside it.
@@ -103,7 +140,7 @@ mod tests {
             // Not sure, or written to stay.
             ("a: ${OTHER}", "a: ${OTHER}"),
             ("a: ${OTHER:=x}", "a: ${OTHER:=x}"),
-            ("a: $${APP}", "a: $${APP}"),
+            ("a: $${APP} $$${APP} $${", "a: ${APP} $$web ${"),
             ("a: $APP", "a: $APP"),
             ("a: ${APP^^}", "a: ${APP^^}"),
             ("a: ${#APP}", "a: ${#APP}"),
@@ -118,9 +155,10 @@ mod tests {
                 "a: web\n---\nmetadata:\n  labels:\n    kustomize.toolkit.fluxcd.io/substitute: disabled\na: ${APP}\n",
             ),
         ] {
-            assert_eq!(String::from_utf8(variables.fill_in(text.as_bytes())).unwrap(), expected);
+            let filled = variables.fill_in(text.as_bytes());
+            assert_eq!((String::from_utf8(filled.text).unwrap(), filled.unset), (expected.to_owned(), BTreeSet::new()));
         }
-        assert_eq!(variables.fill_in(b"\xff${APP}"), b"\xff${APP}");
+        assert_eq!(variables.fill_in(b"\xff${APP}").text, b"\xff${APP}");
         // A default is sure where nobody else says more.
         for (text, expected) in [
             ("a: ${OTHER:=x} ${OTHER:-y} ${EMPTY:=z}", "a: x y z"),
@@ -129,8 +167,15 @@ mod tests {
                 "a: ${OTHER} ${OTHER:=\"x\"} ${OTHER^:=x} ${:=x} web",
             ),
         ] {
-            assert_eq!(String::from_utf8(all.fill_in(text.as_bytes())).unwrap(), expected);
+            assert_eq!(String::from_utf8(all.fill_in(text.as_bytes()).text).unwrap(), expected);
         }
+        // What is read without a default must be set, if all that is set is known.
+        let text = "${A} ${APP} ${B:=x} ${C^^} ${#D} ${E:0:3} ${F:-${G}} ${EMPTY} $${H} ${I/a/b} ${J:+x} ${K:?y} $L";
+        let unset: Vec<String> = all.fill_in(text.as_bytes()).unset.into_iter().collect();
+        assert_eq!(unset, ["A", "C", "D", "E", "I"]);
+        assert!(variables.fill_in(text.as_bytes()).unset.is_empty());
+        let always = Variables::of(&serde_json::json!({"substituteStrategy": "Always"}));
+        assert_eq!((always.is_empty(), always.fill_in(b"${A}").unset.len()), (false, 1));
         for said in [serde_json::json!(null), serde_json::json!({"substitute": [], "substituteFrom": 1})] {
             assert!(Variables::of(&said).is_empty());
         }
