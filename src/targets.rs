@@ -89,6 +89,9 @@ pub(crate) struct Object {
     pub name: String,
     /// The `ApplicationSet` that makes it.
     pub set: Option<String>,
+    /// The directory that it deploys, if others of its set have its name.
+    #[serde(skip)]
+    pub apart: Option<String>,
     /// The build that made it what it is; none where it is deployed as its file has it.
     pub built_by: Option<String>,
 }
@@ -118,6 +121,9 @@ pub(crate) struct Target {
     pub place: Place,
     /// How it is built.
     pub build: Build,
+    /// The directory from which its object is deployed: that of its file, or of what builds it.
+    #[serde(skip)]
+    pub home: String,
     /// What may change the object before it is deployed, so that it may name something else then.
     pub changed_by: Option<Changer>,
 }
@@ -502,7 +508,7 @@ impl Object {
     /// Returns one of no namespace, as its file has it.
     fn of(file: &str, line: usize, kind: &str, name: String) -> Object {
         let [file, kind] = [file, kind].map(str::to_owned);
-        Object { file, line, kind, namespace: String::new(), name, set: None, built_by: None }
+        Object { file, line, kind, name, ..Object::default() }
     }
 
     /// Returns namespace and name, as `kubectl` shows them.
@@ -511,6 +517,11 @@ impl Object {
             "" => self.name.clone(),
             namespace => format!("{namespace}/{}", self.name),
         }
+    }
+
+    /// Returns what sets it apart from others of its name, to be put behind that; empty if there are none.
+    pub(crate) fn own_directory(&self) -> String {
+        self.apart.as_ref().map_or(String::new(), |directory| format!(", {}", path::shown(directory)))
     }
 
     /// Returns the kind of what stands in its file.
@@ -524,6 +535,7 @@ impl Object {
         if let Some(set) = &self.set {
             place.push_str(&format!(", of ApplicationSet {set}"));
         }
+        place.push_str(&self.own_directory());
         if let Some(by) = &self.built_by {
             place.push_str(&format!(", built by {by}"));
         }
@@ -557,7 +569,8 @@ impl Target {
         let said = said.to_string();
         let digest = sha256_hex(format!("{said} {source} {:?}", build.options).as_bytes());
         let said = said.into();
-        Target { engine, object, sources: Vec::new(), digest, said, spot, place, build, changed_by: None }
+        let (sources, home) = (Vec::new(), String::new());
+        Target { engine, object, sources, digest, said, spot, place, build, home, changed_by: None }
     }
 
     /// Returns why it is not known what is built; `None` if it is, if that is missing, and of a release of Flux: no chart names
@@ -618,7 +631,8 @@ impl Target {
 
     /// Returns what deploys it.
     pub(crate) fn title(&self) -> String {
-        self.named(&format!("{}:{}", self.object.file, self.object.line))
+        let Object { file, line, .. } = &self.object;
+        self.named(&format!("{file}:{line}{}", self.object.own_directory()))
     }
 
     /// Returns what it is, wherever its object stands, and whatever builds that.
@@ -741,11 +755,31 @@ fn of_scan(
     argo::find_elsewhere(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;
     targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot));
+    tell_apart(&mut targets.targets);
     let is_left_out = |file: &str| config.leaves_out(path::parent(file));
     targets.unread.retain(|unread| !is_left_out(&unread.file));
     targets.unread.sort();
     targets.unread.dedup();
     Ok(targets)
+}
+
+/// Notes the directories of targets to which their set gives one name.
+fn tell_apart(targets: &mut [Target]) {
+    let mut named: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
+    let mine = |target: &Target| match &target.place {
+        Place::Here(here) if target.object.set.is_some() => Some((target.object.clone(), here.path.clone())),
+        _ => None,
+    };
+    for (object, directory) in targets.iter().filter_map(mine) {
+        named.entry(object).or_default().insert(directory);
+    }
+    for target in targets {
+        if let Some((object, directory)) = mine(target)
+            && named.get(&object).is_some_and(|all| all.len() > 1)
+        {
+            target.object.apart = Some(directory);
+        }
+    }
 }
 
 /// Returns the kustomizations of roots that are none: objects of Flux, which are named so. One that a reference leads to is

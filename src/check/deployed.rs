@@ -8,7 +8,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
-use crate::targets::{self, Here, Target, Targets, Unread, Unsettled};
+use crate::targets::{self, Here, Object, Target, Targets, Unread, Unsettled};
 use crate::tree::{Tree, path};
 
 /// What a tree holds, and what is deployed from it.
@@ -77,18 +77,20 @@ pub(super) struct Deployed<'a> {
     pub(super) targets: &'a Targets,
     /// Every target that lies here. With paths, those whose object or directory lies in one of them.
     pub(super) here: Vec<One<'a>>,
+    /// Every target: of those that several builds make alike of one object the first.
+    distinct: Vec<&'a Target>,
     graph: &'a Graph,
     paths: &'a [String],
 }
 
 impl<'a> Deployed<'a> {
     pub(super) fn new(targets: &'a Targets, graph: &'a Graph, paths: &'a [String]) -> Self {
-        let mut deployed = Deployed { targets, here: Vec::new(), graph, paths };
+        let mut deployed = Deployed { targets, here: Vec::new(), distinct: distinct(targets), graph, paths };
         if targets.targets.is_empty() {
             return deployed;
         }
         let by_directory = graph.own_roots();
-        for target in &targets.targets {
+        for target in deployed.distinct.clone() {
             let is_wanted = |here: &&Here| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&here.path);
             if let Some(here) = target.here().filter(is_wanted) {
                 let starts = target.roots(here).filter_map(|root| by_directory.get(root));
@@ -107,7 +109,7 @@ impl<'a> Deployed<'a> {
 
     /// Returns each target of which it is not known what is built, and why. With paths, those whose object lies in one.
     pub(super) fn unknown(&self) -> impl Iterator<Item = (&'a Target, String)> {
-        let targets = self.targets.targets.iter().filter(|target| self.is_wanted(&target.object.file));
+        let targets = self.distinct.iter().copied().filter(|target| self.is_wanted(&target.object.file));
         targets.filter_map(|one| Some((one, one.unknown()?)))
     }
 
@@ -116,7 +118,7 @@ impl<'a> Deployed<'a> {
         let is_in = |target: &&Target| {
             self.is_wanted(&target.object.file) || target.here().is_some_and(|here| self.is_wanted(&here.path))
         };
-        self.targets.targets.iter().filter(is_in)
+        self.distinct.iter().copied().filter(is_in)
     }
 
     /// Returns the objects that cannot be read. With paths, those in one of them.
@@ -183,6 +185,21 @@ impl<'a> Deployed<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns one of those that several builds make alike of one object: what is wrong with it is wrong once.
+fn distinct(targets: &Targets) -> Vec<&Target> {
+    let mut known: HashMap<Object, Vec<&Target>> = HashMap::new();
+    let mut distinct = Vec::new();
+    for target in &targets.targets {
+        let alike = known.entry(Object { built_by: None, ..target.object.clone() }).or_default();
+        let all = |one: &Target| (one.spot, one.place.clone(), one.build.clone(), one.changed_by.clone());
+        if !alike.iter().any(|other| all(other) == all(target)) {
+            alike.push(target);
+            distinct.push(target);
+        }
+    }
+    distinct
 }
 
 #[cfg(test)]

@@ -6,8 +6,11 @@
 use super::Context;
 use super::deployed::One;
 use crate::graph;
+use crate::kustomization::Kind;
 use crate::message::finding::{Finding, Rule, Subject};
+use crate::reference::is_url;
 use crate::targets::{Found, Target, Text};
+use crate::tree::{self, Resolved, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -16,6 +19,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.push(absent(context, one, why));
         } else {
             findings.extend(components(context, one));
+            findings.extend(patches(context, one));
         }
     }
     findings.extend(perhaps(context));
@@ -81,21 +85,55 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
         Found::Directory(_) => target.engine.generates(),
         _ => false,
     };
-    if !is_built || target.build.ignore_missing_components {
+    if !is_built {
         return Vec::new();
     }
+    // What is there is not left out.
+    let may_be_missing = target.build.ignore_missing_components;
     let mut findings = Vec::new();
     for component in &target.build.components {
         let text = &component.text.text;
         // What is remote is another rule's.
         let why = match &component.found {
-            Some(Found::Nothing(why)) => why.clone(),
+            Some(Found::Nothing(why)) if !may_be_missing => why.clone(),
             Some(Found::Directory(path)) => format!("no kustomization in `{path}`"),
+            Some(Found::Kustomization(path)) if is_no_component(context, path) => {
+                format!("the kustomization in `{path}` is no Component")
+            }
             _ => continue,
         };
         let message = format!("{} adds the component `{text}`: {why}", target.by());
         let Text { file, position, .. } = &component.text;
         let help = vec!["correct the path, or remove the component".to_owned()];
+        findings.push(Finding {
+            about: format!("{} {text}", target.name()),
+            ..context.at_place(Rule::MissingTarget, file, *position, message, help)
+        });
+    }
+    findings
+}
+
+/// Returns whether a kustomization that was read is none that can be added.
+fn is_no_component(context: &Context<'_>, directory: &str) -> bool {
+    let root = context.graph.own_root(directory).map(|root| &context.graph.roots[root]);
+    root.is_some_and(|root| root.kind == Some(Kind::Kustomization))
+}
+
+/// Finds the files of patches that an object adds and that are not there.
+fn patches(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
+    let (target, here) = (one.target, one.here);
+    if !matches!(here.found, Found::Kustomization(_)) || target.open().is_some() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for Text { text, file, position } in target.build.patches.iter().filter(|patch| !is_url(&patch.text)) {
+        let place = path::resolve(&here.path, text).unwrap_or_default();
+        let found = context.looked(tree::resolve(context.tree, &place));
+        if matches!(found, None | Some(Resolved::File { .. })) {
+            continue;
+        }
+        let message = format!("{} adds the patch `{text}`: there is no file `{place}`", target.by());
+        let help = vec!["correct the path, or remove the patch".to_owned()];
         findings.push(Finding {
             about: format!("{} {text}", target.name()),
             ..context.at_place(Rule::MissingTarget, file, *position, message, help)
@@ -143,6 +181,37 @@ mod tests {
         assert_eq!(file[0].help.len(), 1, "{file:?}");
         assert_eq!(under_caret(finding), "./apps/prdo");
         assert_eq!(finding.path, "clusters/prod/apps.yaml");
+    }
+
+    #[test]
+    fn what_an_object_adds_and_an_engine_cannot_use_is_found() {
+        let find = |object: &str| {
+            let scene = scene("./apps/prod", "").file("argo.yaml", object).file("apps/bare/x.yaml", "");
+            let findings = scene.file("apps/prod/p.yaml", "[]").find(Rule::MissingTarget).into_iter();
+            findings.map(|found| found.message.split_once(" adds the ").unwrap().1.to_owned()).collect::<Vec<_>>()
+        };
+        for ignores in [false, true] {
+            let all = format!("../../parts/tls, ../bare, ../prod, ../gone], ignoreMissingComponents: {ignores}");
+            let of_argo = argo(&format!("path: apps/prod, kustomize: {{components: [{all}}}"));
+            let of_flux = flux("./apps/prod") + "  components: [" + &all.replace("], ", "]\n  ") + "\n";
+            let mut expected = vec![
+                "component `../bare`: no kustomization in `apps/bare`",
+                "component `../prod`: the kustomization in `apps/prod` is no Component",
+                "component `../gone`: there is no `apps/gone`",
+            ];
+            expected.truncate(if ignores { 2 } else { 3 });
+            for object in [of_argo, of_flux] {
+                assert_eq!(find(&object), expected, "{object}");
+            }
+        }
+        let patches =
+            "{path: p.yaml}, {path: gone.yaml, target: {kind: A}}, {path: ../bare}, {patch: '[]'}, {path: '{{x}}'}";
+        let object = |patches: &str| argo(&format!("path: apps/prod, kustomize: {{patches: [{patches}]}}"));
+        assert_eq!(find(&object(patches)), [""; 0]);
+        let known = patches.rsplit_once(", ").unwrap().0;
+        let expected =
+            ["`gone.yaml`: there is no file `apps/prod/gone.yaml`", "`../bare`: there is no file `apps/bare`"];
+        assert_eq!(find(&object(known)), expected.map(|text| format!("patch {text}")));
     }
 
     #[test]

@@ -180,7 +180,7 @@ pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
     if object.is_listed() {
         return engine.name().to_owned();
     }
-    format!("{} {} {}", engine.name(), object.kind, object.full_name())
+    format!("{} {} {}{}", engine.name(), object.kind, object.full_name(), object.own_directory())
 }
 
 /// Returns what is deployed from a localized branch; none where nothing is localized, and nothing has to be.

@@ -111,6 +111,24 @@ impl Value {
         self.each(&mut |value| value.start = start);
     }
 
+    /// Moves it to the place of a value that it was made of: each field to that of the same name, each item to that of its
+    /// number, and what is new to what it stands in.
+    pub(crate) fn place_as(&mut self, other: &Value) {
+        self.start = other.start;
+        let place = |value: &mut Value, source: Option<&Value>| match source {
+            Some(source) => value.place_as(source),
+            None => value.place_at(other.start),
+        };
+        match &mut self.data {
+            Data::List(items) => {
+                let sources = other.list().unwrap_or_default();
+                items.iter_mut().enumerate().for_each(|(at, item)| place(item, sources.get(at)));
+            }
+            Data::Mapping(pairs) => pairs.iter_mut().for_each(|(key, value)| place(value, other.get(key))),
+            _ => {}
+        }
+    }
+
     /// Returns the first answer for it, or for what is in it.
     pub(super) fn find_map<T>(&self, find: &dyn Fn(&Value) -> Option<T>) -> Option<T> {
         find(self).or_else(|| match &self.data {

@@ -9,6 +9,7 @@ use super::generated::{Generated, generated};
 use super::reaches::beyond;
 use super::scan::{self, Document, Scan};
 use super::settle::files_read;
+use super::unread::read_as;
 use super::{Build, Engine, Identity, Object, Place, Reached, Revision, Target, Targets, Unsettled, Why, place};
 use crate::config::Config;
 use crate::graph::named::Namer;
@@ -93,7 +94,7 @@ impl Unsettled {
             alone.extend(explored.graph.unseen(roots(built), roots(failed)));
             let built = builders.iter().filter_map(|one| Some((one, known.get(&one.key)?)));
             let tree = &*explored.graph.sources[0].tree;
-            found = find_built(tree, config, identity, &found, built)?.settle(&explored.graph);
+            found = find_built((tree, &explored.graph), config, identity, &found, built)?.settle(&explored.graph);
         }
         Ok(found)
     }
@@ -180,7 +181,7 @@ impl Targets {
 /// Finds what is deployed, as [`find_from`](super::find_from) did `before`, with objects as builds made them. Where one of the builds
 /// that deploy an object failed, the object is looked at as its file has it, too.
 fn find_built<'a>(
-    tree: &dyn Tree,
+    (tree, graph): (&dyn Tree, &Graph),
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
     before: &Targets,
@@ -189,6 +190,8 @@ fn find_built<'a>(
     let unread = before.unread.iter().map(|unread| &unread.file);
     let files: BTreeSet<String> = before.files.keys().chain(unread).cloned().collect();
     let mut scan = scan::scan(tree, &files)?;
+    let read = read_as(graph);
+    scan.objects.retain(|found| found.has_options() || read.get(&*found.object.file) != Some(&false));
     let mut builds = Builds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();
@@ -257,12 +260,15 @@ impl Builder {
         for found in &mut made.objects {
             let sources = kept.get(&named(&found.object)).or_else(|| renamed.get(&found.object.kind));
             let source = sources.and_then(|sources| source(found, sources));
-            let place = source.map_or_else(|| self.place.clone(), |source| (source.file.clone(), source.line));
+            let place = |source: &Document| (source.object.file.clone(), source.object.line);
             let object = &mut found.object;
-            (object.file, object.line) = place;
+            (object.file, object.line) = source.map_or_else(|| self.place.clone(), place);
             object.built_by = Some(self.name.clone());
             found.home.clone_from(&self.made.directory);
-            found.value.place_at(Position::new(object.line, 1));
+            match source {
+                Some(source) => found.value.place_as(&source.value),
+                None => found.value.place_at(Position::new(object.line, 1)),
+            }
         }
         made
     }
@@ -270,13 +276,12 @@ impl Builder {
 
 /// Returns the object of its kind in the tree of which a build made one: of that name, else of a part of it, as a prefix and
 /// a suffix leave it; of several the one that says the same.
-fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Object> {
+fn source<'a>(made: &Document, sources: &[&'a Document]) -> Option<&'a Document> {
     let Object { name, namespace, .. } = &made.object;
     let named = sources.iter().filter(|one| !one.object.name.is_empty() && name.contains(&one.object.name));
     let longest = named.clone().map(|one| one.object.name.len()).max()?;
     let longest: Vec<_> = named.filter(|one| one.object.name.len() == longest).collect();
     let spec = |one: &Document| one.value.get("spec").map(Value::json);
     let is_same = |one: &Document| longest.len() > 1 && spec(one) == spec(made);
-    let source = longest.iter().max_by_key(|one| (one.object.namespace == *namespace, is_same(one)))?;
-    Some(&source.object)
+    longest.iter().max_by_key(|one| (one.object.namespace == *namespace, is_same(one))).copied().copied()
 }

@@ -103,7 +103,8 @@ impl Document {
                 one.found = place::component(tree, engine, &here.path, &one.text.text)?;
             }
         }
-        Ok(Target::new(engine, self.object.clone(), spot, place, build, &self.value.json()))
+        let target = Target::new(engine, self.object.clone(), spot, place, build, &self.value.json());
+        Ok(Target { home: self.home.clone(), ..target })
     }
 
     /// Returns the place of a value in it; its own where there is none.
@@ -317,8 +318,5 @@ fn identify(file: &str, value: &Value) -> Option<(Object, &'static str)> {
     let is_options = (&*kind, &*name) == ("ConfigMap", OPTIONS);
     let texts = known.map(|(_, texts)| *texts).or(is_options.then_some(""))?;
     let namespace = text(&["metadata", "namespace"]).unwrap_or_default();
-    Some((
-        Object { file: file.to_owned(), line: value.start.line, kind, namespace, name, set: None, built_by: None },
-        texts,
-    ))
+    Some((Object { file: file.to_owned(), line: value.start.line, kind, namespace, name, ..Object::default() }, texts))
 }

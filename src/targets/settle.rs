@@ -2,10 +2,12 @@
 //! parent of Flux or Argo CD does, and writes into what it reads. What comes of it, only its build shows.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::rc::Rc;
 
 use serde_json::Value as Json;
 
 use super::generated::VARIABLES;
+use super::unread::read_as;
 use super::variables::Variables;
 use super::{Changer, Found, Object, Place, Target, Targets, Unsettled};
 use crate::graph::{Edge, Graph, Root, RootId, SourceId, Target as Leads};
@@ -71,9 +73,29 @@ impl Reach {
 /// Something that may change objects.
 struct Change {
     by: String,
-    /// Whether it is a root, else it is a target.
-    is_root: bool,
+    /// The roots that it deploys, if it is a target; `None` if it is a root.
+    deploys: Option<Rc<Deploys>>,
     reach: Reach,
+}
+
+/// What a target deploys.
+#[derive(Default)]
+struct Deploys {
+    path: String,
+    roots: BTreeSet<RootId>,
+}
+
+impl Deploys {
+    fn of(target: &Target, graph: &Graph) -> Rc<Deploys> {
+        let Place::Here(here) = &target.place else { return Rc::new(Deploys::default()) };
+        Rc::new(Deploys { path: here.path.clone(), roots: graph.insisted(target.walked(here, graph)) })
+    }
+
+    /// Returns whether what is built in a directory is among it.
+    fn holds(&self, directory: &str, graph: &Graph) -> bool {
+        let root = graph.own_root(directory);
+        root.is_none_or(|root| self.roots.contains(&root)) || self.path == directory
+    }
 }
 
 /// What may change the objects in each file.
@@ -84,15 +106,23 @@ impl Unsettled {
     /// may change, and which nothing deploys. What a build made of an object is changed by nothing else that was built.
     pub(crate) fn settle(self, graph: &Graph) -> Targets {
         let Unsettled(mut found) = self;
+        let read = read_as(graph);
+        let is_patch = |target: &Target| read.get(&*target.object.file) == Some(&false);
+        let is_applied = |target: &Target| found.here().any(|(one, here)| one.takes(here, &target.object.file));
+        let is_object = |one: &Target| one.object.built_by.is_some() || !is_patch(one) || is_applied(one);
+        let are_objects: Vec<bool> = found.targets.iter().map(is_object).collect();
+        let mut are_objects = are_objects.into_iter();
+        found.targets.retain(|_| are_objects.next().unwrap_or(true));
         let files: HashSet<&str> = found.targets.iter().flat_map(Target::object_files).collect();
         let read = files_read(graph, &found.targets, &|file| files.contains(file));
         let mut writers = Writers { graph, of_roots: HashMap::new() };
         let mut changes = if files.is_empty() { OfFiles::new() } else { writers.of_files(&files) };
         for (target, read) in found.targets.iter().zip(&read) {
-            add(&mut changes, target, read, &writers.of_target(target));
+            add(&mut changes, (target, graph), read, &writers.of_target(target));
         }
-        found.follow(&mut changes, &read);
-        let changed: Vec<Option<Changer>> = found.targets.iter().map(|one| found.changer(one, &changes)).collect();
+        found.follow(&mut changes, &read, graph);
+        let changed: Vec<Option<Changer>> =
+            found.targets.iter().map(|one| found.changer(one, &changes, graph)).collect();
         for (target, changer) in found.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
         }
@@ -103,13 +133,16 @@ impl Unsettled {
 
 impl Targets {
     /// Returns what may change the objects that say what a target is, each with whether it does more than fill in variables.
-    fn changes<'c>(&self, target: &Target, changes: &'c OfFiles<'_>) -> Vec<(&'c Change, bool)> {
+    fn changes<'c>(&self, target: &Target, changes: &'c OfFiles<'_>, graph: &Graph) -> Vec<(&'c Change, bool)> {
         let is_built = target.object.built_by.is_some();
         let (own, is_open) = (target.builder(), target.said.contains("${"));
         let mut found = Vec::new();
         for object in target.objects() {
             for change in changes.get(object.file.as_str()).into_iter().flatten() {
-                let is_done = is_built && (change.is_root || self.builds.done.contains(&change.by));
+                // Another cluster may build an object of its own of the same file.
+                let is_elsewhere = |deploys: &Rc<Deploys>| !deploys.holds(&target.home, graph);
+                let is_other = change.deploys.as_ref().is_none_or(is_elsewhere);
+                let is_done = is_built && (is_other || self.builds.done.contains(&change.by));
                 let writes = change.reach.is_of(object.written_kind());
                 if change.by != own && !is_done && (writes || is_open && change.reach.variables) {
                     found.push((change, writes));
@@ -119,14 +152,14 @@ impl Targets {
         found
     }
 
-    fn changer(&self, target: &Target, changes: &OfFiles<'_>) -> Option<Changer> {
-        let (change, _) = self.changes(target, changes).into_iter().next()?;
+    fn changer(&self, target: &Target, changes: &OfFiles<'_>, graph: &Graph) -> Option<Changer> {
+        let (change, _) = self.changes(target, changes, graph).into_iter().next()?;
         let not_built = target.object_files().find_map(|file| self.builds.failed.get(file));
         Some(Changer { name: change.by.clone(), not_built: not_built.cloned() })
     }
 
     /// Adds that what may be built in another way may change what it deploys, too, and so on.
-    fn follow<'t>(&self, changes: &mut OfFiles<'t>, read: &[BTreeSet<&'t str>]) {
+    fn follow<'t>(&self, changes: &mut OfFiles<'t>, read: &[BTreeSet<&'t str>], graph: &Graph) {
         let mut in_files: HashMap<&str, Vec<usize>> = HashMap::new();
         for (number, target) in self.targets.iter().enumerate() {
             target.object_files().for_each(|file| in_files.entry(file).or_default().push(number));
@@ -135,11 +168,14 @@ impl Targets {
         let mut todo: VecDeque<usize> = (0..self.targets.len()).collect();
         while let Some(number) = todo.pop_front() {
             let (target, read) = (&self.targets[number], &read[number]);
-            if read.is_empty() || done[number] || !self.changes(target, changes).iter().any(|(_, writes)| *writes) {
+            if read.is_empty()
+                || done[number]
+                || !self.changes(target, changes, graph).iter().any(|(_, writes)| *writes)
+            {
                 continue;
             }
             done[number] = true;
-            add(changes, target, read, &Reach::all());
+            add(changes, (target, graph), read, &Reach::all());
             todo.extend(read.iter().filter_map(|file| in_files.get(file)).flatten());
         }
     }
@@ -185,7 +221,7 @@ impl<'a> Writers<'a> {
                     continue;
                 }
                 let by = graph.label(graph.roots[root].file);
-                let change = || Change { by: by.clone(), reach: reach.clone(), is_root: true };
+                let change = || Change { by: by.clone(), reach: reach.clone(), deploys: None };
                 for file in files_of(graph, [reader]).into_iter().filter(|file| files.contains(file)) {
                     changed.entry(file).or_default().push(change());
                 }
@@ -309,12 +345,13 @@ fn is_plain(kind: &str) -> bool {
 }
 
 /// Adds what a target may make of the files that it reads.
-fn add<'t>(changes: &mut OfFiles<'t>, target: &Target, read: &BTreeSet<&'t str>, reach: &Reach) {
-    if reach.is_nothing() {
+fn add<'t>(changes: &mut OfFiles<'t>, (target, graph): (&Target, &Graph), read: &BTreeSet<&'t str>, reach: &Reach) {
+    if reach.is_nothing() || read.is_empty() {
         return;
     }
+    let deploys = Deploys::of(target, graph);
     for file in read {
-        let change = Change { by: target.builder(), is_root: false, reach: reach.clone() };
+        let change = Change { by: target.builder(), deploys: Some(deploys.clone()), reach: reach.clone() };
         changes.entry(file).or_default().push(change);
     }
 }

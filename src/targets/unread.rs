@@ -69,19 +69,23 @@ pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
     Ok(false)
 }
 
+/// Returns the files that roots read, each with whether one lists it as a resource: it may be read as a patch alone.
+pub(super) fn read_as(graph: &Graph) -> HashMap<&str, bool> {
+    let mut read: HashMap<&str, bool> = HashMap::new();
+    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
+        if let Some(path) = graph.own_file(edge) {
+            *read.entry(path).or_default() |= edge.reference.accepts == Accepts::Either;
+        }
+    }
+    read
+}
+
 impl Targets {
     /// Returns what could not be read, but is deployed as it is, for all that `graph` tells: what a root reads as a
     /// resource, and what no root reads but for templates of charts that nothing deploys. A root may read a file for something
     /// else, as a patch.
     pub(crate) fn unread_objects<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = &'a Unread> {
-        let mut read: HashMap<&str, bool> = HashMap::new();
-        if !self.unread.is_empty() {
-            for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-                if let Some(path) = graph.own_file(edge) {
-                    *read.entry(path).or_default() |= edge.reference.accepts == Accepts::Either;
-                }
-            }
-        }
+        let read = if self.unread.is_empty() { HashMap::new() } else { read_as(graph) };
         let is_deployed = |file: &str| self.here().any(|(target, here)| target.takes(here, file));
         self.unread.iter().filter(move |unread| {
             let read = read.get(unread.file.as_str());

@@ -3,5 +3,6 @@ mod agree;
 mod charts;
 mod command;
 mod diff;
+mod judged;
 mod patched;
 mod tree;

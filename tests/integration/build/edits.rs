@@ -145,7 +145,7 @@ spec:
         warning[not-built]: not built: `kustomize edit set replicas web=many` fails: invalid format of replica, use the following format: <name>=<count>
          --> web/kustomization.yaml
          = note: deployed by Argo CD Application all (argo/a.yaml:1)
-         = help: fix it, or, if it is not built by itself, add its directory to `exclude` in .kustomize-localize
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
 
         for more: git kustomize-localize explain not-built
         checked 2 kustomizations with 2 references in the working tree, 1 build (kustomize/…, network closed): nothing found; 1 not built

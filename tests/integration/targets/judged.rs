@@ -1,0 +1,191 @@
+//! Objects of engines as builds make them: each judged once, where it is written, and by every command alike.
+
+use expect_test::expect;
+
+use crate::support::{Repo, Sandbox, config};
+
+const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet, namespace: flux-system}
+spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
+---
+";
+
+fn flux(name: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: {name}, namespace: flux-system}}
+spec:
+  sourceRef: {{kind: GitRepository, name: fleet}}
+{spec}---
+"
+    )
+}
+
+fn argo(name: &str, path: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: {name}, namespace: argocd}}
+spec: {{project: default, source: {{repoURL: 'https://github.com/acme/fleet', targetRevision: main, path: {path}}}}}
+---
+"
+    )
+}
+
+/// Returns a repository with kustomize; `None` without one.
+fn fleet() -> Option<(Sandbox, Repo)> {
+    let sandbox = Sandbox::new();
+    sandbox.builds()?;
+    let work = sandbox.repo("fleet");
+    work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    Some((sandbox, work))
+}
+
+#[test]
+fn flux_refuses_a_variable_that_nothing_sets() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    let build = "  path: ./apps\n  postBuild: {substitute: {A: x}}\n";
+    work.commit_files(&[
+        ("clusters/apps.yaml", &format!("{SOURCE}{}", flux("apps", build))),
+        ("apps/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("apps/a.yaml", &config("a").replace("data:", "data:\n  run: echo ${A} ${TOKEN} $${B} ${C:=d}\n")),
+    ]);
+    work.run(&["build", "flux-system/apps"]).fails(2).says(expect![[r#"
+        error: Flux 2.9 fails if a variable is not set: `${TOKEN}`
+    "#]]);
+    work.run(&["check", "--build"]).fails(1).says(expect![[r#"
+        error[engine]: Flux 2.9 fails if a variable is not set: `${TOKEN}`
+         --> clusters/apps.yaml
+         = note: deployed by Flux Kustomization apps (clusters/apps.yaml:6)
+         = help: set them in `postBuild.substitute`, write a default as `${NAME:=}`, or escape them as `$${NAME}`
+
+        for more: git kustomize-localize explain engine
+        checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): 1 error
+    "#]]);
+    work.write("apps/a.yaml", config("a").replace("data:", "data:\n  run: echo ${A} $${B} ${C:=d}\n"));
+    work.run(&["build", "flux-system/apps"]).success().stdout_has("  run: echo x ${B} d\n");
+    work.commit("escaped");
+    work.write("apps/a.yaml", config("a").replace("data:", "data:\n  run: echo ${TOKEN}\n"));
+    work.run(&["diff", "HEAD"]).success().says(expect![[r#"
+        Flux Kustomization apps (clusters/apps.yaml:6): apps/a.yaml
+          not built (new side): Flux 2.9 fails if a variable is not set: `${TOKEN}`
+        1 affected build could not be compared; unknown: 1 target since <0>
+    "#]]);
+}
+
+#[test]
+fn what_builds_make_of_objects_is_judged_once() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    // Two clusters over one base, each with its own path and variables; a file that is a patch alone is no object.
+    let base = [SOURCE, &flux("gone", "  path: ./apps/gone\n"), &flux("all", "  path: ./clusters/${ENV}\n")].concat();
+    let cluster = |name: &str| {
+        let own = format!("  path: ./clusters/{name}\n  postBuild: {{substitute: {{ENV: {name}, C: '${{ENV}}'}}}}\n");
+        let kustomization = "resources: [../../base]\npatches: [{path: own.yaml}]\n";
+        work.write(&format!("clusters/{name}/own.yaml"), flux("all", &own));
+        work.write(&format!("clusters/{name}/kustomization.yaml"), kustomization);
+    };
+    ["demo", "dev"].into_iter().for_each(cluster);
+    work.write("base/kustomization.yaml", "resources: [flux.yaml]\n");
+    work.write("base/flux.yaml", &base);
+    // A component that nothing names is built by itself.
+    let broken =
+        "kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\npatches: [{target: {kind: X}, patch: '['}]\n";
+    work.write("parts/off/kustomization.yaml", broken);
+    work.commit("two clusters");
+    work.run(&["targets", "-v"]).success().says(expect![[r#"
+        base/flux.yaml:6: Flux Kustomization flux-system/gone
+          apps/gone at main: missing: there is no `apps/gone`
+          built by Flux Kustomization all (base/flux.yaml:13)
+        base/flux.yaml:6: Flux Kustomization flux-system/gone
+          apps/gone at main: missing: there is no `apps/gone`
+          built by Flux Kustomization all (base/flux.yaml:13)
+        base/flux.yaml:13: Flux Kustomization flux-system/all
+          clusters/demo at main: a kustomization, localized
+          built by Flux Kustomization all (base/flux.yaml:13)
+        base/flux.yaml:13: Flux Kustomization flux-system/all
+          clusters/dev at main: a kustomization, localized
+          built by Flux Kustomization all (base/flux.yaml:13)
+
+        4 targets: 4 here, 0 external, 0 templated; 2 missing
+    "#]]);
+    work.run(&["check", "--build"]).fails(1).says(expect![[r#"
+        error[missing-target]: Flux Kustomization gone (base/flux.yaml:6, built by Flux Kustomization all (base/flux.yaml:13)) deploys `./apps/gone`: there is no `apps/gone`
+          --> base/flux.yaml:11:9
+           |
+        11 |   path: ./apps/gone
+           |         ^^^^^^^^^^^
+           = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+
+        warning[not-built]: not built: trouble configuring builtin PatchTransformer with config: ` patch: '[' target: kind: X `: unable to parse SM or JSON patch from [patch: "["]
+         --> parts/off/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain missing-target not-built
+        checked 4 kustomizations with 5 references in the working tree, 6 builds (kustomize/…, network closed): 1 error; 1 not built
+    "#]]);
+}
+
+#[test]
+fn branch_judges_objects_as_its_builds_make_them() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    let overlay = |path: &str| {
+        let patch = format!("- {{op: replace, path: /spec/source/path, value: {path}}}");
+        let target = "target: {kind: Application, name: web}";
+        let text = format!("resources: [../base]\npatches: [{{{target}, patch: '{patch}'}}]\n");
+        work.write("prod/kustomization.yaml", text);
+        work.commit(path);
+    };
+    work.write(".kustomize-localize", "repository: [{url: 'https://github.com/acme/fleet'}]\n");
+    work.write("base/kustomization.yaml", "resources: [web.yaml]\n");
+    work.write("base/web.yaml", argo("web", "web"));
+    work.write("web/kustomization.yaml", "resources: [a.yaml]\n");
+    work.write("web/a.yaml", config("a"));
+    overlay("gone");
+    work.run(&["branch"]).fails(1).says(expect![[r#"
+        error[missing-target]: Argo CD Application web (base/web.yaml:1, built by prod/kustomization.yaml) deploys `gone`: there is no `gone`
+         --> base/web.yaml:4:105
+          |
+        4 | spec: {project: default, source: {repoURL: 'https://github.com/acme/fleet', targetRevision: main, path: web}}
+          |                                                                                                         ^^^^^
+          = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+
+        error: <0> has 1 error (missing-target 1): nothing was committed
+          hint: for more: git kustomize-localize explain missing-target
+    "#]]);
+    overlay("web");
+    work.run(&["branch"]).success();
+}
+
+#[test]
+fn applications_of_one_name_say_their_directories() {
+    let sandbox = Sandbox::new();
+    let work = sandbox.repo("fleet");
+    work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    let set = "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: all, namespace: argocd}
+spec:
+  generators: [{list: {elements: [{at: one}, {at: two}]}}]
+  template:
+    metadata: {name: web}
+    spec: {source: {repoURL: 'https://github.com/acme/fleet', targetRevision: main, path: 'apps/{{at}}'}}
+";
+    work.commit_files(&[
+        ("argo/set.yaml", set),
+        ("base/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("base/a.yaml", &config("a")),
+        ("apps/one/kustomization.yaml", "resources: [../../base]\n"),
+        ("apps/two/kustomization.yaml", "resources: [../../base]\n"),
+    ]);
+    work.write("base/a.yaml", config("b"));
+    work.commit("another name");
+    work.run(&["affected", "HEAD~1"]).success().says(expect![[r#"
+        apps/one: base/a.yaml
+        apps/two: base/a.yaml
+        Argo CD Application web (argo/set.yaml:1, of ApplicationSet argocd/all, apps/one): base/a.yaml
+        Argo CD Application web (argo/set.yaml:1, of ApplicationSet argocd/all, apps/two): base/a.yaml
+        2 of 2 kustomizations and 2 of 2 targets since <0>
+    "#]]);
+}
