@@ -3,7 +3,7 @@
 
 pub(crate) mod target;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -267,7 +267,12 @@ impl<'a> Run<'a> {
         let mut plan = self.plan()?;
         // Nobody deploys a copy yet: `check` judges it where it is committed.
         let deployed = match self.subject {
-            Subject::InPlace(_) => deployed(&self.workspace, &mut plan)?,
+            Subject::InPlace(_) => {
+                // What is wrong with functions and charts in the user's own files it has said.
+                let is_said = |one: &Finding| matches!(one.rule, Rule::Function | Rule::RemoteChart);
+                plan.findings.retain(|one| !(one.url.is_empty() && is_said(one)));
+                deployed(&self.workspace, &mut plan)?
+            }
             Subject::Local { .. } | Subject::Remote { .. } => Targets::default(),
         };
         let may_change = deployed.targets.iter().any(|target| target.changed_by.is_some());
@@ -277,9 +282,6 @@ impl<'a> Run<'a> {
                 return self.refused(found, uncommitted);
             }
         }
-        // What is wrong in the user's own files is said once.
-        let said: HashSet<_> = found.iter().map(|one| (one.rule, one.place())).collect();
-        plan.findings.retain(|one| !said.contains(&(one.rule, one.place())));
         plan.findings.extend(found);
         let builds = self.check_builds(&plan)?;
         let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
