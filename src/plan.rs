@@ -116,10 +116,8 @@ fn deployed(workspace: &Workspace) -> Result<&BTreeSet<String>> {
     let Some(repo) = workspace.repo().filter(|_| leaves_out && workspace.listing().is_some()) else {
         return Ok(workspace.deployed.get_or_init(BTreeSet::new));
     };
-    let own = config.starting_points(&*workspace.tree, &[], workspace.kustomizations()?, []);
-    let all = workspace.roots()?.into_iter();
-    let begun = own.unwrap_or_else(|_| all.map(str::to_owned).collect());
-    let found = targets::find_from(workspace.survey(), &begun, config, &|| Identity::of_any_clone(repo, config))?;
+    let (survey, all) = (workspace.survey(), workspace.kustomizations()?);
+    let found = targets::find_in(survey, &[], all, config, &|| Identity::of_any_clone(repo, config))?;
     Ok(workspace.deployed.get_or_init(|| found.as_written().roots()))
 }
 

@@ -63,6 +63,8 @@ use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex};
+#[cfg(test)]
+use crate::tree::overlay::OverlayTree;
 use crate::tree::{Tree, path};
 
 pub use identity::Identity;
@@ -664,50 +666,56 @@ pub(crate) fn at_other_revision(target: &Target) -> Option<&str> {
 
 /// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
 #[cfg(test)]
-pub(crate) fn find(tree: &dyn Tree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Unsettled> {
-    find_in(tree, config, candidates(tree)?()?, BTreeSet::new(), identity)
+pub(crate) fn find(tree: &OverlayTree, config: &Config, identity: &dyn Fn() -> Result<Identity>) -> Result<Unsettled> {
+    find_from(&Survey::of(Rc::new(tree.clone())), &[], config, identity)
 }
 
-/// Finds what is deployed from a tree as its objects are written, of which the roots in some directories say what is listed:
-/// the only search for it.
+/// Finds what is deployed from a tree as its objects are written, where a walk starts in `paths`, or everywhere without any.
+pub(crate) fn find_in(
+    survey: &Survey,
+    paths: &[String],
+    kustomizations: &[String],
+    config: &Config,
+    identity: &dyn Fn() -> Result<Identity>,
+) -> Result<Unsettled> {
+    let begun = config.starting_points(&*survey.tree(), paths, kustomizations, []);
+    find_from(survey, &begun.unwrap_or_default(), config, identity)
+}
+
+/// Finds what is deployed from a tree as its objects are written: the only search for it. Of what the configuration leaves
+/// out it reads what is deployed all the same: what roots list in these directories, or those that are deployed, and what
+/// stands in a directory that a target applies.
 pub(crate) fn find_from(
     survey: &Survey,
     directories: &[String],
     config: &Config,
     identity: &dyn Fn() -> Result<Identity>,
 ) -> Result<Unsettled> {
-    let tree = survey.tree();
+    let tree = &*survey.tree();
     // The walk goes on while the search does.
-    let candidates = candidates(&*tree)?;
-    let mut listed = survey.listed(directories);
-    listed.retain(|file| !scan::is_searched(file) || config.leaves_out(path::parent(file)));
-    find_in(&*tree, config, candidates()?, listed, identity)
-}
-
-/// Finds what is deployed from a tree where the [`candidates`] are known. Of those that the configuration leaves out it reads what
-/// is deployed all the same: what stands in `listed`, or in a directory that a target applies.
-fn find_in(
-    tree: &dyn Tree,
-    config: &Config,
-    candidates: Vec<String>,
-    listed: BTreeSet<String>,
-    identity: &dyn Fn() -> Result<Identity>,
-) -> Result<Unsettled> {
+    let candidates = candidates(tree)?;
+    let mut more = survey.listed(directories);
     let is_left_out = |file: &String| config.leaves_out(path::parent(file));
-    let (mut left_out, mut read): (BTreeSet<String>, BTreeSet<String>) = candidates.into_iter().partition(is_left_out);
-    read.extend(listed);
+    let (left_out, mut read): (BTreeSet<String>, BTreeSet<String>) = candidates()?.into_iter().partition(is_left_out);
+    let mut found: Option<Targets> = None;
     loop {
+        // The search has looked into the others.
+        more.retain(|file| !read.contains(file) && (!scan::is_searched(file) || is_left_out(file)));
+        if let Some(found) = found.take_if(|_| more.is_empty()) {
+            return Ok(Unsettled(found));
+        }
+        read.append(&mut more);
         let targets = of_scan(tree, config, identity, scan::scan(tree, &read)?)?;
-        left_out.retain(|file| !read.contains(file));
-        let applied = left_out.iter().filter(|file| {
+        let is_applied = |file: &&String| {
             let mut here = targets.here();
             here.any(|(_, here)| matches!(&here.found, Found::Directory(top) if path::is_in(file, top)))
-        });
-        let more: Vec<String> = applied.cloned().collect();
-        if more.is_empty() {
-            return Ok(Unsettled(targets));
+        };
+        more.extend(left_out.difference(&read).filter(is_applied).cloned());
+        let roots: Vec<String> = targets.roots().into_iter().filter(|root| !config.starts(root)).collect();
+        if !roots.is_empty() {
+            more.extend(survey.listed(&roots));
         }
-        read.extend(more);
+        found = Some(targets);
     }
 }
 

@@ -22,7 +22,8 @@ pub(crate) fn find(here: &Rc<LocalRepo>, survey: &Survey) -> Result<(Explored, T
 
 /// Finds what is deployed as its objects are written, and walks all of the tree.
 pub(crate) fn written(here: &Rc<LocalRepo>, survey: &Survey, config: &Config) -> Result<(Explored, Unsettled)> {
-    let found = targets::find_from(survey, &survey.all()?, config, &|| Identity::of(here, config))?;
+    let all = survey.tree().kustomizations()?;
+    let found = targets::find_in(survey, &[], &all, config, &|| Identity::of(here, config))?;
     Ok((survey.read_all()?, found))
 }
 

@@ -31,8 +31,8 @@ pub(super) fn walk(
     let starts = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
     let all: BTreeSet<&str> = kustomizations.iter().map(|place| path::parent(place)).collect();
     let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
-    let begun = starts(BTreeSet::new()).unwrap_or_else(|_| all.clone());
-    let found = input.identity.map(|identity| targets::find_from(survey, &begun, input.config, identity));
+    let find = |identity| targets::find_in(survey, input.paths, kustomizations, input.config, identity);
+    let found = input.identity.map(find);
     let found = found.unwrap_or_else(|| Ok(Unsettled::default()));
     let found = found.and_then(|found| match &input.build {
         Some(build) => {

@@ -105,14 +105,9 @@ impl Survey {
 
     /// Returns what builds of every kustomization read.
     pub(crate) fn read_all(&self) -> Result<Explored> {
-        Ok(self.read(&self.all()?))
-    }
-
-    /// Returns the directories of all kustomizations.
-    pub(crate) fn all(&self) -> Result<Vec<String>> {
         let kustomizations = self.tree().kustomizations()?;
         let directories: BTreeSet<&str> = kustomizations.iter().map(|place| path::parent(place)).collect();
-        Ok(directories.into_iter().map(str::to_owned).collect())
+        Ok(self.read(&directories.into_iter().map(str::to_owned).collect::<Vec<String>>()))
     }
 }
 

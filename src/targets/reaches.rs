@@ -148,7 +148,7 @@ remotes:
     /// Returns the targets of a tree, settled, with what they reach.
     fn of_tree(tree: &Rc<OverlayTree>) -> (Targets, Vec<Option<Vec<Reached>>>) {
         let config = Config::default();
-        let found = targets::find(&**tree, &config, &|| Ok(identity(&config))).unwrap();
+        let found = targets::find(tree, &config, &|| Ok(identity(&config))).unwrap();
         let explored = explore_all(tree.clone()).unwrap();
         let targets = found.settle(&explored.graph);
         let reaches = targets.reaches(&explored, |_| true).unwrap();
@@ -305,7 +305,7 @@ spec:
     fn built(files: &[(&str, &str)], outputs: &[(&str, Output)]) -> (Vec<String>, Vec<String>) {
         let tree = tree(files);
         let config = Config::default();
-        let found = targets::find(&*tree, &config, &|| Ok(identity(&config))).unwrap();
+        let found = targets::find(&tree, &config, &|| Ok(identity(&config))).unwrap();
         let explored = explore_all(tree).unwrap();
         let mut names = Vec::new();
         let run = |builders: &[&Builder]| {

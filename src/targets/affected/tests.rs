@@ -35,7 +35,7 @@ fn side(tree: &Rc<dyn Tree>) -> (Explored, Targets) {
         Ok(Identity::new(here, &config, ["main".to_owned()]))
     };
     let survey = Survey::of(tree.clone());
-    let found = targets::find_from(&survey, &survey.all().unwrap(), &config, &identity).unwrap();
+    let found = targets::find_in(&survey, &[], &tree.kustomizations().unwrap(), &config, &identity).unwrap();
     let explored = survey.read_all().unwrap();
     let found = found.settle(&explored.graph);
     (explored, found)

@@ -90,6 +90,42 @@ fn files<'a>(all: impl IntoIterator<Item = &'a Value>, key: &str) -> BTreeSet<&'
     all.into_iter().map(|one| one[key].as_str().unwrap()).collect()
 }
 
+/// What the configuration leaves out is looked at if it is deployed, by whatever finds that.
+#[test]
+fn what_is_left_out_is_a_target_only_where_it_is_deployed() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.commit_files(&[
+        (".kustomize-localize", "repository: [{url: 'https://github.com/acme/fleet'}]\nexclude: [hidden, old]\n"),
+        ("root.yaml", &object(1, "root", "hidden")),
+        ("hidden/kustomization.yaml", "resources: [object.yaml, deeper]\n"),
+        ("hidden/object.yaml", &object(1, "hidden", "gone")),
+        ("hidden/deeper/kustomization.yaml", "resources: [object.yml]\n"),
+        ("hidden/deeper/object.yml", &object(1, "deeper", "hidden/away")),
+        ("hidden/away/kustomization.yaml", "resources: [last.txt]\n"),
+        ("hidden/away/last.txt", &object(1, "last", "gone")),
+        ("hidden/unlisted.yaml", &object(1, "unlisted", "gone")),
+        ("old/kustomization.yaml", "resources: [object.yaml]\n"),
+        ("old/object.yaml", &object(1, "old", "gone")),
+    ]);
+    let state = |all: &[Value]| -> Vec<String> {
+        let text = |one: &Value| format!("{} {}", one["file"].as_str().unwrap(), one["state"].as_str().unwrap());
+        all.iter().map(text).collect()
+    };
+    let expected = [
+        "hidden/away/last.txt missing",
+        "hidden/deeper/object.yml localized",
+        "hidden/object.yaml missing",
+        "root.yaml localized",
+    ];
+    for command in ["targets", "status"] {
+        assert_eq!(state(list(&json(&repo, &[command]), "targets")), expected, "{command}");
+    }
+    let check = json(&repo, &["check"]);
+    let found = list(&check, "findings").iter().filter(|one| one["rule"] == "missing-target");
+    assert_eq!(files(found, "path"), ["hidden/away/last.txt", "hidden/object.yaml"].into());
+}
+
 #[test]
 fn all_commands_know_the_same_targets_in_the_same_state() {
     for world in 0..if full() { 20 } else { 3 } {
