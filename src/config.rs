@@ -75,11 +75,11 @@ use crate::record::LoadRestrictor;
 use crate::reference::{self, Pin, Upstream};
 use crate::tree::{Entry, Tree, path};
 
-pub(crate) use allow::{Allow, quoted};
+pub(crate) use allow::{Allow, Exceptions, quoted};
 pub(crate) use comment::{Comment, Comments};
 pub(crate) use deployed::{Declared, Engine, Repository};
-pub(crate) use glob::Glob;
-pub(crate) use source::Source;
+pub(crate) use glob::{Glob, Globs};
+pub(crate) use source::{Source, Sources};
 
 /// The name of the configuration, at the top of the tree.
 pub(crate) const FILE_NAME: &str = ".kustomize-localize";
@@ -101,15 +101,15 @@ pub struct Config {
     /// What holds instead of the severity that a rule gives its findings.
     pub rules: BTreeMap<RuleKey, Severity>,
     /// The directories that bound what is in them.
-    pub scopes: Vec<Glob>,
+    pub scopes: Globs,
     /// Where starting points lie; anywhere when empty.
-    pub include: Vec<Glob>,
+    pub include: Globs,
     /// Where none lie.
-    pub exclude: Vec<Glob>,
+    pub exclude: Globs,
     /// What stays as it is.
-    pub allow: Vec<Allow>,
+    pub allow: Exceptions,
     /// What may be locked; none: anything.
-    pub sources: Option<Vec<Source>>,
+    pub sources: Option<Sources>,
     /// Whether charts of repositories are brought in, and deployed ones in the tree rendered.
     pub helm: bool,
     /// Whether the licences of what is brought in are left out.
@@ -129,7 +129,7 @@ pub struct Config {
     #[serde(deserialize_with = "read::size")]
     pub max_file_size: Option<u64>,
     /// Which programs from elsewhere stay executable.
-    pub trust_exec: Vec<Glob>,
+    pub trust_exec: Globs,
     /// Whether a branch gets a `hydrator.metadata`.
     pub hydrator_metadata: bool,
     /// The URLs under which this repository is deployed.
@@ -268,8 +268,7 @@ impl Config {
     /// Returns the scope of a directory: of it and the directories above it, the innermost that one of
     /// `scopes` matches; `None` when none does, so that the repository bounds.
     pub fn scope_of(&self, directory: &str) -> Option<String> {
-        let is_scope = |directory: &&str| self.scopes.iter().any(|glob| glob.matches(directory));
-        glob::and_above(directory).find(is_scope).map(str::to_owned)
+        glob::and_above(directory).find(|directory| self.scopes.matches(directory)).map(str::to_owned)
     }
 
     /// Returns it with what `policy` decides about programs, time and fetching: no change decides that for itself.
@@ -282,18 +281,17 @@ impl Config {
     /// Returns whether the root in this directory is a starting point: it lies in what `include`
     /// matches, if there is any, and not in what `exclude` matches.
     pub(crate) fn starts(&self, directory: &str) -> bool {
-        let is_included = || self.include.iter().any(|glob| glob.covers(directory));
-        (self.include.is_empty() || is_included()) && !self.leaves_out(directory)
+        (self.include.is_empty() || self.include.covers(directory)) && !self.leaves_out(directory)
     }
 
     /// Returns whether `exclude` matches a directory, or one above it.
     pub fn leaves_out(&self, directory: &str) -> bool {
-        self.exclude.iter().any(|glob| glob.covers(directory))
+        self.exclude.covers(directory)
     }
 
     /// Returns whether a program from elsewhere stays executable where it is stored.
     pub fn trusts(&self, path: &str) -> bool {
-        self.trust_exec.iter().any(|glob| glob.matches(path))
+        self.trust_exec.matches(path)
     }
 }
 

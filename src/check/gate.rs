@@ -126,8 +126,7 @@ pub(crate) fn before(
     let mut config = workspace.config.clone();
     if !paths.is_empty() {
         // What is named is meant.
-        config.include.clear();
-        config.exclude.clear();
+        (config.include, config.exclude) = Default::default();
     }
     let building = how.map(|how| Building::open(here, (files, &survey), (paths, &config), None, how)).transpose()?;
     let building = building.map(|building| building.of_plan(planned));

@@ -3,10 +3,10 @@
 //!
 //! Only the configuration can silence it.
 
-use std::cell::LazyCell;
+use std::collections::{BTreeSet, HashSet};
 
 use super::Context;
-use crate::config::{Allow, Comment, Config, Glob, is_placeholder};
+use crate::config::{Allow, Comment, Config, Glob, Globs, is_placeholder};
 use crate::graph::{SourceId, Target};
 use crate::message::failure::shown;
 use crate::message::finding::{Finding, Rule};
@@ -18,75 +18,108 @@ use crate::tree::{LOCK_COMMAND, path};
 pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, followed by the reason";
 
 /// Finds the patterns of `include` that match the directory of no kustomization, and those of `exclude` that match that of
-/// no file.
+/// no file, or only what is reached all the same.
 pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
     let (config, said) = (context.config, context.input.own.unwrap_or(context.config));
     if !context.input.paths.is_empty() || said.include.is_empty() && said.exclude.is_empty() {
         return Vec::new();
     }
-    let matches = |glob: &Glob, files: &[String]| {
-        let mut directories = files.iter().map(|file| path::parent(file));
-        directories.any(|directory| glob.covers(directory))
-    };
     // What cannot be listed is a failure elsewhere.
     let roots = context.tree.kustomizations().unwrap_or_default();
-    let files = LazyCell::new(|| context.tree.below("").unwrap_or_default());
-    let include = said.include.iter().filter(|glob| !matches(glob, &roots));
-    let exclude = said.exclude.iter();
-    let exclude = exclude.filter(|glob| !matches(glob, &roots) && !matches(glob, &files));
-    let known = |glob: &&Glob| {
-        let mut known = config.include.iter().chain(&config.exclude);
-        known.any(|one| one.text == glob.text)
+    let included = covering(&said.include, &roots);
+    let effects = effects(context, &said.exclude, &roots);
+    let matches_no_root = |index: &usize| !effects[*index].has_roots;
+    let in_use = if (0..effects.len()).any(|index| matches_no_root(&index)) {
+        covering(&said.exclude, &context.tree.below("").unwrap_or_default())
+    } else {
+        BTreeSet::new()
     };
+    let include = (0..said.include.len()).filter(|index| !included.contains(index)).map(|index| &said.include[index]);
+    let exclude = (0..effects.len()).filter(matches_no_root).filter(|index| !in_use.contains(index));
+    let exclude = exclude.map(|index| &said.exclude[index]);
+    let known: HashSet<&str> = config.include.iter().chain(config.exclude.iter()).map(|glob| &*glob.text).collect();
+    let known = |glob: &&Glob| known.contains(&*glob.text);
     let unmatched = |glob: &Glob| {
         let message = format!("nothing matches `{}`", shown(&glob.text));
         let help = "remove or correct it".to_owned();
         stale(&said.file, glob.span, &glob.text, message, help)
     };
-    let reached = said.exclude.iter().filter(known).filter_map(|glob| without_effect(context, said, glob, &roots));
+    let reached = said.exclude.iter().zip(&effects).filter(|(glob, _)| known(glob));
+    let reached = reached.filter_map(|(glob, effect)| effect.without(&said.file, glob));
     include.chain(exclude).filter(known).map(unmatched).chain(reached).collect()
 }
 
-/// Returns what to say of a pattern of `exclude` that matches only kustomizations that are reached all the same.
-fn without_effect(context: &Context<'_>, said: &Config, glob: &Glob, roots: &[String]) -> Option<Finding> {
-    let graph = context.graph;
+/// Returns the indices of the globs that cover the directory of a file.
+fn covering(globs: &Globs, files: &[String]) -> BTreeSet<usize> {
+    let directories: BTreeSet<&str> = files.iter().map(|file| path::parent(file)).collect();
+    directories.into_iter().flat_map(|directory| globs.covering(directory)).collect()
+}
+
+/// What a pattern of `exclude` does.
+#[derive(Debug, Clone, Default)]
+struct Effect {
+    /// Whether it matches a kustomization.
+    has_roots: bool,
+    /// Whether it keeps something out.
+    keeps_out: bool,
+    /// A directory that it matches and that is reached all the same, and what reaches it.
+    reached: Option<(String, String)>,
+}
+
+/// Returns what each pattern of `exclude` does.
+fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effect> {
+    let (graph, mut effects) = (context.graph, vec![Effect::default(); exclude.len()]);
     let own = graph.own_roots();
-    let is_covered = |directory: &str| glob.covers(directory);
-    let mut covered =
-        roots.iter().map(|place| path::parent(place)).filter(|directory| is_covered(directory)).peekable();
-    covered.peek()?;
-    // Objects in these directories are not looked at.
-    let has_objects = || {
-        targets::candidates(context.tree)
-            .and_then(|search| search())
-            .map_or(true, |all| all.iter().any(|file| glob.covers(path::parent(file))))
-    };
-    if !covered.all(|directory| own.contains_key(directory)) || has_objects() {
-        return None;
-    }
-    let referenced = context.edges().find_map(|(root, edge)| match edge.target {
-        Target::Root { id, remote: false } if root.source == SourceId::FIRST && !is_covered(&root.directory) => {
-            let directory = &graph.roots[id].directory;
-            let by = || format!("{}:{} references it", context.path(edge.from), edge.reference.span.start.line);
-            is_covered(directory).then(|| (directory.clone(), by()))
+    for directory in roots.iter().map(|place| path::parent(place)) {
+        for index in exclude.covering(directory) {
+            effects[index].has_roots = true;
+            effects[index].keeps_out |= !own.contains_key(directory);
         }
-        _ => None,
-    });
-    let deployed = || {
-        let mut all =
-            context.deployed.here.iter().flat_map(|one| one.target.roots(one.here).map(move |root| (one, root)));
-        let (one, root) = all.find(|(_, root)| is_covered(root))?;
-        Some((root.to_owned(), format!("{} deploys it", one.target.by())))
-    };
-    let (directory, by) = referenced.or_else(deployed)?;
-    let message = format!("`exclude: {}` has no effect on `{}`: {by}", shown(&glob.text), path::shown(&directory));
-    Some(stale(
-        &said.file,
-        glob.span,
-        &glob.text,
-        message,
-        "remove the pattern, or stop referencing the directory".to_owned(),
-    ))
+    }
+    if !effects.iter().any(Effect::may_be_none) {
+        return effects;
+    }
+    // Objects in these directories are not looked at.
+    match targets::candidates(context.tree).and_then(|search| search()) {
+        Ok(files) => covering(exclude, &files).into_iter().for_each(|index| effects[index].keeps_out = true),
+        Err(_) => effects.iter_mut().for_each(|effect| effect.keeps_out = true),
+    }
+    for (root, edge) in context.edges() {
+        let Target::Root { id, remote: false } = edge.target else { continue };
+        if root.source != SourceId::FIRST || !effects.iter().any(Effect::may_be_none) {
+            continue;
+        }
+        let directory = &graph.roots[id].directory;
+        let by = exclude.covering(&root.directory);
+        for index in exclude.covering(directory).difference(&by) {
+            let reference = || format!("{}:{} references it", context.path(edge.from), edge.reference.span.start.line);
+            effects[*index].reached.get_or_insert_with(|| (directory.clone(), reference()));
+        }
+    }
+    for deployed in &context.deployed.here {
+        for root in deployed.target.roots(deployed.here) {
+            let by = || format!("{} deploys it", deployed.target.by());
+            for index in exclude.covering(root) {
+                effects[index].reached.get_or_insert_with(|| (root.to_owned(), by()));
+            }
+        }
+    }
+    effects
+}
+
+impl Effect {
+    /// Returns whether it matches only kustomizations that are reached all the same, as far as that is known.
+    fn may_be_none(&self) -> bool {
+        self.has_roots && !self.keeps_out
+    }
+
+    /// Returns what to say of a pattern that matches only kustomizations that are reached all the same.
+    fn without(&self, file: &str, glob: &Glob) -> Option<Finding> {
+        let (directory, by) = self.reached.as_ref().filter(|_| self.may_be_none())?;
+        let message = format!("`exclude: {}` has no effect on `{}`: {by}", shown(&glob.text), path::shown(directory));
+        let help = "remove the pattern, or stop referencing the directory".to_owned();
+        Some(stale(file, glob.span, &glob.text, message, help))
+    }
 }
 
 /// Returns what is stale about an entry of the configuration whose reason is none.

@@ -1,11 +1,11 @@
 //! What need not count: [comments](crate::config::Comments) in the files themselves, and the entries of `allow`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::stale_allow::{stale, stale_comment, unreasoned};
 use super::{Context, behind};
-use crate::config::{Allow, Comments, Config};
+use crate::config::{Allow, Comments, Config, Exceptions};
 use crate::message::failure::shown;
 use crate::message::finding::{Allowed, Finding, Rule};
 use crate::message::redact;
@@ -77,21 +77,35 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
             }));
         }
     }
+    let (mut stale, mut below) = (Vec::new(), None);
+    // One that comes in a change of its own covers what comes later.
+    let known: HashSet<_> = config.allow.iter().map(Allow::meaning).collect();
     for (index, entry) in said.allow.iter().enumerate() {
-        // One that comes in a change of its own covers what comes later.
-        let is_known = || config.allow.iter().any(|one| one.says(entry));
-        let is_unused = complete && !used_entries.contains(&index) && is_known();
-        let stale = if is_unused { Some(unused(said, entry, findings)) } else { unreasoned(said, entry) };
-        findings.extend(stale);
+        if complete && !used_entries.contains(&index) && known.contains(&entry.meaning()) {
+            let below = below.get_or_insert_with(|| count_below(&said.allow, findings));
+            stale.push(unused(said, entry, below[index]));
+        } else {
+            stale.extend(unreasoned(said, entry));
+        }
     }
+    findings.append(&mut stale);
 }
 
-/// Returns what is stale about an entry that covers none of these.
-fn unused(config: &Config, entry: &Allow, findings: &[Finding]) -> Finding {
+/// Returns for each entry that names one reference how many would be covered by it with `refs: any`.
+fn count_below(allow: &Exceptions, findings: &[Finding]) -> Vec<usize> {
+    let (wide, mut below) = (allow.widened(), vec![BTreeSet::new(); allow.len()]);
+    for finding in findings {
+        for index in wide.covering(finding.rule, &finding.subject, "") {
+            below[index].insert((&finding.path, finding.span, &finding.reference));
+        }
+    }
+    below.iter().map(BTreeSet::len).collect()
+}
+
+/// Returns what is stale about an entry that covers nothing, and would cover so many references with `refs: any`.
+fn unused(config: &Config, entry: &Allow, below: usize) -> Finding {
     let text = shown(&redact::url(&entry.text));
-    let below = findings.iter().filter(|one| entry.is_exact() && entry.would_cover(one.rule, &one.subject));
-    let below: BTreeSet<_> = below.map(|one| (&one.path, one.span, &one.reference)).collect();
-    let (message, help) = match below.len() {
+    let (message, help) = match below {
         0 if entry.is_exact() => {
             (format!("unused exception: `{text}` matches no finding exactly"), "remove or correct the entry")
         }

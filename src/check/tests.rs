@@ -1,5 +1,6 @@
 //! The pipeline: what is walked, counted and left out.
 
+mod bounds;
 mod locked;
 mod objects;
 mod unread;

@@ -1,7 +1,7 @@
 //! `init`: locks what can be locked, allows what is gone, and lists what people must edit. Nothing is written before all
 //! of it is known. `schema.json` describes the JSON.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use clap::Args;
 use serde::Serialize;
@@ -191,14 +191,12 @@ impl Setup {
             self.allow(&text, entries.keys().cloned().collect())?;
         }
         let allow = &self.workspace.config.allow[..entries.len()];
-        let is_used = |index: usize| {
-            let by = |finding: &Finding| {
-                finding.allowed.as_ref().is_some_and(|by| by.path == FILE_NAME && by.span == allow[index].span)
-            };
-            let of = self.relocked.lock.left.keys();
-            let mut of = of.map(|left| self.workspace.config.allowed_by(left.rule(), &left.subject(), ""));
-            self.checked.findings.iter().any(by) || of.any(|entry| entry == Some(index))
-        };
+        let allowed = self.checked.findings.iter().filter_map(|finding| finding.allowed.as_ref());
+        let spans: HashSet<Span> = allowed.filter(|by| by.path == FILE_NAME).map(|by| by.span).collect();
+        let left = self.relocked.lock.left.keys();
+        let left = left.filter_map(|left| self.workspace.config.allowed_by(left.rule(), &left.subject(), ""));
+        let left: HashSet<usize> = left.collect();
+        let is_used = |index: usize| left.contains(&index) || spans.contains(&allow[index].span);
         let count = entries.len();
         let used: Vec<(String, String)> =
             entries.into_iter().enumerate().filter(|(index, _)| is_used(*index)).map(|(_, entry)| entry).collect();

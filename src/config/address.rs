@@ -23,7 +23,9 @@
 //! could take apart in two ways (`..`, `\`, encoded slashes, letters that are no ASCII in a host)
 //! matches nothing.
 
-use globset::{GlobMatcher, escape};
+use std::collections::BTreeSet;
+
+use globset::{GlobMatcher, GlobSet, escape};
 
 use super::{Comments, glob};
 use crate::message::finding::Rule;
@@ -38,7 +40,7 @@ const SCHEMES: [(&str, &str); 5] = [("https", ":443"), ("ssh", ":22"), ("http", 
 const UNWRITTEN: [&str; 3] = ["https", "ssh", "oci"];
 
 /// One reference, chart or image.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Exact {
     /// None for one of [`UNWRITTEN`].
     scheme: Option<&'static str>,
@@ -52,14 +54,11 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    /// Returns whether this is what the other one, of a finding, is.
-    pub(super) fn names<'a>(&'a self, other: &'a Exact) -> bool {
-        let of = |one: &'a Exact| (&one.path, &one.inside, &one.at, &one.host);
-        let is_meant = match self.scheme {
-            None => other.scheme.is_some_and(|scheme| UNWRITTEN.contains(&scheme)),
-            scheme => scheme == other.scheme,
-        };
-        is_meant && of(self) == of(other)
+    /// Returns what an entry says that names this one, of a finding: the same, perhaps without its scheme.
+    pub(super) fn named_by(self) -> Vec<Exact> {
+        let unwritten = self.scheme.filter(|scheme| UNWRITTEN.contains(scheme));
+        let unwritten = unwritten.map(|_| Exact { scheme: None, ..self.clone() });
+        unwritten.into_iter().chain([self]).collect()
     }
 }
 
@@ -194,9 +193,10 @@ fn split(text: &str) -> Result<(Option<&'static str>, String, &str), String> {
     Ok((scheme, host, path))
 }
 
-/// Returns whether a glob matches what a finding is about, or what is above it.
-pub(super) fn covers(glob: &GlobMatcher, upstream: &Upstream) -> bool {
-    place(upstream).is_some_and(|place| path::and_above(&place).any(|place| glob.is_match(place)))
+/// Returns the indices of the globs that match what a finding is about, or what is above it.
+pub(super) fn covering(globs: &GlobSet, upstream: &Upstream) -> BTreeSet<usize> {
+    let place = place(upstream).unwrap_or_default();
+    path::and_above(&place).flat_map(|place| globs.matches(place)).collect()
 }
 
 /// Returns the scheme, the host and the path of what a finding is about, as one path: what globs match, or what is above.

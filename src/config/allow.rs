@@ -1,8 +1,10 @@
 //! The one exception: what stays as it is, for a reason.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+use std::ops::Deref;
 
-use globset::GlobMatcher;
+use globset::{GlobMatcher, GlobSet};
 use serde::Deserialize;
 
 use super::address::{self, Exact};
@@ -35,20 +37,97 @@ pub struct Allow {
 }
 
 impl Allow {
-    /// Returns whether another entry covers the same, whatever its reason.
-    pub fn says(&self, other: &Allow) -> bool {
-        (self.key, &self.text, self.refs, &self.rules) == (other.key, &other.text, other.refs, &other.rules)
+    /// Returns what it covers: entries with the same cover the same, whatever their reasons.
+    pub fn meaning(&self) -> impl Eq + Hash + use<'_> {
+        (self.key, &self.text, self.refs, &self.rules)
     }
 
     /// Returns whether it names one reference alone.
     pub fn is_exact(&self) -> bool {
         matches!(self.matcher, Matcher::Exact(_))
     }
+}
 
-    /// Returns whether it would cover what a rule finds with `refs: any`.
-    pub fn would_cover(&self, rule: Rule, subject: &Subject) -> bool {
-        let wide = || compile(self.key, &self.text, true).is_ok_and(|matcher| is_match(&matcher, subject, None, ""));
-        self.rules.contains(&rule) && self.key == key(subject) && wide()
+/// The entries of `allow`, found by what they match: there may be as many as references.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "Vec<Allow>")]
+pub struct Exceptions {
+    entries: Vec<Allow>,
+    /// The globs of each key, and the indices of their entries.
+    globs: BTreeMap<&'static str, (GlobSet, Vec<usize>)>,
+    /// The indices of the entries of a key that name one reference.
+    exact: HashMap<(&'static str, Exact), Vec<usize>>,
+}
+
+impl TryFrom<Vec<Allow>> for Exceptions {
+    type Error = String;
+
+    fn try_from(entries: Vec<Allow>) -> Result<Exceptions, String> {
+        let mut wide: BTreeMap<&'static str, Vec<(&GlobMatcher, usize)>> = BTreeMap::new();
+        let mut exact: HashMap<(&'static str, Exact), Vec<usize>> = HashMap::new();
+        for (index, Allow { key, matcher, .. }) in entries.iter().enumerate() {
+            match matcher {
+                Matcher::Glob(glob) => wide.entry(key).or_default().push((glob, index)),
+                Matcher::Exact(all) => {
+                    all.iter().for_each(|one| exact.entry((key, one.clone())).or_default().push(index));
+                }
+            }
+        }
+        let set = |(key, globs): (&'static str, Vec<(&GlobMatcher, usize)>)| {
+            let (globs, indices): (Vec<_>, Vec<_>) = globs.into_iter().unzip();
+            Ok((key, (glob::set(globs)?, indices)))
+        };
+        let globs = wide.into_iter().map(set).collect::<Result<_, String>>()?;
+        Ok(Exceptions { entries, globs, exact })
+    }
+}
+
+impl Deref for Exceptions {
+    type Target = [Allow];
+
+    fn deref(&self) -> &[Allow] {
+        &self.entries
+    }
+}
+
+impl Exceptions {
+    /// Notes where each of them stands.
+    pub(super) fn stand_at(&mut self, spans: impl Iterator<Item = Span>) {
+        self.entries.iter_mut().zip(spans).for_each(|(entry, span)| entry.span = span);
+    }
+
+    /// Returns them as they would be with `refs: any`; those that are globs match nothing.
+    pub fn widened(&self) -> Exceptions {
+        let wide = |allow: &Allow| {
+            let wide = compile(allow.key, &allow.text, true).ok().filter(|_| allow.is_exact());
+            Allow { matcher: wide.unwrap_or(Matcher::Exact(Vec::new())), ..allow.clone() }
+        };
+        Exceptions::try_from(self.iter().map(wide).collect::<Vec<_>>()).unwrap_or_default()
+    }
+
+    /// Returns the indices of the entries that cover what a rule finds in a file, given by its path from the top.
+    pub fn covering(&self, rule: Rule, subject: &Subject, file: &str) -> Vec<usize> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let (refs, key) = (RefPolicy::of(rule, subject), key(subject));
+        let exact = subject.upstream().and_then(address::exact).map(Exact::named_by).unwrap_or_default();
+        let exact = exact.into_iter().filter_map(|exact| self.exact.get(&(key, exact))).flatten().copied();
+        let mut matching: BTreeSet<usize> = exact.collect();
+        if let Some((globs, indices)) = self.globs.get(key) {
+            let matched = match subject {
+                Subject::Path { path } => globs.matches(path).into_iter().collect(),
+                Subject::Local => globs.matches(file).into_iter().collect(),
+                Subject::Program { program } => globs.matches(program).into_iter().collect(),
+                Subject::Remote(upstream) => address::covering(globs, upstream),
+            };
+            matching.extend(matched.into_iter().map(|index| indices[index]));
+        }
+        let is_meant = |index: &usize| {
+            let entry = &self.entries[*index];
+            entry.refs.is_none_or(|least| least <= refs) && entry.rules.contains(&rule)
+        };
+        matching.into_iter().filter(is_meant).collect()
     }
 }
 
@@ -70,21 +149,6 @@ pub(super) fn compile(key: &str, text: &str, is_wide: bool) -> Result<Matcher, S
     }
 }
 
-/// Returns whether an entry with its key matches what is found in a file, given by its path from the top. `exact` is the
-/// subject as an exact entry names it.
-pub(super) fn is_match(matcher: &Matcher, subject: &Subject, exact: Option<&Exact>, file: &str) -> bool {
-    let glob = match matcher {
-        Matcher::Glob(glob) => glob,
-        Matcher::Exact(all) => return exact.is_some_and(|exact| all.iter().any(|one| one.names(exact))),
-    };
-    match subject {
-        Subject::Path { path } => glob.is_match(path),
-        Subject::Local => glob.is_match(file),
-        Subject::Program { program } => glob.is_match(program),
-        Subject::Remote(upstream) => address::covers(glob, upstream),
-    }
-}
-
 /// Returns the key of an entry that covers this.
 fn key(subject: &Subject) -> &'static str {
     match subject {
@@ -99,15 +163,7 @@ fn key(subject: &Subject) -> &'static str {
 impl Config {
     /// Returns the index of the first entry of `allow` that covers what a rule finds in a file.
     pub fn allowed_by(&self, rule: Rule, subject: &Subject, file: &str) -> Option<usize> {
-        let (refs, key) = (RefPolicy::of(rule, subject), key(subject));
-        // Looked at once: there may be as many entries as references.
-        let exact = subject.upstream().and_then(address::exact);
-        self.allow.iter().position(|allow| {
-            allow.key == key
-                && allow.refs.is_none_or(|least| least <= refs)
-                && is_match(&allow.matcher, subject, exact.as_ref(), file)
-                && allow.rules.contains(&rule)
-        })
+        self.allow.covering(rule, subject, file).first().copied()
     }
 
     /// Returns why something that a rule is about stays as it is; none if no entry of `allow` covers it.
@@ -143,10 +199,20 @@ impl Config {
             Subject::Remote(upstream) => upstream.to_string(),
         };
         // What cannot be read back is no entry.
-        let exact = subject.upstream().and_then(address::exact);
-        compile(key(subject), &text, false).ok().filter(|one| is_match(one, subject, exact.as_ref(), file))?;
+        let is_read_back = match compile(key(subject), &text, false).ok()? {
+            Matcher::Exact(all) => {
+                let exact = subject.upstream().and_then(address::exact)?;
+                exact.named_by().iter().any(|one| all.contains(one))
+            }
+            Matcher::Glob(glob) => match subject {
+                Subject::Path { path } => glob.is_match(path),
+                Subject::Local => glob.is_match(file),
+                Subject::Program { program } => glob.is_match(program),
+                Subject::Remote(_) => false,
+            },
+        };
         let rule = if rule.is_allowed_by_default() { "" } else { rule.id() };
-        Some(Exception { key: key(subject), rule, text })
+        is_read_back.then(|| Exception { key: key(subject), rule, text })
     }
 
     /// Returns the entry of `allow` for all charts of a repository, as YAML.

@@ -1,6 +1,9 @@
 //! Globs of paths and directories.
 
-use globset::{GlobBuilder, GlobMatcher};
+use std::collections::BTreeSet;
+use std::ops::Deref;
+
+use globset::{GlobBuilder, GlobMatcher, GlobSet};
 use serde::Deserialize;
 
 use crate::message::failure::shown;
@@ -66,20 +69,72 @@ impl TryFrom<String> for Glob {
     }
 }
 
-impl Glob {
-    /// Returns whether it matches this path from the top of the repository.
+/// Globs that are compared with a path all at once.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "Vec<Glob>")]
+pub struct Globs {
+    globs: Vec<Glob>,
+    set: GlobSet,
+    /// The indices of those that match the top.
+    top: Vec<usize>,
+}
+
+impl TryFrom<Vec<Glob>> for Globs {
+    type Error = String;
+
+    fn try_from(globs: Vec<Glob>) -> Result<Globs, String> {
+        let set = set(globs.iter().map(|glob| &glob.matcher))?;
+        let is_top = |glob: &Glob| [".", "**"].contains(&glob.text.as_str());
+        let top = globs.iter().enumerate().filter(|(_, glob)| is_top(glob)).map(|(index, _)| index).collect();
+        Ok(Globs { globs, set, top })
+    }
+}
+
+impl Deref for Globs {
+    type Target = [Glob];
+
+    fn deref(&self) -> &[Glob] {
+        &self.globs
+    }
+}
+
+impl Globs {
+    /// Returns whether one of them matches this path from the top of the repository.
     pub fn matches(&self, path: &str) -> bool {
         match path {
-            "" => [".", "**"].contains(&self.text.as_str()),
+            "" => !self.top.is_empty(),
             "." => false,
-            path => self.matcher.is_match(path),
+            path => self.set.is_match(path),
         }
     }
 
-    /// Returns whether it matches this directory or one above it.
+    /// Returns whether one of them matches this directory or one above it.
     pub fn covers(&self, directory: &str) -> bool {
         and_above(directory).any(|directory| self.matches(directory))
     }
+
+    /// Returns the indices of those that match this directory or one above it.
+    pub fn covering(&self, directory: &str) -> BTreeSet<usize> {
+        let matching = |directory: &str| match directory {
+            "" => self.top.clone(),
+            directory => self.set.matches(directory),
+        };
+        and_above(directory).flat_map(matching).collect()
+    }
+
+    /// Notes where each of them stands.
+    pub(super) fn stand_at(&mut self, spans: impl Iterator<Item = Span>) {
+        self.globs.iter_mut().zip(spans).for_each(|(glob, span)| glob.span = span);
+    }
+}
+
+/// Returns globs as one. Fails with the rest of a sentence if they take too much memory together.
+pub(super) fn set<'a>(globs: impl IntoIterator<Item = &'a GlobMatcher>) -> Result<GlobSet, String> {
+    let mut set = GlobSet::builder();
+    for glob in globs {
+        set.add(glob.glob().clone());
+    }
+    set.build().map_err(|error| format!("its globs cannot be compared at once: {}", error.kind()))
 }
 
 /// Returns a directory and those above it, but not the top (unless it is the top itself).

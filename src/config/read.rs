@@ -33,14 +33,10 @@ impl Config {
             Span { start, end: Position { column: end_column, ..start } }
         };
         let places = |key: &str| format::places(&root, key);
-        for (allow, place) in config.allow.iter_mut().zip(places("allow")) {
-            allow.span = span(place);
-        }
-        for (key, globs) in [("include", &mut config.include), ("exclude", &mut config.exclude)] {
-            for (glob, place) in globs.iter_mut().zip(places(key)) {
-                glob.span = span(place);
-            }
-        }
+        let spans = |key: &str| places(key).into_iter().map(span);
+        config.allow.stand_at(spans("allow"));
+        config.include.stand_at(spans("include"));
+        config.exclude.stand_at(spans("exclude"));
         for (target, place) in config.targets.iter_mut().zip(places("targets")) {
             target.place = place;
         }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use globset::GlobMatcher;
+use globset::{GlobMatcher, GlobSet};
 use serde::Deserialize;
 
-use super::{Config, FILE_NAME, address, read};
+use super::{Config, FILE_NAME, address, glob, read};
 use crate::git::Signers;
 use crate::message::failure::{Failure, Result, command, shown};
 use crate::message::finding::Rule;
@@ -45,6 +45,23 @@ impl TryFrom<Keys> for Source {
     }
 }
 
+/// The entries of `sources`, with which an upstream is compared all at once.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(try_from = "Vec<Source>")]
+pub struct Sources {
+    entries: Vec<Source>,
+    globs: GlobSet,
+}
+
+impl TryFrom<Vec<Source>> for Sources {
+    type Error = String;
+
+    fn try_from(entries: Vec<Source>) -> Result<Sources, String> {
+        let globs = glob::set(entries.iter().map(|source| &source.glob))?;
+        Ok(Sources { entries, globs })
+    }
+}
+
 impl Config {
     /// Returns whether an upstream may be locked: an entry of `sources` covers it, or there is no such key.
     pub(crate) fn lists(&self, upstream: &Upstream) -> bool {
@@ -53,12 +70,14 @@ impl Config {
 
     /// Returns the entry of `sources` that decides about an upstream.
     pub(crate) fn source(&self, upstream: &Upstream) -> Option<&Source> {
-        self.sources.iter().flatten().find(|one| address::covers(&one.glob, upstream))
+        let sources = self.sources.as_ref()?;
+        sources.entries.get(*address::covering(&sources.globs, upstream).first()?)
     }
 
     /// Reads the files of `signed-by` from the repository whose top is at `directory`.
     pub(super) fn read_signers(&mut self, tree: &dyn Tree, directory: &str) -> Result<()> {
-        for signers in self.sources.iter_mut().flatten().filter_map(|one| one.signed_by.as_mut()) {
+        for signers in self.sources.iter_mut().flat_map(|all| &mut all.entries).filter_map(|one| one.signed_by.as_mut())
+        {
             let place = path::resolve("", &signers.file).map(|file| path::join(directory, &file));
             *signers = match place {
                 Some(place) if matches!(tree.entry(&place)?, Some(Entry::File { .. })) => {

@@ -1,0 +1,51 @@
+//! How the work grows with the input: four times as much of both sides is at most a few times as much work.
+
+use super::*;
+
+/// Returns how long this thread has run, in nanoseconds, whatever else runs; `None` if the system does not tell.
+fn spent() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse().ok()
+}
+
+/// Returns the lines of a list.
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(|number| format!("- {}\n", line(number))).collect()
+}
+
+fn roots(scene: Scene, count: usize) -> Scene {
+    (0..count).fold(scene, |scene, number| scene.file(&format!("d{number}/r/kustomization.yaml"), "namePrefix: a-\n"))
+}
+
+fn allow(count: usize, entry: &str) -> String {
+    format!("allow:\n{}", lines(count, |number| format!("{{{}, reason: r}}", entry.replace('#', &number.to_string()))))
+}
+
+#[test]
+fn entries_of_the_configuration_are_compared_at_once() {
+    let remote = |count| lines(count, |number| format!("https://github.com/acme/r{number}//base?ref=v1"));
+    let references = |count| Scene::of(&format!("resources:\n{}", remote(count)));
+    let missing = |count| Scene::of(&format!("resources:\n{}", lines(count, |number| format!("gone{number}.yaml"))));
+    let globs = |key: &str, count| format!("{key}:\n{}", lines(count, |number| format!("d{number}*/r*")));
+    let scenes: [(&str, &dyn Fn(usize) -> Scene); 7] = [
+        ("globs of URLs", &|n| references(n).config(&allow(n, "url: 'github.com/acme/x#*', refs: any"))),
+        ("unused entries", &|n| references(n).config(&allow(n, "url: 'github.com/acme/r#//base?ref=v2'"))),
+        ("globs of paths", &|n| missing(n).config(&allow(n, "path: 'd*/no#*'"))),
+        ("sources", &|n| {
+            let sources = lines(n, |number| format!("{{url: 'github.com/acme/x{number}*'}}"));
+            references(n).config(&format!("sources:\n{sources}"))
+        }),
+        ("scopes", &|n| roots(Scene::default(), n).config(&globs("scopes", n))),
+        ("include", &|n| roots(Scene::default(), n).config(&globs("include", n))),
+        ("exclude", &|n| roots(Scene::of("namePrefix: a-\n"), n).config(&globs("exclude", n))),
+    ];
+    let work = |scene: &dyn Fn(usize) -> Scene, count| {
+        let (scene, before) = (scene(count), spent()?);
+        scene.check();
+        Some(spent()? - before)
+    };
+    for (what, scene) in scenes {
+        let (Some(little), Some(much)) = (work(scene, 150), work(scene, 600)) else { return };
+        assert!(much < 10 * little, "{what}: {little} ns for 150, {much} for 600");
+    }
+}
