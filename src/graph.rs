@@ -29,7 +29,7 @@ pub(crate) use nodes::{
     Edge, EdgeId, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Shared, Source,
     SourceId, Target,
 };
-pub(crate) use reach::{reach, way, ways};
+pub(crate) use reach::reach;
 pub(crate) use remote::no_directory;
 pub(crate) use remote_ref::{Found, RemoteRef, Remotes, Wants};
 pub(crate) use survey::Survey;

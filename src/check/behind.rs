@@ -5,20 +5,22 @@
 //! something that a build still fetches, so being locked is not enough. Only the configuration decides what may stay
 //! remote.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::Context;
 use super::remote_chart;
 use super::remotes::RemoteUse;
 use crate::config::Config;
-use crate::graph::{way, ways};
 use crate::message::finding::{Finding, Rule};
 use crate::record::Lock;
 use crate::reference::Upstream;
 use crate::tree::LOCK_COMMAND;
 
 /// How many things behind one reference are reported.
-const MOST: usize = 100;
+const MOST: usize = 10;
+
+/// With how many of those that lead there, before the last one.
+const SHOWN: usize = 5;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
@@ -34,26 +36,74 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 }
 
 /// Returns which of these upstreams are behind locked references, each with what leads there; of one reference at most
-/// [`MOST`].
+/// [`MOST`], the nearest.
 pub(super) fn behind<'a>(
     context: &'a Context<'_>,
     lock: &'a Lock,
     those: &BTreeSet<&'a Upstream>,
 ) -> Vec<(&'a RemoteUse<'a>, &'a Upstream, String)> {
+    let not_held = those.iter().filter(|one| !lock.holds(one)).map(|one| (*one).clone());
+    let all: Vec<Upstream> = lock.upstreams().chain(not_held).collect();
+    let ids: HashMap<&Upstream, usize> = all.iter().zip(0..).collect();
+    let mut users = vec![Vec::new(); all.len()];
+    for (id, upstream) in all.iter().enumerate() {
+        let named = lock.names(upstream).into_iter().flatten().filter_map(|named| ids.get(named));
+        named.for_each(|named| users[*named].push(id));
+    }
+    let those: BTreeMap<usize, &Upstream> = those.iter().filter_map(|one| Some((*ids.get(one)?, *one))).collect();
+    let ways = nearest(&users, those.keys().copied());
     let mut found = Vec::new();
-    for one in context.remotes.iter().filter(|one| one.is_locked && !those.is_empty()) {
-        let Some(upstream) = &one.locked else { continue };
-        let ways = ways([upstream], |from| lock.names(from).into_iter().flatten().map(|to| (to, to)));
-        let behind = those.iter().copied().filter(|open| ways.contains_key(*open) && *open != upstream);
-        let behind: Vec<&Upstream> = behind.collect();
-        for (index, open) in behind.iter().take(MOST).enumerate() {
-            let chain: Vec<String> = way(&ways, *open).unwrap_or_default().iter().map(ToString::to_string).collect();
-            let more = behind.len() - MOST.min(behind.len());
-            let more = if index + 1 == MOST && more > 0 { format!(", and {more} more") } else { String::new() };
-            found.push((one, *open, chain.join(" > ") + &more));
+    for one in context.remotes.iter().filter(|one| one.is_locked) {
+        let Some(from) = one.locked.as_ref().and_then(|upstream| ids.get(upstream)) else { continue };
+        for (index, (open, _)) in ways[*from].iter().take(MOST).enumerate() {
+            let more = if index + 1 == MOST && ways[*from].len() > MOST { ", and more" } else { "" };
+            found.push((one, those[open], chain(&all, &ways, *from, *open) + more));
         }
     }
     found
+}
+
+/// A step to something behind an upstream.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    next: usize,
+    /// How many steps there are, with this one.
+    count: usize,
+}
+
+/// Returns the first step from each upstream to the nearest of `those` that are behind it, at most one more than [`MOST`].
+/// `users` name each.
+fn nearest(users: &[Vec<usize>], those: impl Iterator<Item = usize>) -> Vec<BTreeMap<usize, Step>> {
+    let mut ways: Vec<BTreeMap<usize, Step>> = vec![BTreeMap::new(); users.len()];
+    let mut todo: VecDeque<(usize, usize, usize)> = those.map(|open| (open, open, 0)).collect();
+    while let Some((next, open, count)) = todo.pop_front() {
+        for user in users[next].iter().filter(|user| **user != open) {
+            let ways = &mut ways[*user];
+            if ways.len() <= MOST && !ways.contains_key(&open) {
+                ways.insert(open, Step { next, count: count + 1 });
+                todo.push_back((*user, open, count + 1));
+            }
+        }
+    }
+    ways
+}
+
+/// Returns what leads from one upstream to another one, in the middle of a long way how many.
+fn chain(all: &[Upstream], ways: &[BTreeMap<usize, Step>], from: usize, open: usize) -> String {
+    let (mut names, mut at) = (Vec::new(), from);
+    while let Some(Step { next, count }) = ways[at].get(&open) {
+        if names.len() == SHOWN && *count > 2 {
+            names.push(format!("… {} more …", count - 1));
+            names.push(all[open].to_string());
+            break;
+        }
+        at = *next;
+        names.push(all[at].to_string());
+        if at == open {
+            break;
+        }
+    }
+    names.join(" > ")
 }
 
 /// Returns the entries of `allow` in `config` that are about what is behind locked references, or may be young: that the
@@ -157,7 +207,28 @@ mod tests {
         let scene = charts.fold(scene(CHART), |scene, chart| scene.names(OWN, &chart));
         let findings = scene.find(Rule::RemoteChart);
         assert_eq!(findings.len(), MOST);
-        assert!(findings.iter().any(|one| one.message.ends_with(", and 5 more") && one.fails()));
+        assert!(findings.iter().any(|one| one.message.ends_with(", and more") && one.fails()));
+    }
+
+    #[test]
+    fn a_long_chain_is_walked_once_for_all_references_and_cut() {
+        const COUNT: usize = 1000;
+        let name = |number: usize| format!("https://github.com/o/r//d{number}?ref=v1");
+        let resources: String = (0..COUNT).map(|number| format!("- {}\n", name(number))).collect();
+        let mut scene = Scene::of(&format!("resources:\n{resources}")).git("https://github.com/o/r", Some("v1"));
+        let source = Upstream::named(&name(0)).source();
+        let paths = &mut scene.lock.remotes.get_mut(&source).unwrap().paths;
+        for number in 0..COUNT {
+            let next = if number + 1 < COUNT { name(number + 1) } else { CHART.to_owned() };
+            paths.insert(format!("d{number}"), [Upstream::named(&next)].into());
+        }
+        let findings = scene.find(Rule::RemoteChart);
+        assert_eq!(findings.len(), COUNT);
+        let shown: Vec<String> = (0..=SHOWN).map(name).collect();
+        let chain = format!("stays remote: {} > … {} more … > {CHART}", shown.join(" > "), COUNT - SHOWN - 1);
+        assert!(findings[0].message.ends_with(&chain), "{}", findings[0].message);
+        let bytes: usize = findings.iter().map(|one| one.message.len()).sum();
+        assert!(bytes < COUNT * 1000, "{bytes}");
     }
 
     #[test]
