@@ -77,7 +77,15 @@ impl Reader<'_> {
             None if generator.get("selector").is_some() => Given::unknown("its generator has a `selector`"),
             _ => given,
         };
-        let all = given.all.into_iter().map(|parameters| self.with_values(body, parameters)).collect();
+        let Some(values) = body.get("values").and_then(Value::mapping) else { return Ok(given) };
+        let mut all = Vec::new();
+        for parameters in given.all {
+            let parameters = self.with_values(values, parameters);
+            if !self.targets.has_room(weight(&parameters)) {
+                return Ok(Given { all, more: Some(TOO_MUCH.to_owned()) });
+            }
+            all.push(parameters);
+        }
         Ok(Given { all, more: given.more })
     }
 
@@ -118,6 +126,9 @@ impl Reader<'_> {
                 }
                 // In Go the first one wins.
                 both.extend(outer.clone());
+                if !self.targets.has_room(weight(&both)) {
+                    return Ok(Given { all, more: Some(TOO_MUCH.to_owned()) });
+                }
                 all.push(both);
             }
             if is_too_much {
@@ -259,9 +270,8 @@ impl Reader<'_> {
     }
 
     /// Adds the `values` of a generator, which may name its parameters.
-    fn with_values(&self, generator: &Value, mut parameters: Parameters) -> Parameters {
-        let pairs = generator.get("values").and_then(Value::mapping);
-        let values = pairs.unwrap_or_default().iter().filter_map(|(key, value)| {
+    fn with_values(&self, values: &[(String, Value)], mut parameters: Parameters) -> Parameters {
+        let values = values.iter().filter_map(|(key, value)| {
             let (value, is_all) = fill(&value.scalar()?, &parameters, self.is_go);
             is_all.then(|| (format!("values.{key}"), value))
         });
@@ -269,6 +279,11 @@ impl Reader<'_> {
         parameters.extend(values);
         parameters
     }
+}
+
+/// Returns about how many bytes parameters take.
+fn weight(parameters: &Parameters) -> usize {
+    parameters.iter().map(|(key, value)| key.len() + value.len() + 16).sum()
 }
 
 /// Returns those of some paths that are in a directory, as they are named from there.
