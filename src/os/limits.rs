@@ -50,8 +50,8 @@ pub(crate) const INDEX: Limit = limit(5_000_000, "YAML nodes", "");
 pub(crate) const CHART_VERSIONS: Limit = limit(50_000, "versions", "");
 /// Of a file that matters to an engine.
 pub(crate) const OBJECTS: Limit = limit(1000, "objects", FILE.hint);
-/// Of what is left out of the artifacts of Flux, in a tree.
-pub(crate) const PATTERNS: Limit = limit(10_000, "patterns", "merge some of them");
+/// Of what is left out of the artifacts of Flux, in a tree: those of the same text once.
+pub(crate) const PATTERNS: Limit = limit(50_000, "patterns", "merge some of them");
 /// Of a configuration, and of a lock.
 pub(crate) const CONFIGURATION: Limit = limit(256 << 10, "bytes", FILE.hint);
 pub(crate) const LOCK: Limit = limit(32 << 20, "bytes", "");

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use globset::{GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use super::argo::{glob, in_go};
 use super::{Here, Target};
@@ -29,29 +29,88 @@ const DEFAULTS: [&str; 3] = [
     "**/.goreleaser.yml,**/.sops.yaml,**/.flux.yaml",
 ];
 
+/// The patterns of one text.
 #[derive(Debug, Clone)]
-struct Pattern {
-    /// Where it stands: `.sourceignore:3`, `spec.ignore`, or that it is a default.
+struct Patterns {
+    /// Where they stand: `.sourceignore`, `spec.ignore`, or that they are defaults.
     place: String,
-    /// As it is written.
-    text: String,
-    /// The directory that it is relative to.
+    /// The directory of the file that they are in, to which they are relative.
     domain: String,
-    takes_in: bool,
-    /// What it matches there, and what lies below that.
-    globs: Option<Rc<GlobSet>>,
+    /// Whether their lines are those of a file.
+    has_lines: bool,
+    compiled: Rc<Compiled>,
 }
 
-/// What patterns match, by their texts: many sources have the same. None for those that are broken, and above the limit.
+/// The lines of a text that are patterns, in their order.
+#[derive(Debug, Default)]
+struct Compiled {
+    patterns: Vec<Pattern>,
+    /// `None` if they are too many.
+    globs: Option<GlobSet>,
+    /// The index of the pattern of each glob: one that is broken has none.
+    of_globs: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    line: usize,
+    /// As it is written.
+    text: String,
+    takes_in: bool,
+    /// Whether it matches directories only.
+    is_directory: bool,
+}
+
+/// The texts with patterns that were read: many sources have the same.
 #[derive(Debug, Clone, Default)]
-struct Compiled(Rc<RefCell<HashMap<String, Option<Rc<GlobSet>>>>>);
+struct Texts(Rc<RefCell<HashMap<String, Rc<Compiled>>>>);
+
+impl Texts {
+    /// Returns the patterns in a text.
+    fn get(&self, text: &str) -> Rc<Compiled> {
+        if let Some(known) = self.0.borrow().get(text) {
+            return known.clone();
+        }
+        let has_room = self.count().saturating_add(text.lines().count()) <= PATTERNS.most;
+        let compiled = Rc::new(Compiled::of(text, has_room));
+        self.0.borrow_mut().insert(text.to_owned(), compiled.clone());
+        compiled
+    }
+
+    fn count(&self) -> usize {
+        let count = |text: &Rc<Compiled>| text.globs.as_ref().map_or(usize::MAX, |_| text.patterns.len());
+        self.0.borrow().values().map(count).fold(0, usize::saturating_add)
+    }
+}
 
 impl Compiled {
-    fn get(&self, text: &str, compile: impl Fn(&str) -> Option<GlobSet>) -> Option<Rc<GlobSet>> {
-        let mut all = self.0.borrow_mut();
-        let has_room = all.len() < PATTERNS.most;
-        let new = || Some(Rc::new(compile(text).filter(|_| has_room)?));
-        all.entry(text.to_owned()).or_insert_with(new).clone()
+    /// Reads a text, if there is room for its patterns.
+    fn of(text: &str, has_room: bool) -> Compiled {
+        let (mut patterns, mut globs, mut of_globs) = (Vec::new(), GlobSetBuilder::new(), Vec::new());
+        for (index, line) in text.lines().enumerate().take_while(|_| has_room) {
+            if line.starts_with('#') || line.trim().is_empty() {
+                continue;
+            }
+            let rest = line.strip_prefix('!').unwrap_or(line);
+            let rest = if rest.ends_with("\\ ") { rest } else { rest.trim_end_matches(' ') };
+            if let Some(glob) = pattern(rest) {
+                globs.add(glob);
+                of_globs.push(patterns.len());
+            }
+            let (text, takes_in) = (line.trim_end().to_owned(), line.starts_with('!'));
+            patterns.push(Pattern { line: index + 1, text, takes_in, is_directory: rest.ends_with('/') });
+        }
+        Compiled { patterns, globs: globs.build().ok().filter(|_| has_room), of_globs }
+    }
+
+    /// Returns the last pattern that matches a path, or a directory above it.
+    fn last(&self, path: &str) -> Option<&Pattern> {
+        let globs = self.globs.as_ref()?;
+        let matching = |above: &str| {
+            let all = globs.matches(above).into_iter().rev().map(|glob| self.of_globs[glob]);
+            all.into_iter().find(|index| above != path || !self.patterns[*index].is_directory)
+        };
+        path::and_above(path).filter_map(matching).max().map(|index| &self.patterns[index])
     }
 }
 
@@ -128,25 +187,25 @@ impl Copied {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ignores {
     /// What is left out always, and by every `.sourceignore`.
-    given: Rc<[Pattern]>,
-    /// Those of the source, which have the last word.
-    own: Vec<Pattern>,
+    given: Rc<[Patterns]>,
+    /// Those of the source, which have the last word; `None` if there are none.
+    own: Option<Patterns>,
     /// Directories that alone are packed, each with a slash at its end, and what says so; all when empty.
     pub(super) sparse: Vec<String>,
     /// What alone an `ArtifactGenerator` copies; all when empty.
     copied: Vec<Copied>,
     /// What is left out of what it makes, whatever the source says.
-    after: Vec<Pattern>,
+    after: Option<Patterns>,
     /// What the patterns say of files: many targets ask for the same.
     known: Rc<RefCell<HashMap<String, Option<Ignored>>>>,
-    compiled: Compiled,
+    texts: Texts,
 }
 
 impl Ignores {
     /// Reads every `.sourceignore` of a tree.
     pub(super) fn of(tree: &dyn Tree) -> Result<Ignores> {
-        let compiled = Compiled::default();
-        let mut given = patterns(&compiled, &ALWAYS.join("\n"), "", |_| "the fixed patterns of Flux".to_owned());
+        let texts = Texts::default();
+        let mut given = vec![always(&texts, "the fixed patterns of Flux")];
         let mut files = tree.files_named(&|name| name == FILE_NAME)?;
         // Those of a directory stand before those of the directories in it, by name.
         files.sort_by_cached_key(|file| {
@@ -157,49 +216,51 @@ impl Ignores {
             if matches!(tree.entry(file)?, Some(Entry::File { .. })) {
                 let bytes = tree.read(file)?;
                 let text = String::from_utf8_lossy(&bytes);
-                given.extend(patterns(&compiled, &text, path::parent(file), |line| format!("{file}:{line}")));
+                let (domain, compiled) = (path::parent(file).to_owned(), texts.get(&text));
+                given.push(Patterns { place: file.clone(), domain, has_lines: true, compiled });
             }
         }
-        Ok(Ignores { given: given.into(), compiled, ..Ignores::default() })
+        Ok(Ignores { given: given.into(), texts, ..Ignores::default() })
     }
 
     /// Returns what is left out of the artifact of a source that has an `ignore` of its own, or has none.
     pub(super) fn with(&self, ignore: &str, source: &str) -> Ignores {
-        let mut own = patterns(&self.compiled, ignore, "", |_| format!("`spec.ignore`{source}"));
-        if own.is_empty() && self.given.len() == ALWAYS.len() {
+        let mut own = plain(&self.texts, ignore, &format!("`spec.ignore`{source}"));
+        // The first are those that always hold.
+        if [&own].into_iter().chain(self.given.iter().skip(1)).all(|all| all.compiled.patterns.is_empty()) {
             own = self.defaults("the defaults of Flux");
         }
-        Ignores { given: self.given.clone(), own, compiled: self.compiled.clone(), ..Ignores::default() }
+        Ignores { given: self.given.clone(), own: Some(own), texts: self.texts.clone(), ..Ignores::default() }
     }
 
     /// Returns what is left out of the artifact that a generator makes of one, of files and directories in it.
     pub(super) fn copied(&self, copied: Vec<Copied>) -> Ignores {
         let place = "the defaults of Flux, which apply to every ArtifactGenerator";
-        let mut after = patterns(&self.compiled, &ALWAYS.join("\n"), "", |_| place.to_owned());
-        after.append(&mut self.defaults(place));
+        let after = [&ALWAYS[..], &DEFAULTS].concat().join(",").replace(',', "\n");
+        let after = Some(plain(&self.texts, &after, place));
         Ignores { copied, after, known: Rc::default(), ..self.clone() }
     }
 
     /// Returns what a pattern excludes of what is copied; none for one that is not followed here.
-    pub(super) fn excluding(&self, text: &str) -> Option<Rc<GlobSet>> {
-        // No line of a file of patterns holds such a break.
-        self.compiled.get(&format!("\n{text}"), |_| excluded(text))
+    pub(super) fn excluding(text: &str) -> Option<Rc<GlobSet>> {
+        excluded(text).map(Rc::new)
     }
 
-    fn defaults(&self, place: &str) -> Vec<Pattern> {
-        patterns(&self.compiled, &DEFAULTS.join(",").replace(',', "\n"), "", |_| place.to_owned())
+    fn defaults(&self, place: &str) -> Patterns {
+        plain(&self.texts, &DEFAULTS.join(",").replace(',', "\n"), place)
     }
 
     /// Refuses more patterns than are compared with every file.
     pub(super) fn check(&self) -> Result<()> {
-        PATTERNS.check(self.compiled.0.borrow().len(), || "spec.ignore".to_owned())
+        PATTERNS.check(self.texts.count(), || "spec.ignore".to_owned())
     }
 
     /// Returns what the source says of it.
     pub(super) fn said(&self) -> (Vec<&str>, &[String], Vec<&String>) {
         let copied = self.copied.iter();
         let copied = copied.flat_map(|one| [&one.from].into_iter().chain(one.excluded.iter().map(|(text, _)| text)));
-        (self.own.iter().chain(&self.after).map(|pattern| &*pattern.text).collect(), &self.sparse, copied.collect())
+        let patterns = self.own.iter().chain(&self.after).flat_map(|all| &all.compiled.patterns);
+        (patterns.map(|pattern| &*pattern.text).collect(), &self.sparse, copied.collect())
     }
 
     /// Returns the pattern that leaves a file out, if one does.
@@ -228,30 +289,21 @@ impl Ignores {
                 None => only(copied.join(", "), "`copy` of its ArtifactGenerator", ONLY),
             };
         }
-        let last = |patterns: &mut dyn DoubleEndedIterator<Item = &Pattern>, otherwise| {
-            let last = patterns.rev().find(|pattern| pattern.matches(file)).filter(|last| !last.takes_in)?;
-            Some(Ignored { pattern: last.text.clone(), place: last.place.clone(), otherwise })
-        };
-        last(&mut self.given.iter().chain(&self.own), None)
-            .or_else(|| last(&mut self.after.iter(), Some("rename it so that they do not match")))
+        let source = self.own.iter().chain(self.given.iter().rev()).find_map(|all| all.decide(file)).flatten();
+        let after = || self.after.as_ref()?.decide(file).flatten();
+        let rename = |ignored| Ignored { otherwise: Some("rename it so that they do not match"), ..ignored };
+        source.or_else(|| after().map(rename))
     }
 }
 
-fn patterns(compiled: &Compiled, text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pattern> {
-    let lines = text.lines().enumerate();
-    let lines = lines.filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty());
-    let pattern = |(index, line): (usize, &str)| {
-        let rest = line.strip_prefix('!').unwrap_or(line);
-        let rest = if rest.ends_with("\\ ") { rest } else { rest.trim_end_matches(' ') };
-        Pattern {
-            place: place(index + 1),
-            text: line.trim_end().to_owned(),
-            domain: domain.to_owned(),
-            takes_in: line.starts_with('!'),
-            globs: compiled.get(rest, globs),
-        }
-    };
-    lines.map(pattern).collect()
+/// Returns the patterns that always hold.
+fn always(texts: &Texts, place: &str) -> Patterns {
+    plain(texts, &ALWAYS.join("\n"), place)
+}
+
+/// Returns the patterns of a text that is no file.
+fn plain(texts: &Texts, text: &str, place: &str) -> Patterns {
+    Patterns { place: place.to_owned(), domain: String::new(), has_lines: false, compiled: texts.get(text) }
 }
 
 /// Returns what a pattern of an `ArtifactGenerator` excludes; none for one that is not followed here.
@@ -268,33 +320,28 @@ fn excluded(pattern: &str) -> Option<GlobSet> {
     globs.build().ok()
 }
 
-/// Returns what a pattern matches, and what lies below that; none for one that Flux takes for broken: it matches nothing.
-fn globs(pattern: &str) -> Option<GlobSet> {
-    let (inside, is_directory) = pattern.strip_suffix('/').map_or((pattern, false), |inside| (inside, true));
+/// Returns what a pattern matches; none for one that Flux takes for broken: it matches nothing.
+fn pattern(pattern: &str) -> Option<Glob> {
+    let inside = pattern.strip_suffix('/').unwrap_or(pattern);
     let names: Vec<&str> = path::components(inside).collect();
-    let text = if inside.contains('/') {
-        let is_any = |name: &&str| *name == "**";
-        if names.iter().all(is_any) || names.iter().any(|name| !is_any(name) && name.contains("**")) {
-            return None;
-        }
-        let names = names.iter().map(|name| if is_any(name) { "**".to_owned() } else { in_go(name) });
-        names.collect::<Vec<_>>().join("/")
-    } else {
-        format!("**/{}", in_go(names.first()?))
-    };
-    let mut globs = GlobSetBuilder::new();
-    globs.add(glob(&format!("{text}/**"))?);
-    if !is_directory {
-        globs.add(glob(&text)?);
+    if !inside.contains('/') {
+        return glob(&format!("**/{}", in_go(names.first()?)));
     }
-    globs.build().ok()
+    let is_any = |name: &&str| *name == "**";
+    if names.iter().all(is_any) || names.iter().any(|name| !is_any(name) && name.contains("**")) {
+        return None;
+    }
+    let names = names.iter().map(|name| if is_any(name) { "**".to_owned() } else { in_go(name) });
+    glob(&names.collect::<Vec<_>>().join("/"))
 }
 
-impl Pattern {
-    /// Returns whether it matches a file, or a directory above it.
-    fn matches(&self, file: &str) -> bool {
-        let globs = self.globs.as_ref();
-        globs.is_some_and(|globs| path::below(file, &self.domain).is_some_and(|inside| globs.is_match(inside)))
+impl Patterns {
+    /// Returns what the last pattern that matches a file, or a directory above it, says: what leaves it out, or that it is
+    /// taken in. `None` if none matches.
+    fn decide(&self, file: &str) -> Option<Option<Ignored>> {
+        let last = self.compiled.last(path::below(file, &self.domain)?)?;
+        let place = if self.has_lines { format!("{}:{}", self.place, last.line) } else { self.place.clone() };
+        Some((!last.takes_in).then(|| Ignored { pattern: last.text.clone(), place, otherwise: None }))
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::super::ignore::Copied;
 use super::super::scan::Document;
-use super::super::{Artifact, FILE, Object, unfilled};
+use super::super::{Artifact, FILE, Ignores, Object, unfilled};
 use super::path_pattern::{self, Captures, fill, is_label, is_object_name};
 use super::source::{Bound, Sources};
 use crate::kustomization::Value;
@@ -157,7 +157,7 @@ fn copied(sources: &Sources<'_>, top: &str, source: &Artifact, step: &Step, is_k
         return Err(format!("copies from `{included}`, which comes from another source"));
     }
     let is_file = matches!(sources.entry(&from)?, Some(Entry::File { .. }));
-    let exclude = step.exclude.iter().map(|text| Some((text.clone(), source.ignores.excluding(text)?)));
+    let exclude = step.exclude.iter().map(|text| Some((text.clone(), Ignores::excluding(text)?)));
     let excluded: Option<Vec<_>> = exclude.collect();
     let excluded = excluded.filter(|all| !is_file || all.is_empty()).ok_or(MORE)?;
     let copied = Copied { from, inside: step.from.clone(), excluded };
