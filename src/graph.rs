@@ -102,12 +102,8 @@ pub(crate) fn explore(
 
 /// Returns a trouble for each root whose build would load too many, and that names none of which this is so.
 fn overloaded(graph: &Graph) -> Vec<Trouble> {
-    let loads = graph.loads();
-    let is_over = |root: &RootId| loads[root.0] > LOADS.most as u64;
-    let first = graph.root_ids().filter(is_over).filter(|root| {
-        let mut named = graph.named(*root);
-        !named.any(|(_, id)| is_over(&id))
-    });
+    let all = graph.overloaded();
+    let first = all.iter().copied().filter(|root| !graph.named(*root).any(|(_, id)| all.contains(&id)));
     let trouble = |root: RootId| {
         let file = graph.roots[root].file;
         let failure =

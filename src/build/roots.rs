@@ -69,8 +69,8 @@ pub(super) struct Refusals<'a> {
     graph: &'a Graph,
     /// What could not be followed, and stands in the way.
     troubles: &'a [Trouble],
-    /// How many roots the build of each loads.
-    loads: Vec<u64>,
+    /// The roots whose builds load too many.
+    overloaded: BTreeSet<RootId>,
     /// The roots that name programs which do not run as they should, and why.
     unrunnable: Option<(Vec<RootId>, String)>,
 }
@@ -83,7 +83,7 @@ impl<'a> Refusals<'a> {
         arguments: &[String],
         program: &Program,
     ) -> Refusals<'a> {
-        Refusals { graph, troubles, loads: graph.loads(), unrunnable: unrunnable(graph, arguments, program) }
+        Refusals { graph, troubles, overloaded: graph.overloaded(), unrunnable: unrunnable(graph, arguments, program) }
     }
 
     /// Returns why a root is not built; `None` if a build can be tried.
@@ -93,7 +93,7 @@ impl<'a> Refusals<'a> {
         let troubles = self.troubles.iter().filter(|trouble| graph.is_in(trouble.at, &reached));
         let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
         failures.dedup();
-        if self.loads[root.0] > LOADS.most as u64 {
+        if self.overloaded.contains(&root) {
             failures.push(LOADS.exceeded(&graph.label(graph.roots[root].file)));
         }
         failures.extend(reached.iter().find_map(|root| graph.too_large(*root)));

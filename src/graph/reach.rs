@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
 
 use super::{Edge, EdgeId, Graph, RootId, SourceId, Target};
+use crate::os::limits::LOADS;
 
 /// Returns these and all that they lead to, step by step.
 pub(crate) fn reach<T: Ord + Clone, N: IntoIterator<Item = T>>(
@@ -122,8 +123,14 @@ impl Graph {
         reach(roots, |root| users[root.0].iter().copied())
     }
 
+    /// Returns the roots whose builds load too many.
+    pub(crate) fn overloaded(&self) -> BTreeSet<RootId> {
+        let loads = self.loads();
+        self.root_ids().filter(|root| loads[root.0] > LOADS.most as u64).collect()
+    }
+
     /// Returns how many roots a build of each root loads, each as often as it is named.
-    pub(crate) fn loads(&self) -> Vec<u64> {
+    fn loads(&self) -> Vec<u64> {
         let mut loads: Vec<Option<u64>> = vec![None; self.roots.len()];
         for start in self.root_ids() {
             let mut todo = vec![(start, false)];

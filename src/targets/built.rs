@@ -77,6 +77,7 @@ impl Unsettled {
         let mut found = self.settle(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
         let root_in = |directory: &str| explored.graph.own_root(directory);
+        let overloaded = explored.graph.overloaded();
         let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| root_in(directory)).collect();
         for _ in 0..DEEPEST {
             let builders = found.builders(explored, config, wanted, &alone)?;
@@ -91,7 +92,9 @@ impl Unsettled {
             let roots = |all: Vec<&'_ Builder>| -> Vec<RootId> {
                 all.into_iter().flat_map(Builder::roots).filter_map(root_in).collect()
             };
-            alone.extend(explored.graph.unseen(roots(built), roots(failed)));
+            // What no build can load as a whole is not built in parts.
+            let failed = roots(failed).into_iter().filter(|root| !overloaded.contains(root));
+            alone.extend(explored.graph.unseen(roots(built), failed));
             let built = builders.iter().filter_map(|one| Some((one, known.get(&one.key)?)));
             let tree = &*explored.graph.sources[0].tree;
             found = find_built((tree, &explored.graph), config, identity, &found, built)?.settle(&explored.graph);
