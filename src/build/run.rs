@@ -17,6 +17,7 @@ use crate::message::redact;
 use crate::os::interrupt::unusable;
 use crate::os::process::{self, Bounds, Isolation, Terminal};
 use crate::targets::variables::{Filled, Variables};
+use crate::tree::path;
 
 /// How long one build may take, unless the configuration says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -162,9 +163,16 @@ const VARIABLES: &[&str] =
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 impl Building<'_> {
+    /// Returns what fails if it does, as people know it: the root or the chart, without where it lies for this build.
+    fn called(&self) -> String {
+        let directory = self.target.strip_prefix(self.top).unwrap_or(Path::new("")).display().to_string();
+        format!("cannot build `{}`", path::shown(&directory))
+    }
+
     /// Builds in a new directory of its own in `parent`, whatever is remembered.
     pub(super) fn run(&self, parent: &Path) -> Result<Build> {
-        let time = self.program.time()?;
+        let context = |failure: Failure| failure.context(self.called());
+        let time = self.program.time().map_err(context)?;
         let private = tempfile::tempdir_in(parent).map_err(|error| unusable(&error))?;
         let private = private.path();
         // It goes after the command, which holds the other end of what it waits for: also where something fails.
@@ -200,7 +208,7 @@ impl Building<'_> {
         let begun = Instant::now();
         let output = process::run(&mut command, None, bounds, Terminal::Detached);
         self.program.spend(begun.elapsed());
-        let output = output.map_err(|error| Failure::new(error.to_string()))?;
+        let output = output.map_err(|error| context(Failure::new(error.to_string())))?;
         let success = output.status.success();
         let mut said = redact::text(&output.stderr).replace(&format!("{}/", private.display()), "");
         if !said.is_empty() {
@@ -355,7 +363,7 @@ mod tests {
             said.send(building.run(input).unwrap_err().to_string()).unwrap();
         });
         let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();
-        assert!(failure.starts_with("0 builds took 10000 s"), "{failure}");
+        assert!(failure.starts_with("cannot build `.`: 0 builds took 10000 s"), "{failure}");
     }
 
     #[test]

@@ -206,6 +206,7 @@ fn a_build_is_bounded() {
             let output = work.run(args);
             let shown = format!("{}{}", output.stdout, output.stderr);
             assert!(output.status == 2 && shown.contains(said), "{args:?}: {output:?}");
+            assert!(shown.contains("cannot build `example/"), "{args:?}: {output:?}");
         }
     }
 }
