@@ -62,7 +62,7 @@ use context::Context;
 use deployed::{Deployed, Walked};
 pub(crate) use known::renamed;
 pub(crate) use sources::Claim;
-pub(crate) use unread_reference::{not_built, refused, unread_reference};
+pub(crate) use unread_reference::{not_built, not_observed, refused, unread_reference};
 
 /// How long a line is that people look at, in bytes.
 const LONGEST_LINE: usize = 10_000;

@@ -248,7 +248,8 @@ impl<'a> Run<'a> {
             return Ok(unchanged);
         }
         // Roots that localizing does not change are built then, too; else what changes objects of engines.
-        let is_built = self.workspace.config.level(Rule::NotBuilt, Severity::Warning) == Some(Severity::Error);
+        let level = |rule| self.workspace.config.level(rule, Severity::Warning);
+        let is_built = [Rule::NotBuilt, Rule::NotObserved].iter().any(|rule| level(*rule) == Some(Severity::Error));
         let how = How { only_objects: !is_built, ..self.request.how };
         let how = (self.request.branch.is_some() && !self.request.no_verify).then_some(&how);
         let mut found = self.findings(None, None)?;

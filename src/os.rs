@@ -6,3 +6,4 @@ pub(crate) mod interrupt;
 pub(crate) mod limits;
 pub(crate) mod parallel;
 pub(crate) mod process;
+pub(crate) mod sandbox;

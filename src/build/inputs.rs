@@ -24,6 +24,8 @@ pub(super) struct Answers {
     /// The manifest of the [stand-in](super::stand_in).
     pub(super) manifest: PathBuf,
     pub(super) files: Files,
+    /// Whether functions are images, which container engines run.
+    pub(super) has_images: bool,
     /// Whether a path leads out of the tree: what is there may be read, and may change.
     reads_outside: bool,
     /// What identifies each repository, and where its files are.
@@ -53,10 +55,12 @@ impl Answers {
         });
         let upstreams: Vec<Checkout> = upstreams.collect();
         let fetched = upstreams.iter().map(Checkout::identity).collect();
-        let manifest = Manifest { upstreams, images: images.collect() }.write(top)?;
+        let images: Vec<String> = images.collect();
+        let has_images = !images.is_empty();
+        let manifest = Manifest { upstreams, images }.write(top)?;
         let answers = |files| {
             let digests = Mutex::default();
-            Ok(Answers { manifest, files, reads_outside: graph.reads_outside(), fetched, digests })
+            Ok(Answers { manifest, has_images, files, reads_outside: graph.reads_outside(), fetched, digests })
         };
         let remote = graph.files.iter().filter_map(|file| match &file.origin {
             Origin::Remote(remote) => Some(&**remote),

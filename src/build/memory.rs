@@ -103,7 +103,18 @@ impl Memory {
         // What was used last goes last.
         File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
         let (stdout, refused) = (rest[end + 1..].to_vec(), Default::default());
-        Some(Build { stdout, said, success, refused, size, hides, unset, ended: true, is_steady: true })
+        Some(Build {
+            stdout,
+            said,
+            success,
+            refused,
+            size,
+            hides,
+            unset,
+            ended: true,
+            is_steady: true,
+            unobserved: None,
+        })
     }
 
     /// Remembers what a build came to, which [hides](Memory::hide) all values. Where that cannot be stored it is not.
@@ -315,6 +326,7 @@ mod tests {
             unset: BTreeSet::new(),
             ended: true,
             is_steady: true,
+            unobserved: None,
         }
     }
 

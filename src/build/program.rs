@@ -13,7 +13,9 @@ use super::memory::Memory;
 use super::run::Spent;
 use crate::config::Config;
 use crate::message::failure::{Failure, Result};
-use crate::os::process::{self, Isolation, Output, Terminal};
+use crate::os::closed;
+use crate::os::process::{self, Output};
+use crate::os::sandbox::{self, Isolation, Means};
 use crate::record::sha256_hex;
 
 /// How long a program may take to say its version.
@@ -45,6 +47,8 @@ impl Kind {
 pub(crate) enum Network {
     /// It has a network of its own, with nothing in it (Linux).
     Namespace,
+    /// The system refuses its requests (Linux).
+    Filter,
     /// What it sends goes to a proxy of ours, if it keeps to that; programs that fetch are stood in for.
     Proxies,
 }
@@ -52,9 +56,19 @@ pub(crate) enum Network {
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Network::Namespace => "network closed",
-            Network::Proxies => "network closed by a proxy",
+            Network::Namespace | Network::Filter => "network closed",
+            Network::Proxies => "network closed by a proxy only (no namespaces, no Landlock)",
         })
+    }
+}
+
+impl Network {
+    pub(super) fn means(self) -> Means {
+        match self {
+            Network::Namespace => Means::Namespaces,
+            Network::Filter => Means::Filter,
+            Network::Proxies => Means::Nothing,
+        }
     }
 }
 
@@ -245,23 +259,35 @@ fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
 
 /// Runs a program for its version, with the network closed as well as this machine allows.
 fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
-    let run = |isolation| {
+    let failed = |error| process::Error::Io(path.display().to_string(), error);
+    let private = tempfile::tempdir().map_err(failed)?;
+    let input = private.path().join("input");
+    std::fs::create_dir(&input).map_err(failed)?;
+    let run = |network: Network| {
         let mut command = Command::new(path);
         command.args(match kind {
             Kind::Kustomize => &["version"] as &[&str],
             Kind::Kubectl => &["version", "--client", "--output=json"],
             Kind::Helm => &["version", "--short"],
         });
-        let _network = process::isolate(&mut command, isolation)
-            .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
-        process::run(&mut command, None, Some(TIMEOUT), Terminal::Detached)
+        let isolation = Isolation {
+            means: network.means(),
+            network: Some(closed::ADDRESS),
+            input: &input,
+            writable: &[private.path()],
+            local: false,
+        };
+        let (walls, _outside, _requests) = sandbox::isolate(&command, isolation).map_err(failed)?;
+        process::run_inside(&mut command, walls, Some(TIMEOUT))
     };
-    let directory = std::env::temp_dir();
-    let isolated = Isolation { network: true, read_only: Some(&directory) };
-    match process::CAN_ISOLATE.then(|| run(isolated)) {
-        Some(Ok(output)) => Ok((Network::Namespace, output)),
-        _ => Ok((Network::Proxies, run(Isolation::default())?)),
+    for network in [Network::Namespace, Network::Filter] {
+        if let Ok(output) = run(network)
+            && output.status.success()
+        {
+            return Ok((network, output));
+        }
     }
+    Ok((Network::Proxies, run(Network::Proxies)?))
 }
 
 /// Returns a version; where it is none, with the digest of the program, so that another build is another version.

@@ -28,6 +28,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::closed::{self, Outside};
 use crate::os::interrupt::unusable;
+use crate::os::sandbox;
 use crate::record::sha256_hex;
 
 /// Whether programs written in Go believe what `SSL_CERT_FILE` holds: elsewhere the platform decides.
@@ -113,6 +114,16 @@ impl Served {
         is_direct(url) && self.files.keys().any(is_below)
     }
 
+    /// Returns whether a request is for a port of this machine that a known URL or one of these calls names: Go asks for such a
+    /// URL directly, before it is asked of git.
+    pub(super) fn is_at(&self, request: &sandbox::Request, calls: &[String]) -> bool {
+        let sandbox::Request::Connection(Some(address)) = request else { return false };
+        let known = self.files.keys().chain(&self.repositories).map(String::as_str);
+        let called = calls.iter().flat_map(|call| call.split(' '));
+        let mut urls = known.chain(called).filter(|url| address.ip().is_loopback() && is_direct(url));
+        urls.any(|url| Url::parse(url).is_ok_and(|url| url.port_or_known_default() == Some(address.port())))
+    }
+
     /// Returns the digest of all that is served.
     pub(super) fn digest(&self) -> String {
         let files = self.files.iter().map(|(url, bytes)| format!("{url:?} {}\n", sha256_hex(bytes)));
@@ -147,6 +158,24 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Where a proxy listens.
+pub(super) enum Listening {
+    /// In our network.
+    Here(TcpListener),
+    /// In the network of its build.
+    Inside(Outside),
+}
+
+/// Listens in our network, at a port that the system chooses.
+pub(super) fn listen() -> Result<TcpListener> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)
+}
+
+/// Returns where a build finds a listener of ours.
+pub(super) fn address(listener: &TcpListener) -> SocketAddr {
+    listener.local_addr().unwrap_or(closed::ADDRESS)
+}
+
 /// The proxy of one build, which runs until it is dropped.
 pub(super) struct Proxy {
     address: SocketAddr,
@@ -163,16 +192,11 @@ struct Shared {
 }
 
 impl Proxy {
-    /// Starts a proxy that a build reaches in its own network, or else in ours.
-    ///
-    /// Fails when no port can be listened at.
-    pub(super) fn start(served: &Arc<Served>, network: Option<Outside>) -> Result<Proxy> {
-        let (address, ours) = match &network {
-            Some(_) => (closed::ADDRESS, None),
-            None => {
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)?;
-                (listener.local_addr().map_err(not_started)?, Some(listener))
-            }
+    /// Starts a proxy.
+    pub(super) fn start(served: &Arc<Served>, from: Listening) -> Result<Proxy> {
+        let address = match &from {
+            Listening::Here(listener) => address(listener),
+            Listening::Inside(_) => closed::ADDRESS,
         };
         let shared = Arc::new(Shared {
             served: served.clone(),
@@ -181,7 +205,15 @@ impl Proxy {
             stop: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
-        let listen = move || ours.or_else(|| network?.listener()).map_or((), |listener| accept(&listener, &accepting));
+        let listen = move || {
+            let listener = match from {
+                Listening::Here(listener) => Some(listener),
+                Listening::Inside(network) => network.listener(),
+            };
+            if let Some(listener) = listener {
+                accept(&listener, &accepting);
+            }
+        };
         let acceptor = std::thread::Builder::new().spawn(listen).map_err(not_started)?;
         Ok(Proxy { address, shared, acceptor: Some(acceptor) })
     }

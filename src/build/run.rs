@@ -9,13 +9,16 @@ use std::time::{Duration, Instant};
 
 use super::inputs::{Answers, Files};
 use super::program::{Network, PROXIES, Program};
-use super::proxy::Proxy;
+use super::proxy::{self, Listening, Proxy};
 use super::secrets::Secrets;
 use super::stand_in;
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
+use crate::os::closed;
+use crate::os::failpoint;
 use crate::os::interrupt::unusable;
-use crate::os::process::{self, Bounds, Isolation, Terminal};
+use crate::os::process::{self, Bounds};
+use crate::os::sandbox::{self, Isolation};
 use crate::targets::variables::{Filled, Variables};
 use crate::tree::path;
 
@@ -48,6 +51,8 @@ pub(crate) struct Build {
     pub(super) ended: bool,
     /// Whether building again gave the same; also if nobody asked, or nothing runs that need not give the same.
     pub(crate) is_steady: bool,
+    /// Why it is not seen what its functions ask for; `None` if it is, or none runs.
+    pub(crate) unobserved: Option<&'static str>,
 }
 
 impl Build {
@@ -64,6 +69,7 @@ impl Build {
             unset: BTreeSet::new(),
             ended: true,
             is_steady: true,
+            unobserved: None,
         }
     }
 
@@ -192,23 +198,35 @@ impl Building<'_> {
         }
         command.env("HOME", &home).env("TMPDIR", &temporary);
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_ALLOW_PROTOCOL", "none");
-        let is_isolated = self.program.network == Network::Namespace;
+        let is_closed = matches!(files, Files::Served { is_closed: true, .. });
+        let is_alone = is_closed && self.program.network == Network::Namespace;
+        let listener = matches!(files, Files::Served { .. } if !is_alone).then(proxy::listen).transpose()?;
+        let traces = failpoint::writable();
+        // What is edited is no input.
+        let edited = Some(self.top).filter(|top| !top.starts_with(self.input));
+        let writable: Vec<&Path> = [Some(private), edited, traces.as_deref()].into_iter().flatten().collect();
         let isolation = Isolation {
-            network: is_isolated && matches!(files, Files::Served { is_closed: true, .. }),
-            read_only: Some(self.input).filter(|_| is_isolated),
+            means: self.program.network.means(),
+            network: is_closed.then(|| listener.as_ref().map_or(closed::ADDRESS, proxy::address)),
+            input: self.input,
+            writable: &writable,
+            local: self.runs_images(),
         };
-        let network = process::isolate(&mut command, isolation)
+        let (walls, network, requests) = sandbox::isolate(&command, isolation)
             .map_err(|error| Failure::new(format!("cannot create a build directory: {error}")))?;
-        proxy = match files {
-            Files::Upstream => None,
-            Files::Served { served, .. } => Some(Proxy::start(served, network)?),
+        let from = listener.map(Listening::Here).or(network.map(Listening::Inside));
+        proxy = match (files, from) {
+            (Files::Served { served, .. }, Some(from)) => Some(Proxy::start(served, from)?),
+            _ => None,
         };
         proxy.iter().for_each(|proxy| proxy.serve(&mut command));
         let bounds = Bounds { time: Some(time), output: OUTPUT, memory: MEMORY };
         let begun = Instant::now();
-        let output = process::run(&mut command, None, bounds, Terminal::Detached);
+        let output = process::run_inside(&mut command, walls, bounds);
         self.program.spend(begun.elapsed());
         let output = output.map_err(|error| context(Failure::new(error.to_string())))?;
+        drop(command);
+        let requests = requests.refused();
         let success = output.status.success();
         let mut said = redact::text(&output.stderr).replace(&format!("{}/", private.display()), "");
         if !said.is_empty() {
@@ -223,17 +241,40 @@ impl Building<'_> {
             if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
                 refused.extend(direct(&said));
             }
+            let asked = requests.iter().flatten().filter(|request| !served.is_at(request, &calls));
+            refused.extend(asked.map(ToString::to_string));
         }
         refused.extend(calls);
         if refused.is_empty() {
             refused.extend(given_up(&said));
         }
-        let ended = output.status.code().is_some();
+        let (ended, unobserved) = (output.status.code().is_some(), self.unobserved(requests.is_some()));
         let is_plain = self.variables.is_empty();
         let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
         let Filled { text: stdout, unset } = if is_plain { filled } else { self.variables.fill_in(&filled.text) };
         let (size, hides, is_steady) = (stdout.len() as u64, false, true);
-        Ok(Build { size, success, stdout, said, refused, hides, unset, ended, is_steady })
+        Ok(Build { size, success, stdout, said, refused, hides, unset, ended, is_steady, unobserved })
+    }
+}
+
+impl Building<'_> {
+    /// Returns whether functions may run.
+    fn has_functions(&self) -> bool {
+        self.arguments.iter().any(|one| one.starts_with("--enable-alpha-plugins"))
+    }
+
+    /// Returns whether container engines may run, which need a server on this machine.
+    fn runs_images(&self) -> bool {
+        self.answers.has_images && self.has_functions()
+    }
+
+    fn unobserved(&self, shows_requests: bool) -> Option<&'static str> {
+        match self.program.network {
+            _ if !self.runs && !self.answers.has_images || !self.has_functions() => None,
+            Network::Proxies => Some("only a proxy closes the network here"),
+            _ if self.runs_images() => Some("a container engine runs an image"),
+            _ => Some("this machine does not show what it refuses").filter(|_| !shows_requests),
+        }
     }
 }
 

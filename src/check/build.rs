@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::localized::deployed_from;
-use super::{Builds, Checked, Claim, not_built, refused, unread_reference};
+use super::{Builds, Checked, Claim, not_built, not_observed, refused, unread_reference};
 
 use crate::build::builds::{self, Wanted};
 use crate::build::deployed::written;
@@ -305,6 +305,8 @@ impl<'a> Building<'a> {
         match built {
             Ok(build) => {
                 came.builds.built += 1;
+                let unobserved = build.unobserved.map(|why| not_observed(file, why, by));
+                came.findings.extend(unobserved);
                 if !build.is_steady {
                     came.builds.unknown.push(format!("{by}: it builds to something else each time"));
                 }

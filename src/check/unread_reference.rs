@@ -21,6 +21,12 @@ pub(crate) fn refused(path: &str, reason: &str, by: &str) -> Finding {
     of_build(Rule::Engine, path, reason.to_owned(), by, help)
 }
 
+/// Makes one about a build that nobody watches, and why.
+pub(crate) fn not_observed(path: &str, why: &str, by: &str) -> Finding {
+    let help = "build on another machine, or read what the functions do: git kustomize-localize explain not-observed";
+    of_build(Rule::NotObserved, path, format!("what its functions ask for is not seen: {why}"), by, help)
+}
+
 fn of_build(rule: Rule, path: &str, message: String, by: &str, help: &str) -> Finding {
     let deployed = if by == path { Vec::new() } else { vec![by.to_owned()] };
     Finding { deployed, ..Finding::new(rule, path, message, vec![help.to_owned()]) }

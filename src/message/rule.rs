@@ -81,6 +81,7 @@ rules! {
     LeftLicense "left-license" Warning Never Nothing;
     MergedBack "merged-back" Warning Never Vendoring;
     NotBuilt "not-built" Warning Never Nothing;
+    NotObserved "not-observed" Warning Never Nothing;
     RewrittenBranch "rewritten-branch" Warning Never Nothing;
     StrippedExecutable "stripped-executable" Warning Never Nothing;
     UnreadReference "unread-reference" Error Never Nothing;

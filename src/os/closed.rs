@@ -8,7 +8,7 @@ pub(super) use linux::{Inside, pair};
 /// Where a child finds the listener in its network.
 pub(crate) const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128));
 
-/// What receives the listener that a child makes.
+/// What receives a descriptor that a child hands out: its listener.
 #[derive(Debug)]
 pub(crate) struct Outside(#[cfg(target_os = "linux")] std::os::fd::OwnedFd);
 
@@ -17,12 +17,18 @@ impl Outside {
     pub(crate) fn listener(self) -> Option<TcpListener> {
         #[cfg(target_os = "linux")]
         {
-            linux::receive(&self.0)
+            self.handed().map(TcpListener::from)
         }
         #[cfg(not(target_os = "linux"))]
         {
             None
         }
+    }
+
+    /// Waits until the child has handed something out; `None` if it never does, and its command is gone.
+    #[cfg(target_os = "linux")]
+    pub(super) fn handed(self) -> Option<std::os::fd::OwnedFd> {
+        linux::receive(&self.0)
     }
 }
 
@@ -30,7 +36,6 @@ impl Outside {
 mod linux {
     use std::io::{self, IoSlice, IoSliceMut};
     use std::mem::MaybeUninit;
-    use std::net::TcpListener;
     use std::os::fd::{AsFd as _, OwnedFd};
 
     use rustix::ioctl::{Opcode, Setter, ioctl};
@@ -44,7 +49,7 @@ mod linux {
     /// How many connections wait to be accepted.
     const BACKLOG: i32 = 128;
 
-    /// What hands out the listener.
+    /// What hands out a descriptor.
     pub(in crate::os) struct Inside(OwnedFd);
 
     pub(in crate::os) fn pair() -> io::Result<(Inside, Outside)> {
@@ -61,22 +66,26 @@ mod linux {
             let listener = socket(SocketType::STREAM)?;
             bind(&listener, &ADDRESS)?;
             listen(&listener, BACKLOG)?;
+            self.hand_out(&listener)
+        }
+
+        pub(in crate::os) fn hand_out(&self, descriptor: &OwnedFd) -> io::Result<()> {
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
             let mut message = SendAncillaryBuffer::new(&mut space);
-            let handed = [listener.as_fd()];
+            let handed = [descriptor.as_fd()];
             message.push(SendAncillaryMessage::ScmRights(&handed));
             sendmsg(&self.0, &[IoSlice::new(b"x")], &mut message, SendFlags::NOSIGNAL)?;
             Ok(())
         }
     }
 
-    pub(super) fn receive(from: &OwnedFd) -> Option<TcpListener> {
+    pub(super) fn receive(from: &OwnedFd) -> Option<OwnedFd> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut message = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];
         recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut message, RecvFlags::CMSG_CLOEXEC).ok()?;
         message.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut handed) => handed.next().map(TcpListener::from),
+            RecvAncillaryMessage::ScmRights(mut handed) => handed.next(),
             _ => None,
         })
     }

@@ -3,10 +3,11 @@
 //! Each of them is announced, in the order in which they happen, so that a test can count them and end the
 //! program at any one of them as SIGKILL does. Only builds with debug assertions listen.
 //!
-//! And the fields that this program is told not to see, so that a test learns what else finds what they name; and how
-//! often it walks a tree, so that a test can count that.
+//! And the fields that this program is told not to see, so that a test learns what else finds what they name; how often it
+//! walks a tree, so that a test can count that; and where a build may leave a trace.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Where a debug build writes the names of the effects of a run, one a line.
@@ -19,6 +20,14 @@ const WALKS: &str = "KUSTOMIZE_LOCALIZE_WALKS";
 
 /// The field that a debug build does not see.
 const BLIND_TO: &str = "KUSTOMIZE_LOCALIZE_BLIND_TO";
+
+/// Where builds of a debug build may write, too.
+const WRITABLE: &str = "KUSTOMIZE_LOCALIZE_WRITABLE";
+
+/// Returns where a build may leave something for a test.
+pub(crate) fn writable() -> Option<PathBuf> {
+    std::env::var_os(WRITABLE).filter(|_| cfg!(debug_assertions)).map(PathBuf::from)
+}
 
 /// Returns whether a field, as `resources[0]`, is one that is not to be seen.
 pub(crate) fn is_blind_to(field: &str) -> bool {

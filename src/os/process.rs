@@ -8,10 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-#[cfg(target_os = "linux")]
-use crate::os::closed;
-use crate::os::closed::Outside;
 use crate::os::interrupt::{self, signal_group};
+use crate::os::sandbox::Walls;
 
 /// How long a process group may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -101,13 +99,30 @@ pub(crate) fn run(
     bounds: impl Into<Bounds>,
     terminal: Terminal,
 ) -> Result<Output, Error> {
+    run_in(command, input, bounds.into(), terminal, None)
+}
+
+/// Runs `command` to its end inside of walls.
+pub(crate) fn run_inside(command: &mut Command, walls: Walls, bounds: impl Into<Bounds>) -> Result<Output, Error> {
+    run_in(command, None, bounds.into(), Terminal::Detached, Some(walls))
+}
+
+fn run_in(
+    command: &mut Command,
+    input: Option<&[u8]>,
+    bounds: Bounds,
+    terminal: Terminal,
+    walls: Option<Walls>,
+) -> Result<Output, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     command
         .stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let own_group = terminal == Terminal::Detached;
-    let (mut child, _group) = spawn(command, own_group)?;
+    // What waits for all others has our memory, as it was.
+    let is_supervised = walls.is_some() && cfg!(target_os = "linux");
+    let (mut child, _group) = spawn(command, own_group, walls)?;
     if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), input.map(<[u8]>::to_vec)) {
         std::thread::spawn(move || {
             // A child that reads only part of its input closes the pipe: its status shows whether that was an error.
@@ -118,15 +133,23 @@ pub(crate) fn run(
     let (written, reader) = mpsc::sync_channel(PIECES);
     drain(child.stdout.take(), 0, written.clone());
     drain(child.stderr.take(), 1, written);
-    wait(&mut child, name, bounds.into(), &reader).inspect_err(|_| end(&mut child, own_group))
+    let memory = |process| resident(process, !is_supervised);
+    wait(&mut child, name, (bounds, &memory), &reader).inspect_err(|_| end(&mut child, own_group))
 }
 
 /// Starts a child, with `own_group` in a session and a group of its own.
-fn spawn(command: &mut Command, own_group: bool) -> Result<(Child, Option<interrupt::Group>), Error> {
+fn spawn(
+    command: &mut Command,
+    own_group: bool,
+    walls: Option<Walls>,
+) -> Result<(Child, Option<interrupt::Group>), Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     if own_group {
         detach(command);
         end_with_us(command);
+    }
+    if let Some(walls) = walls {
+        walls.enclose(command);
     }
     interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound(name),
@@ -169,86 +192,6 @@ fn end_with_us(command: &mut Command) {
     }
 }
 
-/// Whether [`isolate`] does anything on this platform. Even then the machine may forbid it.
-pub(crate) const CAN_ISOLATE: bool = cfg!(target_os = "linux");
-
-/// What a child gets of its own.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Isolation<'a> {
-    /// A network with nothing in it but a listener of ours.
-    pub network: bool,
-    /// A view of the file system in which nothing in or below this directory can be changed.
-    pub read_only: Option<&'a Path>,
-}
-
-/// Isolates the child; with a network of its own, returns what receives the listener in it. Where the machine forbids that,
-/// the child cannot be started.
-#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
-#[allow(unsafe_code)]
-pub(crate) fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::io::Result<Option<Outside>> {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::unix::process::CommandExt;
-
-        use rustix::mount::{MountPropagationFlags, mount_bind, mount_change, mount_remount};
-        // All of it is made before the fork: afterwards nothing may allocate.
-        let user = format!("{0} {0} 1", rustix::process::geteuid().as_raw());
-        let group = format!("{0} {0} 1", rustix::process::getegid().as_raw());
-        let read_only = isolation.read_only.map(read_only).transpose()?;
-        let (inside, outside) = isolation.network.then(closed::pair).transpose()?.unzip();
-        if inside.is_none() && read_only.is_none() {
-            return Ok(None);
-        }
-        // SAFETY: these are plain system calls, which touch no memory of the parent; nothing allocates.
-        unsafe {
-            command.pre_exec(move || {
-                use rustix::fs::{CWD, Mode, OFlags, openat};
-                use rustix::thread::{UnshareFlags, unshare_unsafe};
-                let write = |file: &std::ffi::CStr, text: &str| -> std::io::Result<()> {
-                    let file = openat(CWD, file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-                    rustix::io::write(&file, text.as_bytes())?;
-                    Ok(())
-                };
-                let mut own = UnshareFlags::NEWUSER;
-                own.set(UnshareFlags::NEWNET, inside.is_some());
-                own.set(UnshareFlags::NEWNS, read_only.is_some());
-                unshare_unsafe(own)?;
-                write(c"/proc/self/setgroups", "deny")?;
-                write(c"/proc/self/uid_map", &user)?;
-                write(c"/proc/self/gid_map", &group)?;
-                if let Some((directory, flags)) = &read_only {
-                    mount_change(c"/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
-                    mount_bind(directory.as_c_str(), directory.as_c_str())?;
-                    mount_remount(directory.as_c_str(), *flags, c"")?;
-                }
-                inside.as_ref().map_or(Ok(()), closed::Inside::listen)
-            });
-        }
-        Ok(outside)
-    }
-    #[cfg(not(target_os = "linux"))]
-    Ok(None)
-}
-
-/// Returns how a directory is mounted over itself, read-only.
-#[cfg(target_os = "linux")]
-fn read_only(directory: &Path) -> std::io::Result<(std::ffi::CString, rustix::mount::MountFlags)> {
-    use std::os::unix::ffi::OsStrExt as _;
-
-    use rustix::fs::StatVfsMountFlags as Has;
-    use rustix::mount::MountFlags;
-    let has = rustix::fs::statvfs(directory)?.f_flag;
-    let mut flags = MountFlags::BIND | MountFlags::RDONLY;
-    // A new user namespace may not drop these flags of the mount below.
-    flags.set(MountFlags::NOSUID, has.contains(Has::NOSUID));
-    flags.set(MountFlags::NODEV, has.contains(Has::NODEV));
-    flags.set(MountFlags::NOEXEC, has.contains(Has::NOEXEC));
-    flags.set(MountFlags::NOATIME, has.contains(Has::NOATIME));
-    flags.set(MountFlags::NODIRATIME, has.contains(Has::NODIRATIME));
-    flags.set(MountFlags::RELATIME, has.contains(Has::RELATIME));
-    Ok((std::ffi::CString::new(directory.as_os_str().as_bytes())?, flags))
-}
-
 /// Sends on what comes through a pipe, with a number that tells which it is. The thread is never joined: a program that
 /// left the child's session (an ssh master connection) may hold the pipe for hours.
 fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::SyncSender<(usize, Vec<u8>)>) {
@@ -271,7 +214,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>, number: usize, to: mpsc::Sync
 fn wait(
     child: &mut Child,
     name: String,
-    bounds: Bounds,
+    (bounds, memory): (Bounds, &dyn Fn(u32) -> Option<u64>),
     reader: &mpsc::Receiver<(usize, Vec<u8>)>,
 ) -> Result<Output, Error> {
     let (start, mut looked) = (Instant::now(), Instant::now());
@@ -307,15 +250,16 @@ fn wait(
         }
         if bounds.memory < u64::MAX && looked.elapsed() >= POLL {
             looked = Instant::now();
-            if resident(child.id()).is_some_and(|resident| resident > bounds.memory) {
+            if memory(child.id()).is_some_and(|resident| resident > bounds.memory) {
                 return Err(Error::Exceeded(name, bounds.memory >> 20, "memory"));
             }
         }
     }
 }
 
-/// Returns how much of a process, with all that it has started, is resident, in bytes, where the system tells.
-fn resident(process: u32) -> Option<u64> {
+/// Returns how much of all that a process has started is resident, in bytes, and with `itself` of the process as well, where the
+/// system tells.
+fn resident(process: u32, itself: bool) -> Option<u64> {
     let place = Path::new("/proc").join(process.to_string());
     let status = fs::read_to_string(place.join("status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -323,7 +267,8 @@ fn resident(process: u32) -> Option<u64> {
     let threads = fs::read_dir(place.join("task")).into_iter().flatten().flatten();
     let started = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let started: Vec<u32> = started.flat_map(|all| all.split(' ').flat_map(str::parse).collect::<Vec<u32>>()).collect();
-    Some(own + started.into_iter().filter_map(resident).sum::<u64>())
+    let own = if itself { own } else { 0 };
+    Some(own + started.into_iter().filter_map(|one| resident(one, true)).sum::<u64>())
 }
 
 /// Ends the child, and with it its whole group if it has one of its own.
@@ -389,30 +334,6 @@ mod tests {
         )
         .unwrap();
         assert_eq!(output.stdout, b"none\n");
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn an_isolated_child_cannot_change_read_only_files() {
-        let top = tempfile::tempdir().unwrap();
-        let input = top.path().join("input");
-        std::fs::create_dir_all(input.join("below")).unwrap();
-        std::fs::write(input.join("below/file"), "").unwrap();
-        let script = format!(
-            "cd '{}' && for place in input/new input/below/file beside; do echo x >$place; done 2>/dev/null; chmod 700 input/below/file 2>/dev/null && echo changed; ls input input/below beside",
-            top.path().display()
-        );
-        let mut command = sh(&script);
-        let isolation = Isolation { network: true, read_only: Some(&input) };
-        isolate(&mut command, isolation).unwrap();
-        let Ok(output) = run(&mut command, None, None, Terminal::Detached) else {
-            // The machine forbids it: then builds are not isolated either.
-            return;
-        };
-        let stdout = String::from_utf8(output.stdout).unwrap();
-        assert!(!stdout.contains("new") && !stdout.contains("changed"), "{stdout}");
-        assert!(stdout.starts_with("beside\n"), "{stdout}");
-        assert_eq!(std::fs::read(input.join("below/file")).unwrap(), b"");
     }
 
     #[test]

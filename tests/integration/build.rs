@@ -3,6 +3,7 @@ mod compared;
 mod edits;
 mod engines;
 mod observed;
+mod planted;
 mod proof;
 mod remembered;
 
@@ -15,12 +16,13 @@ fn project() -> Option<Project> {
     Some(project)
 }
 
-/// Puts a script in the place of kustomize. `REAL` in it is the real one.
+/// Puts a script in the place of kustomize, which may leave something in the sandbox. `REAL` in it is the real one.
 fn stand_in(sandbox: &Sandbox, body: &str) {
     let kustomize = Kustomize::find().unwrap();
     let real = format!("'{}'", kustomize.program().display());
     sandbox.script("kustomize", &body.replace("REAL", &real));
     sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
+    sandbox.set("KUSTOMIZE_LOCALIZE_WRITABLE", sandbox.path(""));
 }
 
 /// Returns what the commit of the branch says about builds.

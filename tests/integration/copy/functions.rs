@@ -78,7 +78,7 @@ fn programs_of_the_repository_come_along_unchanged() {
         assert_eq!(copy.read(&place), work.read(file));
     }
     world.same_build_with("app", &copy, "localized-app/app", &FLAGS);
-    work.run(&["check"]).success().lacks("warning");
+    work.run(&["check"]).success().stdout_has("runs `./fn.sh`, a program of this repository\n");
 }
 
 const GEN: &str = "https://github.com/acme/gen//base?ref=v1";
@@ -170,6 +170,7 @@ fn a_build_that_needs_an_untrusted_program_says_what_to_do() {
 
 /// A program that writes down that it ran, what it sees, and what it can change.
 fn spying(world: &World) -> String {
+    world.sandbox.set("KUSTOMIZE_LOCALIZE_WRITABLE", world.sandbox.path(""));
     let seen = world.sandbox.path("seen");
     let spy = format!(
         "{{ echo ran; env; echo \"files at home: $(ls -A \"$HOME\")\"; case \"$0\" in */localized/*) touch \"$0\" \"$(dirname \"$0\")/more\" && echo changed;; esac; }} >>'{}' 2>/dev/null\n",
@@ -207,7 +208,7 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
         assert!(!text.contains("hunter2") && !text.contains("TOKEN"), "{text}");
         let homes: Vec<&str> = text.lines().filter(|line| line.starts_with("files at home")).collect();
         assert_eq!(homes, ["files at home: "; 2]);
-        if !output.stdout.contains("dead proxy") {
+        if !output.stdout.contains("by a proxy") {
             assert!(!text.contains("changed"), "{text}");
         }
     }

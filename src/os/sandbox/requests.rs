@@ -1,0 +1,236 @@
+//! Requests of a closed child that the kernel shows us before it answers them.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use libc::{c_long, seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::Request;
+use super::filter::SENDS;
+use crate::os::closed::Outside;
+
+/// How long nobody asks before we look whether anybody is left.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// What a child may connect to.
+#[derive(Clone, Copy)]
+pub(super) struct Allowed {
+    pub(super) address: SocketAddr,
+    /// Whether that is in a network of the child's own, in which there is nothing else.
+    pub(super) is_alone: bool,
+    /// Whether it may talk to servers by path.
+    pub(super) local: bool,
+}
+
+/// Answers the requests of a child while it runs.
+pub(super) struct Answering {
+    refused: JoinHandle<Option<BTreeSet<Request>>>,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Answering {
+    /// Begins when the child hands out where the kernel asks.
+    pub(super) fn start(from: Outside, allowed: Allowed) -> io::Result<Answering> {
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let ended = has_ended.clone();
+        let serve = move || Some(Supervisor { kernel: from.handed()?, allowed }.serve(&ended));
+        Ok(Answering { refused: std::thread::Builder::new().spawn(serve)?, has_ended })
+    }
+
+    pub(super) fn refused(self) -> Option<BTreeSet<Request>> {
+        self.has_ended.store(true, Ordering::SeqCst);
+        self.refused.join().ok()?
+    }
+}
+
+/// What answers.
+struct Supervisor {
+    /// Where the kernel asks.
+    kernel: OwnedFd,
+    allowed: Allowed,
+}
+
+/// What becomes of one request.
+enum Answer {
+    /// The kernel does it.
+    Done,
+    /// We have done it.
+    Connected,
+    Refused(Option<Request>),
+}
+
+impl Supervisor {
+    /// Answers until the last process of the child is gone, and returns what was refused.
+    fn serve(&self, has_ended: &AtomicBool) -> BTreeSet<Request> {
+        let mut refused = BTreeSet::new();
+        loop {
+            let mut ready = [PollFd::new(&self.kernel, PollFlags::IN)];
+            match poll(&mut ready, Some(&PAUSE)) {
+                Err(rustix::io::Errno::INTR) => continue,
+                // Something may have escaped whoever ended the others.
+                Ok(0) if !has_ended.load(Ordering::SeqCst) => continue,
+                Ok(1..) if ready[0].revents().contains(PollFlags::IN) => {}
+                _ => return refused,
+            }
+            // It is gone again if its process is.
+            let Ok(asked) = self.receive() else { continue };
+            let answer = self.judge(&asked);
+            let mut reply = seccomp_notif_resp { id: asked.id, val: 0, error: 0, flags: 0 };
+            match answer {
+                Answer::Done => reply.flags = 1,
+                Answer::Connected => {}
+                Answer::Refused(request) => {
+                    reply.error = -libc::EACCES;
+                    refused.extend(request);
+                }
+            }
+            self.reply(&reply).ok();
+        }
+    }
+
+    fn judge(&self, asked: &seccomp_notif) -> Answer {
+        let [first, second, third, ..] = asked.data.args;
+        match c_long::from(asked.data.nr) {
+            libc::SYS_connect => match self.address(asked, second, third) {
+                Some(Address::Internet(address)) if address == self.allowed.address => {
+                    if self.allowed.is_alone {
+                        return Answer::Done;
+                    }
+                    // Another thread may write another address there before the kernel reads it again.
+                    let connected = self.connect(asked, first);
+                    connected.map_or(Answer::Refused(None), |()| Answer::Connected)
+                }
+                Some(Address::Internet(address)) => Answer::Refused(Some(Request::Connection(Some(address)))),
+                Some(Address::Path) if self.allowed.local => Answer::Done,
+                Some(Address::None) if self.allowed.is_alone || self.allowed.local => Answer::Done,
+                Some(Address::Path | Address::None) => Answer::Refused(None),
+                None => Answer::Refused(Some(Request::Connection(None))),
+            },
+            libc::SYS_socket => Answer::Refused(socket(asked)),
+            call if SENDS.iter().any(|(sends, _)| *sends == call) => Answer::Refused(Some(Request::Connection(None))),
+            _ => Answer::Refused(None),
+        }
+    }
+
+    /// Reads the address that a call is given.
+    fn address(&self, asked: &seccomp_notif, at: u64, length: u64) -> Option<Address> {
+        let mut bytes = [0; 28];
+        let length = bytes.len().min(usize::try_from(length & 0xFFFF_FFFF).ok()?);
+        let memory = File::open(format!("/proc/{}/mem", asked.pid)).ok()?;
+        let read = memory.read_at(&mut bytes[..length], at).ok()?;
+        // The number may belong to another process by now.
+        let is_valid = self.is_waiting(asked);
+        (is_valid && read == length).then(|| Address::read(&bytes)).flatten()
+    }
+
+    /// Puts a socket that is connected to what is allowed in the place of one of the child.
+    fn connect(&self, asked: &seccomp_notif, socket: u64) -> io::Result<()> {
+        let socket = u32::try_from(socket).map_err(io::Error::other)?;
+        let flags = fs::read_to_string(format!("/proc/{}/fdinfo/{socket}", asked.pid))?;
+        let flags = flags.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(libc::O_CLOEXEC);
+        let ours = TcpStream::connect(self.allowed.address)?;
+        ours.set_nonblocking(flags & libc::O_NONBLOCK != 0)?;
+        let added = seccomp_notif_addfd {
+            id: asked.id,
+            flags: 1,
+            srcfd: ours.as_raw_fd().unsigned_abs(),
+            newfd: socket,
+            newfd_flags: (flags & libc::O_CLOEXEC).unsigned_abs(),
+        };
+        self.add(&added)
+    }
+
+    #[allow(unsafe_code)]
+    fn receive(&self) -> io::Result<seccomp_notif> {
+        // SAFETY: all of it may be zero, and the kernel wants it to be.
+        let mut asked: seccomp_notif = unsafe { std::mem::zeroed() };
+        // SAFETY: this request writes a `struct seccomp_notif`.
+        done(unsafe { libc::ioctl(self.kernel.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) })?;
+        Ok(asked)
+    }
+
+    #[allow(unsafe_code)]
+    fn reply(&self, reply: &seccomp_notif_resp) -> io::Result<()> {
+        let mut reply = *reply;
+        // SAFETY: this request reads a `struct seccomp_notif_resp`.
+        done(unsafe { libc::ioctl(self.kernel.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut reply) })
+    }
+
+    #[allow(unsafe_code)]
+    fn is_waiting(&self, asked: &seccomp_notif) -> bool {
+        let mut id = asked.id;
+        // SAFETY: this request reads a number of 64 bits.
+        done(unsafe { libc::ioctl(self.kernel.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id) }).is_ok()
+    }
+
+    #[allow(unsafe_code)]
+    fn add(&self, added: &seccomp_notif_addfd) -> io::Result<()> {
+        let mut added = *added;
+        // SAFETY: this request reads a `struct seccomp_notif_addfd`.
+        done(unsafe { libc::ioctl(self.kernel.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut added) })
+    }
+}
+
+fn done(status: i32) -> io::Result<()> {
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What a `struct sockaddr` says.
+enum Address {
+    Internet(SocketAddr),
+    /// A server on this machine.
+    Path,
+    /// A connection is to end.
+    None,
+}
+
+impl Address {
+    fn read(bytes: &[u8; 28]) -> Option<Address> {
+        let family = i32::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
+        let port = u16::from_be_bytes([bytes[2], bytes[3]]);
+        let part = |from: usize| <[u8; 4]>::try_from(&bytes[from..from + 4]).unwrap_or_default();
+        match family {
+            libc::AF_INET => Some(Address::Internet((Ipv4Addr::from(part(4)), port).into())),
+            libc::AF_INET6 => {
+                let address = <[u8; 16]>::try_from(&bytes[8..24]).unwrap_or_default();
+                Some(Address::Internet((Ipv6Addr::from(address).to_canonical(), port).into()))
+            }
+            libc::AF_UNIX => Some(Address::Path),
+            libc::AF_UNSPEC => Some(Address::None),
+            _ => None,
+        }
+    }
+}
+
+/// Returns what a socket is for that no child gets; `None` if programs make such a one without asking anybody.
+fn socket(asked: &seccomp_notif) -> Option<Request> {
+    let [family, kind, ..] = asked.data.args.map(|argument| (argument & 0xFFFF_FFFF) as i32);
+    match (family, kind & 0xF) {
+        (libc::AF_INET | libc::AF_INET6, libc::SOCK_DGRAM) => Some(Request::Socket("a UDP socket")),
+        (libc::AF_INET | libc::AF_INET6, libc::SOCK_STREAM) => Some(Request::Socket("a socket of MPTCP or SCTP")),
+        (libc::AF_INET | libc::AF_INET6 | libc::AF_PACKET, _) => Some(Request::Socket("a raw socket")),
+        (libc::AF_UNIX, _) if !is_lookup(asked.pid, kind) => Some(Request::Socket("a Unix socket")),
+        (libc::AF_VSOCK, _) => Some(Request::Socket("a socket of the virtual machine")),
+        _ => None,
+    }
+}
+
+/// Returns whether a Unix socket is made as a C library makes it to look up a user: most scripts do that, and need no answer.
+fn is_lookup(process: u32, kind: i32) -> bool {
+    let plain = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    let library = match kind {
+        kind if kind == plain | libc::SOCK_NONBLOCK => "/libc.so.6",
+        kind if kind == plain => "/ld-musl-",
+        _ => return false,
+    };
+    fs::read_to_string(format!("/proc/{process}/maps")).is_ok_and(|maps| maps.contains(library))
+}

@@ -1,0 +1,207 @@
+//! Requests that programs of a build hide: none gets out, on any machine, and each is reported where the kernel shows it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{TcpListener, UdpSocket};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use expect_test::expect;
+
+use crate::support::{Kustomize, Output, Running, Sandbox, World, config_map, program, skip, tool};
+
+const FUNCTION: &str = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    \
+                        config.kubernetes.io/function: '{exec: {path: ./fn.sh}}'\n";
+const FLAGS: [&str; 2] = ["--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec"];
+
+/// What the machine allows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Machine {
+    Namespaces,
+    /// As Ubuntu does it, and whoever sets `user.max_user_namespaces` to 0.
+    NoNamespaces,
+    /// What Docker's default profile allows.
+    Docker,
+}
+
+impl Machine {
+    /// Returns the command that runs another one there.
+    fn enter(self) -> Vec<String> {
+        const NONE: &str = "echo 0 >/proc/sys/user/max_user_namespaces && exec \"$@\"";
+        let words: &[&str] = match self {
+            Machine::Namespaces => &["env"],
+            Machine::NoNamespaces => &["unshare", "-Ur", "sh", "-c", NONE, "sh"],
+            Machine::Docker => &["python3", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/build/docker.py")],
+        };
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn run(self, sandbox: &Sandbox, directory: &Path, words: &[&str]) -> Output {
+        let enter = self.enter();
+        Running::start(sandbox.command(&enter[0], directory).args(&enter[1..]).args(words)).wait()
+    }
+
+    /// Returns whether it can be played here, and is another one than those before.
+    fn is_here(self, sandbox: &Sandbox) -> bool {
+        let can = |words: &[&str]| self.run(sandbox, &sandbox.path(""), words).status == 0;
+        match self {
+            Machine::Namespaces => can(&["unshare", "-Urmn", "true"]),
+            Machine::NoNamespaces | Machine::Docker => can(&["true"]) && !can(&["unshare", "-Ur", "true"]),
+        }
+    }
+}
+
+/// Whoever hears what gets out.
+struct Outside {
+    tcp: TcpListener,
+    ipv6: Option<TcpListener>,
+    udp: UdpSocket,
+    unix: UnixListener,
+    directory: PathBuf,
+}
+
+impl Outside {
+    fn new(sandbox: &Sandbox) -> Outside {
+        let directory = sandbox.path("outside");
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("existing"), "as it was").unwrap();
+        fs::create_dir(sandbox.path("home/.ssh")).unwrap();
+        fs::write(sandbox.path("home/.ssh/id"), "secret").unwrap();
+        let outside = Outside {
+            tcp: TcpListener::bind("127.0.0.1:0").unwrap(),
+            ipv6: TcpListener::bind("[::1]:0").ok(),
+            udp: UdpSocket::bind("127.0.0.1:0").unwrap(),
+            unix: UnixListener::bind(directory.join("socket")).unwrap(),
+            directory,
+        };
+        outside.tcp.set_nonblocking(true).unwrap();
+        outside.ipv6.iter().for_each(|one| one.set_nonblocking(true).unwrap());
+        outside.udp.set_nonblocking(true).unwrap();
+        outside.unix.set_nonblocking(true).unwrap();
+        outside
+    }
+
+    /// Returns the command that tries to get out. It is for a shell in a directory that is an input.
+    fn tries(&self, sandbox: &Sandbox, what: &str) -> String {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/build/planted.py");
+        let ports = [&self.tcp, self.ipv6.as_ref().unwrap_or(&self.tcp)].map(|one| one.local_addr().unwrap().port());
+        let file = |name: &str| self.directory.join(name).display().to_string();
+        let udp = self.udp.local_addr().unwrap().port();
+        format!(
+            "python3 '{script}' {what} {} {udp} {} '{}' '{}' '{}' '{}' \"${{PWD:-.}}\" >&2 || exit 1",
+            ports[0],
+            ports[1],
+            file("socket"),
+            file("existing"),
+            file("new"),
+            sandbox.path("home/.ssh/id").display()
+        )
+    }
+
+    #[track_caller]
+    fn heard_nothing(&self, by: &str) {
+        let waits = |error: std::io::Error| assert_eq!(error.kind(), ErrorKind::WouldBlock, "{by}");
+        self.tcp.accept().map(drop).map_err(waits).expect_err(by);
+        self.ipv6.iter().for_each(|one| one.accept().map(drop).map_err(waits).expect_err(by));
+        self.udp.recv(&mut [0]).map(drop).map_err(waits).expect_err(by);
+        self.unix.accept().map(drop).map_err(waits).expect_err(by);
+        assert_eq!(fs::read_to_string(self.directory.join("existing")).unwrap(), "as it was", "{by}");
+        assert!(!self.directory.join("new").exists(), "{by}");
+        let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("cmdline"));
+        let mut commands =
+            processes.filter_map(|file| fs::read(file).ok()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let ours = self.directory.display().to_string();
+        assert_eq!(commands.find(|command| command.starts_with("python3") && command.contains(&ours)), None, "{by}");
+    }
+}
+
+/// A world whose `app` runs a function.
+fn world() -> World {
+    let world = World::acme();
+    world.commit(&[
+        ("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [fn.yaml]\n"),
+        ("app/cm.yaml", &config_map("cm")),
+        ("app/fn.yaml", FUNCTION),
+    ]);
+    world.work.write_executable("app/fn.sh", "#!/bin/sh\ncat\n");
+    world.work.decide("rules: {function: off}\n");
+    world.work.commit("function");
+    world
+}
+
+#[test]
+fn no_request_gets_out_on_any_machine_and_each_is_reported() {
+    let (world, Some(_), Some(kustomize)) = (world(), tool("python3"), Kustomize::find()) else { return };
+    let (work, sandbox) = (&world.work, &world.sandbox);
+    let outside = Outside::new(sandbox);
+    let machines = [Machine::Namespaces, Machine::NoNamespaces, Machine::Docker];
+    let machines: Vec<Machine> = machines.into_iter().filter(|machine| machine.is_here(sandbox)).collect();
+    if machines.len() < 2 {
+        return skip("neither namespaces nor filters of system calls here");
+    }
+    let real = kustomize.program().display();
+    let planted = |what: &str, by: &str| {
+        let tries = outside.tries(sandbox, what);
+        let function = if by == "function" { format!("cd \"${{0%/*}}\"\n{tries}\n") } else { String::new() };
+        work.write_executable("app/fn.sh", format!("#!/bin/sh\n{function}cat\n"));
+        let first =
+            if by == "kustomize" { format!("[ \"$1\" = version ] || {{\n{tries}\n}}\n") } else { String::new() };
+        sandbox.script("kustomize", &format!("{first}exec '{real}' \"$@\"\n"));
+        sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
+    };
+    let mut verdicts = Vec::new();
+    for by in ["function", "kustomize"] {
+        for machine in &machines {
+            for what in ["requests", "rest"] {
+                planted(what, by);
+                let program = program().display().to_string();
+                let check = [&[&*program, "check", "--build"], &FLAGS[..]].concat();
+                let output = machine.run(sandbox, work.path(), &check);
+                outside.heard_nothing(&format!("{machine:?} {what} {by} {output:?}"));
+                let ports = [&outside.tcp, outside.ipv6.as_ref().unwrap_or(&outside.tcp)];
+                let ports = ports.map(|one| one.local_addr().unwrap().port().to_string());
+                // The proxy's is another one each time, but where it is alone.
+                let shown = output.shown().replace(&ports[0], "TCP").replace(&ports[1], "IPV6");
+                let shown = regex::Regex::new(r"192\.0\.2\.1:\d+").unwrap().replace_all(&shown, "192.0.2.1:PROXY");
+                let shown = regex::Regex::new(r"\(kustomize/[^,]*,").unwrap().replace_all(&shown, "(kustomize/…,");
+                verdicts.push((what, shown.into_owned(), format!("{machine:?} {what} {by}")));
+            }
+        }
+    }
+    for (what, verdict, of) in &verdicts {
+        let first = verdicts.iter().find(|(other, ..)| other == what).unwrap();
+        assert_eq!(*verdict, first.1, "{of}");
+    }
+    expect![[r#"
+        error[unread-reference]: kustomize asks for `127.0.0.1:TCP`, which no reference names
+         --> app/kustomization.yaml
+         = help: write the reference plainly, and lock it: git kustomize-localize explain unread-reference
+
+        error[unread-reference]: kustomize asks for `192.0.2.1:PROXY`, which no reference names
+         --> app/kustomization.yaml
+
+        error[unread-reference]: kustomize asks for `[::1]:IPV6`, which no reference names
+         --> app/kustomization.yaml
+
+        error[unread-reference]: kustomize asks for `a UDP socket`, which no reference names
+         --> app/kustomization.yaml
+
+        error[unread-reference]: kustomize asks for `a Unix socket`, which no reference names
+         --> app/kustomization.yaml
+
+        error[unread-reference]: kustomize asks for `a connection`, which no reference names
+         --> app/kustomization.yaml
+
+        error[unread-reference]: kustomize asks for `a socket of MPTCP or SCTP`, which no reference names
+         --> app/kustomization.yaml
+
+        note: repeated help is omitted: -v shows it
+        for more: git kustomize-localize explain unread-reference
+        checked 1 kustomization with 3 references in the working tree, 0 builds (kustomize/…, network closed): 7 errors
+    "#]]
+    .assert_eq(&verdicts[0].1);
+    expect![[r#"
+        checked 1 kustomization with 3 references in the working tree, 1 build (kustomize/…, network closed): nothing found
+    "#]]
+    .assert_eq(&verdicts[1].1);
+}
