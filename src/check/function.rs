@@ -2,12 +2,12 @@
 //!
 //! A build runs the programs and images that plugin configurations name. These fail because they can reach outside: an
 //! image that is not pinned by its digest, the network, a program on the `PATH`, a plugin in the plugin home,
-//! configurations that are changed before they are used (so that what they run is unknown). A program that kustomize does
-//! not run is a warning, not reported below `localized-files`: one named by a URL, which only a localized copy has. A
-//! program that is missing is a path like any other.
+//! configurations that are changed before they are used (so that what they run is unknown). These are warnings, not reported
+//! below `localized-files`: a program of the tree; and one that kustomize does not run, named by a URL, which only a localized
+//! copy has. A program that is missing is a path like any other.
 
 use super::Context;
-use crate::graph::Noted;
+use crate::graph::{Noted, Target};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::redact;
@@ -19,21 +19,36 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// What to do about a function that was brought in.
 const UPSTREAM: &str = "use a version of its upstream whose functions are pinned by digest and need no network";
 
+/// What to do about a function of the tree.
+const OBSERVE: &str = "to see what it asks for: git kustomize-localize check --build --build-arg=--enable-alpha-plugins \
+                       --build-arg=--enable-exec";
+
+/// Returns whether a program that a function names is in the tree.
+fn is_there(context: &Context<'_>, noted: &Noted, program: &str) -> bool {
+    let edges = &context.graph.roots[noted.root].edges;
+    let mut named = edges.iter().filter(|edge| edge.from == noted.file && edge.reference.text == program);
+    named.any(|edge| matches!(edge.target, Target::File(_)))
+}
+
 fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let kind = &noted.note.kind;
     let NoteKind::Code { kind: name, runs } = kind else {
         return None;
     };
-    let (message, is_url) = match (kind.open(), runs) {
+    let (message, is_warning) = match (kind.open(), runs) {
         (Some(message), _) => (message, false),
         (None, Runs::Program(path)) if path.contains("://") => {
             let shown = redact::url(path);
             let why = "which kustomize does not download: only a localized copy contains it";
             (format!("the function `{name}` runs `{shown}`, {why}"), true)
         }
+        (None, Runs::Program(path)) if is_there(context, noted, path) => {
+            (format!("the function `{name}` runs `{path}`, a program of this repository"), true)
+        }
         _ => return None,
     };
     let (names, mut help) = match runs {
+        Runs::Program(path) if is_warning && !path.contains("://") => (path, vec![OBSERVE.to_owned()]),
         Runs::Program(path) => (path, vec!["add the program to this repository, and use its path".to_owned()]),
         Runs::Image { image, network } => {
             let name = image.split('@').next().unwrap_or(image);
@@ -58,7 +73,7 @@ fn open(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
         unread: *runs == Runs::Unknown,
         ..context.at_note(Rule::Function, noted, message, help)
     };
-    Some(if is_url { Context::warning(finding) } else { finding })
+    Some(if is_warning { Context::warning(finding) } else { finding })
 }
 
 #[cfg(test)]
@@ -105,8 +120,9 @@ mod tests {
             assert_eq!(found, [(severity, message.to_owned())]);
         }
         for path in ["./run.sh", "../b/run.sh", ".././b/run.sh"] {
-            let found = function(&format!("exec: {{path: '{path}'}}")).check().findings;
-            assert_eq!(found, [], "{path}");
+            let found = others(function(&format!("exec: {{path: '{path}'}}")));
+            let message = format!("the function `Gen` runs `{path}`, a program of this repository");
+            assert_eq!(found, [(Rule::Function, message)], "{path}");
         }
     }
 
@@ -137,7 +153,8 @@ mod tests {
             assert_eq!(others(exec(path)), [(rule, message.to_owned())]);
         }
         let scoped = "`../b/run.sh` names `b/run.sh`, outside of the scope `a` that .kustomize-localize sets";
-        assert_eq!(others(exec("../b/run.sh").config("scopes: [a]\n")), [(Rule::OutOfScope, scoped.to_owned())]);
+        let found = others(exec("../b/run.sh").config("scopes: [a]\n"));
+        assert_eq!(found.last(), Some(&(Rule::OutOfScope, scoped.to_owned())));
         for (target, config, count) in
             [("../../run.sh", "", 1), ("../b/run.sh", "scopes: [a]\n", 1), ("../b/run.sh", "", 0)]
         {
@@ -147,7 +164,8 @@ mod tests {
                 "" => linked,
                 config => linked.config(config),
             };
-            assert_eq!(others(linked).len(), count, "{target} {config}");
+            let others = others(linked).into_iter().filter(|(rule, _)| *rule != Rule::Function);
+            assert_eq!(others.count(), count, "{target} {config}");
         }
         let url = others(exec("https://example.com/v1.2.3/run.sh"));
         assert_eq!(url.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), [Rule::Function, Rule::RemoteReference]);
@@ -228,7 +246,8 @@ mod tests {
             let scene = Scene::of("transformers: [fn.yaml]\n")
                 .file("run", "")
                 .file("fn.yaml", &format!("apiVersion: a/v1\nkind: A\nmetadata: {{name: a, {metadata}}}\n"));
-            assert_eq!(find(scene).len(), count, "{metadata}");
+            let errors = find(scene).into_iter().filter(|(severity, _)| *severity == Severity::Error);
+            assert_eq!(errors.count(), count, "{metadata}");
         }
     }
 
@@ -295,7 +314,7 @@ mod tests {
             scene.check().findings
         };
         for path in ["./fn.sh", "../lib/fn.sh", ".././/app/./fn.sh"] {
-            assert_eq!(found(path).len(), 0, "{path}");
+            assert_eq!(found(path).iter().filter(|one| one.fails()).count(), 0, "{path}");
         }
         for path in [
             "link/../fn.sh",

@@ -172,6 +172,10 @@ fn what_runs_code_is_built_twice() {
         ("app/fn.yaml", FUNCTION),
     ]);
     work.write_executable("app/fn.sh", "#!/bin/sh\ncat\n");
+    work.run(&["check"])
+        .success()
+        .stdout_has("warning[function]: the function `Fn` runs `./fn.sh`, a program of this repo");
+    work.decide("rules: {function: off}\n");
     let run = |args: &[&str]| work.run(&[args, &FLAGS[..]].concat());
     run(&["check", "--build"]).success().stdout_has(": nothing found\n");
     work.write("app/fn.sh", "#!/bin/sh\nsed \"s/name: cm/name: cm-$(date +%N)/\"\n");
