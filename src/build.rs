@@ -18,6 +18,7 @@ mod earlier;
 mod edits;
 mod inputs;
 pub(crate) mod memory;
+pub(crate) mod parts;
 pub(crate) mod program;
 mod proxy;
 mod roots;

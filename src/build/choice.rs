@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use super::consequences::{Needs, needs};
 use super::deployed::both;
+use super::parts::named;
 use super::subject::Subject;
 use crate::config::Config;
 use crate::git::LocalRepo;
-use crate::graph::Survey;
+use crate::graph::{Graph, Survey};
 use crate::kustomization::FILE_NAMES;
 use crate::message::failure::{Failure, Failures, Result, command, nearest, shown};
 use crate::message::position::Position;
@@ -28,6 +29,8 @@ pub(crate) struct Choices {
     pub(crate) needs: Needs,
     /// What could not be read, so that what it deploys is not known.
     pub(crate) unread: Vec<Unread>,
+    /// The directories of all roots whose build can differ.
+    pub(crate) differing: BTreeSet<String>,
 }
 
 /// A build that may differ.
@@ -104,7 +107,8 @@ impl Choice {
                 all.push(Choice { what: What::Root(directory.to_owned()), status, cause, moved });
             }
         }
-        Ok(Choices { builds: all, unbuilt: affected.unbuilt, unread: affected.unread, needs: needed })
+        let (unbuilt, unread, differing) = (affected.unbuilt, affected.unread, affected.directories);
+        Ok(Choices { builds: all, unbuilt, unread, needs: needed, differing })
     }
 
     /// Returns what names it, and what built that.
@@ -148,6 +152,25 @@ impl Choice {
     pub(crate) fn is_elsewhere(&self) -> bool {
         let is_elsewhere = |one: &Target| one.here().is_none() && !matches!(one.place, Place::Templated(_));
         matches!(&self.what, What::Target(both) if both.iter().flatten().all(is_elsewhere))
+    }
+
+    /// Returns the directories of the roots that its build is made of, as it is: each that is built with something else.
+    pub(super) fn tops(&self) -> Vec<String> {
+        let (target, here) = match (&self.what, self.target().and_then(|target| Some((target, target.here()?)))) {
+            (What::Root(directory), _) => return vec![directory.clone()],
+            (_, Some(there)) => there,
+            (_, None) => return Vec::new(),
+        };
+        let is_generated = |root: &str| here.scanned.iter().any(|one| one.is_root && one.path == root);
+        target.roots(here).filter(|root| !is_generated(root)).map(str::to_owned).collect()
+    }
+
+    /// Returns the directories of the roots below these.
+    pub(super) fn below(&self, graph: &Graph) -> Vec<String> {
+        let there = self.target().and_then(Target::here);
+        let generated = there.into_iter().flat_map(|here| &here.scanned).filter(|one| one.is_root);
+        let named = self.tops().into_iter().flat_map(|top| named(graph, &top));
+        generated.map(|one| one.path.clone()).chain(named).collect()
     }
 
     /// Returns what to build as it was (0) or as it is (1); nothing where it was not, or is not.

@@ -49,6 +49,11 @@ impl Subject {
         Subject::new(workspace.tree.clone(), directory, arguments, By::Kustomize)
     }
 
+    /// Takes the root in a directory by itself, which is a part of something else.
+    pub(super) fn part(workspace: &Workspace, directory: &str) -> Subject {
+        Subject::new(workspace.tree.clone(), directory, vec![ANY_FILE.to_owned()], By::Kustomize)
+    }
+
     fn new(tree: SharedTree, directory: &str, arguments: Vec<String>, by: By) -> Subject {
         let (directory, file, variables) = (directory.to_owned(), String::new(), Variables::default());
         Subject { tree, directory, file, edits: Vec::new(), arguments, by, variables }

@@ -19,6 +19,7 @@ use crate::build::builds::Builds;
 use crate::build::choice::{Choice, Choices};
 use crate::build::compare::{self, ObjectChange};
 use crate::build::consequences::{Build, Consequence, Needs, consequences, namespace, needs};
+use crate::build::parts::{Parts, parts};
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
@@ -192,7 +193,7 @@ impl Diff {
         offline: bool,
         quiet: bool,
     ) -> Result<Diff, Failures> {
-        let Choices { builds: chosen, unbuilt, unread, needs } =
+        let Choices { builds: chosen, unbuilt, unread, needs, differing } =
             Choice::of(here, &new.config, changes, [old.survey(), new.survey()], only)?;
         let now_remote = match (&old.lock, &new.lock) {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
@@ -222,7 +223,13 @@ impl Diff {
             Cause::Path(_) => None,
         });
         let moves = moved([old, new], &is, &causes.collect());
-        let all = Compared::all(&chosen, needs, &builds, &moves, quiet);
+        let parts = |failed: &[&Choice]| {
+            parts(failed, [old, new], (&differing, changes), |side, subjects| {
+                let (of, fetcher) = if side == 0 { (old, &mut was) } else { (new, &mut is) };
+                Builds::of(of, subjects, fetcher, with.kustomize.as_deref(), &with.build_arg)
+            })
+        };
+        let all = Compared::all(&chosen, needs, &builds, &moves, parts, quiet)?;
         let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
         let all = all.into_iter().filter(|one| one.has_news() || one.is_unknown());
         let builds = renamed(all.collect());
@@ -293,12 +300,28 @@ impl Compared {
         mut needed: Needs,
         builds: &[Builds; 2],
         moves: &BTreeMap<Upstream, String>,
+        parts: impl FnOnce(&[&Choice]) -> Result<Vec<Parts>>,
         quiet: bool,
-    ) -> Vec<Compared> {
+    ) -> Result<Vec<Compared>> {
         let names: Vec<String> = chosen.iter().map(Choice::title).collect();
         let namespaces: Vec<_> = chosen.iter().map(|choice| choice.targets().map(namespace)).collect();
-        let built = Progress::new("building", quiet)
+        let mut built = Progress::new("building", quiet)
             .each(processors(), &names, String::clone, |number, _| built(builds, number, &namespaces[number]));
+        // What could not be built as a whole is compared in parts.
+        let is_failed = |number: &usize| {
+            chosen[*number].status == Status::Changed && built[*number].2.iter().any(|failures| !failures.is_empty())
+        };
+        let failed: Vec<usize> = (0..chosen.len()).filter(is_failed).collect();
+        if !failed.is_empty() {
+            let choices: Vec<&Choice> = failed.iter().map(|number| &chosen[*number]).collect();
+            for (number, Parts { outputs: [before, after], are_all }) in failed.into_iter().zip(parts(&choices)?) {
+                let namespaces = namespaces[number].each_ref().map(String::as_str);
+                let mut objects = compare::changes(&before, &after, namespaces);
+                // It may be in another part now.
+                objects.retain(|one| are_all || one.change != Status::Removed);
+                built[number].0.extend(objects);
+            }
+        }
         let (mut all, mut failed) = (Vec::new(), Vec::new());
         let built = chosen.iter().zip(&names).zip(namespaces).zip(built);
         for (((choice, name), namespaces), (objects, more, not_built)) in built {
@@ -325,7 +348,7 @@ impl Compared {
             is_target: choice.targets() != [None, None],
             set: choice.set(),
         };
-        all.map(compared).collect()
+        Ok(all.map(compared).collect())
     }
 
     /// Returns whether anything is known to differ.

@@ -55,13 +55,16 @@ impl<'a> Reached<'a> {
         !self.has(target) && other.targets.targets.iter().any(is_it)
     }
 
-    /// Returns whether all is known of what a target deploys.
+    /// Returns whether all is known of what a target deploys: what does not build deploys what it did.
     fn is_known(&self, target: &Target) -> bool {
         let Some(here) = target.here().filter(|_| target.changed_by.is_none() && target.unknown().is_none()) else {
             return false;
         };
         let graph = &self.explored.graph;
-        !graph.insisted(target.walked(here, graph)).into_iter().any(|root| self.hidden.contains_key(&root))
+        let reached = graph.insisted(target.walked(here, graph));
+        let mut troubles = self.explored.troubles.iter();
+        !reached.iter().any(|root| self.hidden.contains_key(root))
+            && !troubles.any(|trouble| graph.is_in(trouble.at, &reached))
     }
 }
 

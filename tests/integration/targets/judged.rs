@@ -189,3 +189,60 @@ spec:
         2 of 2 kustomizations and 2 of 2 targets since <0>
     "#]]);
 }
+
+#[test]
+fn what_cannot_be_built_is_compared_in_parts() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    let all = [SOURCE, &flux("all", "  path: ./apps\n")].concat();
+    work.commit_files(&[
+        ("clusters/all.yaml", &all),
+        ("apps/kustomization.yaml", "resources: [web, group]\n"),
+        ("apps/group/kustomization.yaml", "resources: [db, broken]\n"),
+        ("apps/group/broken/kustomization.yaml", "resources: [gone.yaml]\n"),
+        ("apps/group/db/kustomization.yaml", "resources: [a.yaml, b.yaml]\n"),
+        ("apps/group/db/a.yaml", &config("db")),
+        ("apps/group/db/b.yaml", &config("other")),
+        ("apps/web/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("apps/web/a.yaml", &config("web")),
+    ]);
+    work.write("apps/web/a.yaml", config("web").replace("data:", "data:\n  more: x\n"));
+    work.write("apps/group/db/kustomization.yaml", "resources: [a.yaml]\n");
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:6): apps/group/db/kustomization.yaml
+          not built: in `apps/group/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps/grou…l' : lstat apps/group/broken/gone.yaml: no such file or directory
+          removed v1 ConfigMap other
+          changed v1 ConfigMap web
+        2 objects (1 changed, 1 removed) in 1 of 1 affected build; unknown: 1 target since <0>
+    "#]]);
+    // What has left one part may be in another one that does not build.
+    work.write("apps/group/broken/kustomization.yaml", "resources: [gone.yaml, ../db/b.yaml]\n");
+    work.run(&["diff", "HEAD", "flux-system/all", "--stat"]).success().says(expect![[r#"
+        Flux Kustomization all (clusters/all.yaml:6): apps/group/broken/kustomization.yaml
+          not built: in `apps/group/broken`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': open apps/grou…l' : lstat apps/group/broken/gone.yaml: no such file or directory
+          changed v1 ConfigMap web
+        1 object (1 changed) in 1 of 1 affected build; unknown: 1 target since <0>
+    "#]]);
+}
+
+#[test]
+fn what_a_broken_parent_listed_is_not_removed() {
+    let Some((_sandbox, work)) = fleet() else { return };
+    work.commit_files(&[
+        ("argo/kustomization.yaml", "resources: [root.yaml, web.yaml]\n"),
+        ("argo/root.yaml", &argo("root", "argo")),
+        ("argo/web.yaml", &argo("web", "web")),
+        ("web/kustomization.yaml", "resources: [a.yaml]\n"),
+        ("web/a.yaml", &config("web")),
+    ]);
+    work.write("web/a.yaml", config("web").replace("data:", "data:\n  more: x\n"));
+    work.write("argo/kustomization.yaml", "resources: [root.yaml, gone.yaml]\n");
+    work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"
+        Argo CD Application root (argo/root.yaml:1): argo/kustomization.yaml
+          not built (new side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'arg…argo/gone.yaml' : lstat argo/gone.yaml: no such file or directory
+        Argo CD Application web (argo/web.yaml:1): web/a.yaml
+          changed v1 ConfigMap web
+        1 object (1 changed) in 1 of 2 affected builds; unknown: 1 target since <0>
+    "#]]);
+    work.write("argo/kustomization.yaml", "resources: [root.yaml]\n");
+    work.run(&["diff", "HEAD", "--stat"]).success().stdout_has("consequence[removed-target]");
+}

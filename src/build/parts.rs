@@ -1,0 +1,106 @@
+//! What can be compared of what cannot be built: the roots below it that can, each on its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::builds::{Builds, Wanted};
+use super::choice::Choice;
+use super::subject::Subject;
+use crate::graph::Graph;
+use crate::kustomization::Kind;
+use crate::message::failure::Result;
+use crate::os::parallel::{processors, side_by_side};
+use crate::targets::affected::changes::Changes;
+use crate::workspace::Workspace;
+
+/// How far below it is looked.
+const DEEPEST: usize = 10;
+
+/// The roots below something that cannot be built which both sides build.
+pub(crate) struct Parts {
+    /// What they are built to, as they were and as they are.
+    pub(crate) outputs: [Vec<u8>; 2],
+    /// Whether these are all that may differ.
+    pub(crate) are_all: bool,
+}
+
+/// Returns the parts of some builds that failed, among the roots that differ. `build` builds on a side.
+pub(crate) fn parts(
+    failed: &[&Choice],
+    workspaces: [&Workspace; 2],
+    (differing, changes): (&BTreeSet<String>, &Changes),
+    mut build: impl FnMut(usize, &[Wanted]) -> Result<Builds>,
+) -> Result<Vec<Parts>> {
+    let [old, new] = workspaces.map(|workspace| workspace.survey().read_all());
+    let graphs = [old?.graph, new?.graph];
+    let mut all = Vec::new();
+    for choice in failed {
+        let tops = choice.tops();
+        let differs = tops.iter().map(|top| own_differs(&graphs[1], top, changes)).collect::<Result<Vec<_>>>()?;
+        all.push(Parts { outputs: Default::default(), are_all: !tops.is_empty() && !differs.contains(&true) });
+    }
+    let differs = |directories: Vec<String>| directories.into_iter().filter(|one| differing.contains(one)).collect();
+    let mut todo: Vec<BTreeSet<String>> = failed.iter().map(|choice| differs(choice.below(&graphs[1]))).collect();
+    let mut known: BTreeMap<String, Option<[Vec<u8>; 2]>> = BTreeMap::new();
+    for _ in 0..DEEPEST {
+        let is_new = |directory: &&String| !known.contains_key(*directory);
+        let next: BTreeSet<String> = todo.iter().flatten().filter(is_new).cloned().collect();
+        let (next, other): (Vec<String>, Vec<String>) = next.into_iter().partition(|one| is_built_alone(&graphs, one));
+        known.extend(other.into_iter().map(|directory| (directory, None)));
+        if !next.is_empty() {
+            let subjects = workspaces.map(|workspace| -> Vec<Wanted> {
+                next.iter().map(|directory| Ok(Some(Subject::part(workspace, directory)))).collect()
+            });
+            let builds = [build(0, &subjects[0])?, build(1, &subjects[1])?];
+            let outputs = side_by_side(&next, processors(), |number, _| {
+                let [before, after] = builds.each_ref().map(|side| side.build(number).ok());
+                Some([before?.stdout, after?.stdout])
+            });
+            known.extend(next.into_iter().zip(outputs));
+        }
+        for (parts, todo) in all.iter_mut().zip(&mut todo) {
+            for directory in std::mem::take(todo) {
+                match known.get(&directory).and_then(Option::as_ref) {
+                    Some(outputs) => parts.add(outputs),
+                    None => {
+                        parts.are_all &= !own_differs(&graphs[1], &directory, changes)?;
+                        todo.extend(differs(named(&graphs[1], &directory)));
+                    }
+                }
+            }
+        }
+        if todo.iter().all(BTreeSet::is_empty) {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+impl Parts {
+    fn add(&mut self, outputs: &[Vec<u8>; 2]) {
+        for (all, output) in self.outputs.iter_mut().zip(outputs) {
+            all.extend_from_slice(b"---\n");
+            all.extend_from_slice(output);
+        }
+    }
+}
+
+/// Returns whether what the root in a directory reads itself differs, or may.
+fn own_differs(graph: &Graph, directory: &str, changes: &Changes) -> Result<bool> {
+    let Some(root) = graph.own_root(directory) else { return Ok(true) };
+    Ok(graph.roots[root].kind == Some(Kind::Component) || changes.first_of(&graph.inputs(root)?.own)?.is_some())
+}
+
+/// Returns the directories of the roots of the tree that the root in one names.
+pub(super) fn named(graph: &Graph, directory: &str) -> Vec<String> {
+    let named = graph.own_root(directory).into_iter().flat_map(|root| graph.named(root));
+    let own = named.filter(|(_, root)| graph.own_path(graph.roots[*root].file).is_some());
+    own.map(|(_, root)| graph.roots[root].directory.clone()).collect()
+}
+
+/// Returns whether both sides have a root in a directory that is built without what adds it.
+fn is_built_alone(graphs: &[Graph; 2], directory: &str) -> bool {
+    graphs.iter().all(|graph| {
+        let root = graph.own_root(directory);
+        root.is_some_and(|root| graph.roots[root].kind != Some(Kind::Component))
+    })
+}
