@@ -4,14 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use super::disk;
 use super::inputs::Answers;
 use super::program::{Kind, Program};
 use super::roots::Unbuilt;
 use super::run::{Build, Building};
 use super::secrets::Secrets;
 use super::subject::Subject;
-use super::unread_reference;
+use super::{disk, unread_reference};
 use crate::graph::Graph;
 use crate::graph::inputs::{of_no_root, places_of};
 use crate::message::failure::{Failure, FailureKind, Result, command};

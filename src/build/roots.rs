@@ -5,13 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::disk;
 use super::inputs::{self, Answers};
 use super::memory::Wants;
 use super::program::{Kind, Program};
 use super::run::{Build, Building};
 use super::secrets::Secrets;
-use super::{unread_file, unread_reference};
+use super::{disk, unread_file, unread_reference};
 use crate::graph::{FileId, Graph, RootId, Source, Trouble};
 use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};

@@ -7,9 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use super::Context;
-use super::remote_chart;
 use super::remotes::RemoteUse;
+use super::{Context, remote_chart};
 use crate::config::Config;
 use crate::message::finding::{Finding, Rule};
 use crate::record::Lock;

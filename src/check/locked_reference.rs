@@ -2,8 +2,7 @@
 //!
 //! Found all the same: an exception about what is locked covers it, so it is not stale.
 
-use super::Context;
-use super::{remote_chart, remote_reference};
+use super::{Context, remote_chart, remote_reference};
 use crate::message::finding::{Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {

@@ -7,9 +7,8 @@ use gix::Repository;
 use crate::git::{LocalRepo, Snapshot, object_id};
 use crate::message::failure::{Failure, Result, short};
 use crate::message::finding::{Finding, Rule, Severity};
-use crate::record::history;
 use crate::record::history::records::{self, Found};
-use crate::record::{LOCK_NAME, Lock};
+use crate::record::{LOCK_NAME, Lock, history};
 use crate::tree::git::GitTree;
 
 /// Returns whether a lock lists localized files that `branch` made: only what we commit says that its message holds the

@@ -29,19 +29,20 @@ pub(super) fn find_locked(context: &Context<'_>) -> Vec<Finding> {
 
 /// Returns the same charts.
 pub(super) fn locked<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'a Chart> {
-    let lock = context.lock().filter(|lock| lock.target.is_none());
-    let is_locked = move |chart: &ChartRef| lock.is_some_and(|lock| chart.locked(lock).is_some());
     let charts = context.graph.charts.iter().filter(|chart| !chart.is_there());
-    charts.filter(move |chart| chart.wanted.as_ref().is_some_and(&is_locked))
+    charts.filter(|chart| chart.wanted.as_ref().is_some_and(|wanted| is_locked(context, wanted)))
+}
+
+fn is_locked(context: &Context<'_>, wanted: &ChartRef) -> bool {
+    let lock = context.lock().filter(|lock| lock.target.is_none());
+    lock.is_some_and(|lock| wanted.locked(lock).is_some())
 }
 
 fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
     let graph = context.graph;
-    let lock = context.lock().filter(|lock| lock.target.is_none());
     let charts = graph.charts.iter().filter_map(|chart| {
         let wanted = chart.wanted.as_ref()?;
-        let is_locked = lock.is_some_and(|lock| wanted.locked(lock).is_some());
-        if is_locked != locked {
+        if is_locked(context, wanted) != locked {
             return None;
         }
         let (name, repo) = (&chart.name, wanted.repo.shown());

@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use super::messages::{self, NAMED, changes, counted, lines, listed};
 use super::output::{Done, Outcome, OutputArgs, Shown};
-use super::status;
-use super::{News, lock};
+use super::{News, lock, status};
 use crate::check::{Checked, RemoteReferences, gate};
 use crate::config::{Config, FILE_NAME, is_placeholder};
 use crate::fetch::Fetcher;

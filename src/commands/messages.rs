@@ -6,6 +6,7 @@ use console::Style;
 
 use super::News;
 use crate::config::{Config, FILE_NAME};
+pub(super) use crate::message::failure::enumerated as listed;
 use crate::message::failure::{Exception, Failure, command, pathspec, short};
 use crate::message::redact::visible;
 use crate::record::{Change, stored};
@@ -28,17 +29,6 @@ pub(super) fn lines(all: Vec<String>) -> String {
     all.iter().map(|line| visible(line) + "\n").collect()
 }
 
-/// Returns the first of these, and how many more there are, in one line.
-pub(super) fn listed<T: AsRef<str>>(all: impl IntoIterator<Item = T>, most: usize) -> String {
-    let mut all = all.into_iter();
-    let named: Vec<T> = all.by_ref().take(most).collect();
-    let named: Vec<&str> = named.iter().map(AsRef::as_ref).collect();
-    match all.count() {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
-    }
-}
-
 /// Returns text as it stands in HTML.
 pub(super) fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -52,11 +42,13 @@ pub(super) fn named(all: &[String], verbose: bool) -> String {
 /// Returns a warning that no rule gives, with what to do about it.
 pub(super) fn warning(text: &str, hint: Option<&str>) -> String {
     let mark = Style::new().for_stderr().yellow().bold().apply_to("warning:");
-    let hint = hint.map(|hint| {
-        let mark = Style::new().for_stderr().cyan().bold().apply_to("hint:");
-        format!("  {mark} {}\n", visible(hint))
-    });
+    let hint = hint.map(|text| format!("  {}", hinted(text)));
     format!("{mark} {}\n{}", visible(text), hint.unwrap_or_default())
+}
+
+/// Returns the line of a hint.
+fn hinted(text: &str) -> String {
+    format!("{} {}\n", Style::new().for_stderr().cyan().bold().apply_to("hint:"), visible(text))
 }
 
 /// Returns the command that commits files that git does not have: below the top the directories that they lie in, since
@@ -105,7 +97,6 @@ pub(super) fn failures(failures: &[Failure]) -> String {
 /// Returns as [`failures`] does, without `verbose` the first of them.
 pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     let mark = Style::new().for_stderr().red().bold().apply_to("error:");
-    let hint = Style::new().for_stderr().cyan().bold().apply_to("hint:");
     let mut out = String::new();
     let groups = by_reason(failures);
     let (groups, more) = groups.split_at(groups.len().min(if verbose { usize::MAX } else { NAMED }));
@@ -125,7 +116,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
         // The same hint for several in a row is printed once, below them.
         let is_repeated = groups.get(index + 1).is_some_and(|next| next[0].hints == failure.hints);
         for text in failure.hints.iter().filter(|_| !is_repeated) {
-            out += &format!("  {hint} {}\n", visible(text));
+            out += &format!("  {}", hinted(text));
         }
     }
     if let more @ 1.. = more.iter().flatten().count() {
@@ -137,15 +128,13 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
 
 /// Returns what to do about failures, each once.
 pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
-    let mark = Style::new().for_stderr().cyan().bold().apply_to("hint:");
     let mut all: Vec<&String> = Vec::new();
     for hint in failures.iter().flat_map(|one| &one.hints) {
         if !all.contains(&hint) {
             all.push(hint);
         }
     }
-    let hints: String = all.into_iter().map(|hint| format!("{mark} {}\n", visible(hint))).collect();
-    hints + &left_remote(failures, verbose)
+    all.into_iter().map(|hint| hinted(hint)).collect::<String>() + &left_remote(failures, verbose)
 }
 
 /// Returns how what failures are about is left remote. An outage passes: only `init` offers an entry for it.

@@ -12,11 +12,10 @@ use std::time::UNIX_EPOCH;
 
 use clap::Args;
 
-use super::json;
 use super::localize::KustomizeArgs;
-use super::messages;
 use super::output::{Done, Format, Json, Outcome, OutputArgs, Shown};
 use super::tree::ReferenceTree;
+use super::{json, messages};
 use crate::config::Config;
 use crate::git::{self, LocalRepo, date};
 use crate::message::failure::{Failure, Result, shown};

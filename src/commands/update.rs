@@ -6,11 +6,10 @@ use std::rc::Rc;
 use clap::Args;
 use globset::Glob;
 
-use super::News;
 use super::diff::Diff;
 use super::localize::{KustomizeArgs, Locking, Report};
-use super::lock;
 use super::output::{Done, OutputArgs};
+use super::{News, lock};
 use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};

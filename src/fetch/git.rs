@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use gix::ObjectId;
 
-use super::Network;
 use super::budget::Budget;
 use super::progress::SIDE_BY_SIDE;
-use super::{DEFAULT_TIMEOUT, RELOCK};
+use super::{DEFAULT_TIMEOUT, Network, RELOCK};
 use crate::git::{Exchange, Fetch, Part, object_id, open_fetched};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact::SafeUrl;

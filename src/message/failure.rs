@@ -250,12 +250,18 @@ const MOST_PATHS: usize = 10;
 
 /// Returns paths as a message names them.
 pub(crate) fn listed(paths: &[impl fmt::Display]) -> String {
-    let named = paths.iter().take(MOST_PATHS);
-    let mut text = named.map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
-    if paths.len() > MOST_PATHS {
-        text.push_str(&format!(" and {} more", paths.len() - MOST_PATHS));
+    enumerated(paths.iter().map(|path| format!("`{path}`")), MOST_PATHS)
+}
+
+/// Returns the first of these, and how many more there are, in one line.
+pub(crate) fn enumerated<T: AsRef<str>>(all: impl IntoIterator<Item = T>, most: usize) -> String {
+    let mut all = all.into_iter();
+    let named: Vec<T> = all.by_ref().take(most).collect();
+    let named: Vec<&str> = named.iter().map(AsRef::as_ref).collect();
+    match all.count() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
-    text
 }
 
 /// Returns the word of `known` that was probably meant by `word`.

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::files::{File, Localized};
-use super::lock;
 use super::result::localize;
-use super::{Affected, Options, Plan, proof, remotes};
+use super::{Affected, Options, Plan, lock, proof, remotes};
 use crate::config::Config;
 use crate::graph::{self, Explored, Graph, Remotes, RootId, Source, SourceId, Start};
 use crate::message::failure::{Failure, Failures, Result};

@@ -9,8 +9,7 @@ use gix::objs::CommitRef;
 use serde_json::json;
 
 use super::File;
-use crate::git::CommitId;
-use crate::git::object_id;
+use crate::git::{CommitId, object_id};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::record::{Digest, Lock};

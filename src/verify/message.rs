@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::{Kind, Verifier};
-use crate::git::object_id;
-use crate::git::{CommitId, LocalRepo};
+use crate::git::{CommitId, LocalRepo, object_id};
 use crate::message::failure::{Failure, Result, short};
 use crate::record::history::records::{self, Found, Recorded};
 use crate::record::history::tip;

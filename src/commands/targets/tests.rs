@@ -4,8 +4,7 @@ use super::*;
 use crate::commands::json::{self, report};
 use crate::commands::tests::assert_valid;
 use crate::config::Config;
-use crate::targets::Unsettled;
-use crate::targets::{self, Identity};
+use crate::targets::{self, Identity, Unsettled};
 use crate::tree::overlay::OverlayTree;
 
 const SCHEMA: &str = include_str!("schema.json");

@@ -6,8 +6,7 @@ use std::rc::Rc;
 
 use crate::destination::objects;
 use crate::fetch;
-use crate::git::LocalRepo;
-use crate::git::object_id;
+use crate::git::{LocalRepo, object_id};
 use crate::localize::target::{local_target, remote, remote_target};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::plan::{Options, copy, in_place};

@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::{LocalRepo, done};
 use crate::git::{command, run, untied};
 use crate::message::failure::{Failure, Result};
-use crate::os::failpoint;
-use crate::os::interrupt;
+use crate::os::{failpoint, interrupt};
 
 /// How long another run may take to check out a worktree.
 const PATIENCE: Duration = Duration::from_secs(60);

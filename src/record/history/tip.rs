@@ -7,8 +7,7 @@ use gix::ObjectId;
 
 use super::records::{self, Found, Recorded};
 use super::trees::{differences, entries, lookup};
-use crate::git::LocalRepo;
-use crate::git::object_id;
+use crate::git::{CommitId, LocalRepo, object_id};
 use crate::message::failure::{Failure, Result, command};
 use crate::record::{LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::tree::git::GitTree;
@@ -164,8 +163,7 @@ fn edited_in_place(
         return Ok((vec![LOCK_NAME.to_owned()], everywhere));
     }
     let edited = differences(repository, recorded, tree, &BTreeSet::new())?;
-    let source = trailers.source.as_ref().map(|source| here.commit(source.hex()));
-    let ours = match source.transpose()?.flatten() {
+    let ours = match source_of(here, trailers)? {
         Some(source) => differences(repository, object_id(&source.tree)?, recorded, &BTreeSet::new())?,
         None => everywhere,
     };
@@ -207,6 +205,11 @@ pub(crate) fn cut_off(here: &LocalRepo, branch: &str) -> Result<Option<Failure>>
     Ok(here.is_shallow()?.then(failure))
 }
 
+/// Returns the source that a record names; `None` if it names none, or if that is not here.
+fn source_of(here: &LocalRepo, trailers: &Trailers) -> Result<Option<CommitId>> {
+    Ok(trailers.source.as_ref().map(|source| here.commit(source.hex())).transpose()?.flatten())
+}
+
 /// Returns the paths of a localized commit, with the `tree`, that are neither those of its source nor in a NEW_DIR, and
 /// its own NEW_DIR if that has no lock; none where its source is not here.
 pub(crate) fn against_source(
@@ -215,10 +218,7 @@ pub(crate) fn against_source(
     tree: ObjectId,
     trailers: &Trailers,
 ) -> Result<Option<Vec<String>>> {
-    let source = trailers.source.as_ref().map(|source| here.commit(source.hex()));
-    let Some(source) = source.transpose()?.flatten() else {
-        return Ok(None);
-    };
+    let Some(source) = source_of(here, trailers)? else { return Ok(None) };
     let source = object_id(&source.tree)?;
     let owned = new_dirs(here, tree, source)?;
     let apart = owned.keys().chain(&trailers.target.into).map(String::as_str).collect();
