@@ -353,6 +353,8 @@ impl<'a> Run<'a> {
         let is_mended = |finding: &Finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
             (MendedBy::Nothing, ..) => false,
             (MendedBy::Localizing, ..) => true,
+            // What an engine downloads stays as it is.
+            (MendedBy::Vendoring, Rule::RemoteChart, _) if finding.field.is_empty() => false,
             (MendedBy::Vendoring, Rule::RemoteChart, _) => resolves && self.workspace.config.helm,
             // It becomes a relative one, or is refused.
             (MendedBy::Vendoring, Rule::OutOfScope, _) => resolves && path::is_absolute(&finding.reference),

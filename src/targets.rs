@@ -72,7 +72,7 @@ use ignore::Ignores;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use installed::{Installed, installed};
 pub(crate) use reaches::State;
-pub(crate) use read_paths::{GENERATE_PATHS, generate_paths, inputs, unwatched};
+pub(crate) use read_paths::{GENERATE_PATHS, MissingChart, generate_paths, inputs, missing_charts, unwatched};
 pub(crate) use scan::candidates;
 pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
@@ -337,6 +337,9 @@ pub(crate) struct Build {
     /// The files from which a chart takes values, from the top; of a pattern the directory that it begins with.
     #[serde(skip)]
     pub values: Vec<String>,
+    /// The URLs from which it takes more.
+    #[serde(skip)]
+    pub remote_values: Vec<String>,
     /// How a chart is rendered, or why that is not known; none where nothing says it.
     #[serde(skip)]
     pub release: Option<Result<chart::Release, String>>,

@@ -14,12 +14,43 @@ use crate::config::{Config, FILE_NAME};
 use crate::graph::{Chart, ChartRef, Place};
 use crate::message::failure::stage;
 use crate::message::finding::{Finding, Rule};
+use crate::message::redact;
 use crate::record::LOCK_NAME;
+use crate::reference::Upstream;
+use crate::targets::{Found, MissingChart, missing_charts};
 use crate::tree::path;
 
-/// Returns the charts that would be downloaded.
+/// Returns the charts that would be downloaded, and what engines download for charts of the tree.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    found(context, false)
+    let mut findings = found(context, false);
+    for one in &context.deployed.here {
+        let Found::Chart(directory) = &one.here.found else { continue };
+        for url in &one.target.build.remote_values {
+            let shown = redact::url(url);
+            let message = format!("the values of the chart `{directory}` come from {shown}, which each build fetches");
+            let help = "commit the file, and name it there".to_owned();
+            let subject = Upstream::File { url: shown.clone() }.subject();
+            let finding = context.at_target(Rule::RemoteChart, one.target, message, vec![help]);
+            findings.push(Finding { reference: shown, subject, ..finding });
+        }
+        let missing = context.looked(missing_charts(context.tree, directory));
+        for MissingChart { home, name, version, repository } in missing.into_iter().flatten() {
+            let shown = redact::url(&repository);
+            let mut named = format!("`{name}`");
+            for (word, text) in [(" ", &version), (" of ", &shown)] {
+                named += &if text.is_empty() { String::new() } else { format!("{word}{text}") };
+            }
+            let message = format!(
+                "the chart `{directory}` depends on {named}, which is not in `{home}`: each build downloads it"
+            );
+            let help = format!("to bring it in: helm dependency update {directory}; git add -f -- {home}");
+            let subject = Upstream::Chart { url: shown.clone(), chart: name.clone(), version: Some(version.clone()) };
+            let finding = context.at_target(Rule::RemoteChart, one.target, message, vec![help]);
+            let reference = format!("{shown} {name} {version}").trim().to_owned();
+            findings.push(Finding { reference, subject: subject.subject(), ..finding });
+        }
+    }
+    findings
 }
 
 /// Returns the charts that would be downloaded, but are locked: findings of `locked-reference`.
@@ -111,7 +142,6 @@ pub(super) fn lock_charts(config: &Config) -> String {
 mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
-    use crate::reference::Upstream;
 
     fn find(scene: Scene) -> Vec<Finding> {
         scene.find(Rule::RemoteChart)
@@ -363,5 +393,46 @@ mod tests {
             told(scene(", valuesFile: v.yaml", abroad, "x")),
             [(Rule::OutOfScope, "the chart `nginx` is expected in `/opt/charts`, outside of the repository".into())]
         );
+    }
+
+    #[test]
+    fn what_an_engine_downloads_for_a_chart_of_the_tree_is_found() {
+        let scene = |helm: &str, dependency: &str, beside: &str| {
+            let chart = format!("apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies: [{dependency}]\n");
+            let object =
+                super::super::testing::argo(&format!("path: charts/web, targetRevision: main, helm: {{{helm}}}"));
+            let scene = Scene::default().file("app.yaml", &object).file("charts/web/Chart.yaml", &chart);
+            find(scene.file(beside, "x").file("charts/other/Chart.yaml", "name: other\nversion: 1.0.0\n"))
+        };
+        let says = |found: Vec<Finding>| found.into_iter().map(|one| one.message).collect::<Vec<_>>();
+        let redis = "{name: redis, version: 1.x, repository: 'https://me:hunter2@charts.example'}";
+        let message = "the chart `charts/web` depends on `redis` 1.x of https://charts.example, which is not in `charts/web/charts`: each build downloads it";
+        for (helm, dependency, beside, expected) in [
+            ("", "", "x", &[][..]),
+            ("valueFiles: [values-prod.yaml, 'secrets://s.yaml']", "", "x", &[]),
+            (
+                "valueFiles: [a.yaml, 'https://me:hunter2@example.com/v.yaml']",
+                "",
+                "x",
+                &[
+                    "the values of the chart `charts/web` come from https://example.com/v.yaml, which each build fetches",
+                ],
+            ),
+            ("", redis, "x", &[message]),
+            ("", redis, "charts/web/charts/redis-ha-1.0.0.txt", &[message]),
+            ("", redis, "charts/web/charts/redis-1.0.0.tgz", &[]),
+            ("", redis, "charts/web/charts/redis/Chart.yaml", &[]),
+            ("", "{name: other, version: 1.0.0, repository: 'file://../other'}", "x", &[]),
+            (
+                "",
+                "{name: lib}",
+                "x",
+                &[
+                    "the chart `charts/web` depends on `lib`, which is not in `charts/web/charts`: each build downloads it",
+                ],
+            ),
+        ] {
+            assert_eq!(says(scene(helm, dependency, beside)), expected, "{helm} {dependency} {beside}");
+        }
     }
 }

@@ -254,6 +254,8 @@ impl Argo<'_> {
                     build.hold_submodule(self.tree, &files)?;
                 }
                 if matches!(here.found, Found::Chart(_)) {
+                    build.remote_values =
+                        files_of(&merged).filter(|text| text.contains("://")).map(str::to_owned).collect();
                     build.release = Some(self.release(found, &merged, base, &here.path));
                 }
                 Place::Here(here)
@@ -290,11 +292,7 @@ impl Argo<'_> {
 
     /// Returns the files from which a source takes the values of a chart; of a pattern the directory that it begins with.
     fn values(&self, found: &Document, source: &Value, places: Option<[&str; 2]>) -> Vec<String> {
-        let list = |key: &str| source.at(&["helm", key]).and_then(Value::list).unwrap_or_default().iter();
-        let files = list("valueFiles").chain(list("fileParameters").filter_map(|one| one.get("path")));
-        // What a plugin of helm decrypts is a file.
-        let texts = files.filter_map(Value::text).map(|text| text.strip_prefix("secrets://").unwrap_or(text));
-        let places = texts.filter_map(|text| self.values_file(found, places, text).ok());
+        let places = files_of(source).filter_map(|text| self.values_file(found, places, text).ok());
         let plain = |place: String| match place.find(PATTERN) {
             Some(end) => place[..end].rsplit_once('/').map_or("", |(plain, _)| plain).to_owned(),
             None => place,
@@ -465,4 +463,12 @@ fn explicit(source: &Value, there: Found) -> Found {
         Found::Kustomization(at) | Found::Chart(at) if is_plain => Found::Directory(at),
         there => there,
     }
+}
+
+/// Returns the files from which a source takes the values of a chart, as it names them.
+fn files_of(source: &Value) -> impl Iterator<Item = &str> {
+    let list = |key: &str| source.at(&["helm", key]).and_then(Value::list).unwrap_or_default().iter();
+    let files = list("valueFiles").chain(list("fileParameters").filter_map(|one| one.get("path")));
+    // What a plugin of helm decrypts is a file.
+    files.filter_map(Value::text).map(|text| text.strip_prefix("secrets://").unwrap_or(text))
 }

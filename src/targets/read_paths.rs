@@ -41,25 +41,61 @@ fn charts(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     let mut charts = Vec::new();
     let mut todo = vec![directory.to_owned()];
     while let Some(chart) = todo.pop() {
-        for name in CHARTS {
-            let place = path::join(&chart, name);
-            let Resolved::File { path: place, .. } = tree::resolve(tree, &place)? else {
-                continue;
-            };
-            let text = tree.read(&place)?;
-            let read = read_object(&String::from_utf8_lossy(&text), 0);
-            let read = read.ok().flatten();
-            let dependencies = read.as_ref().and_then(|read| read.get("dependencies"));
-            let dependencies = dependencies.and_then(Value::list).unwrap_or_default();
-            let beside = dependencies.iter().filter_map(|one| {
-                let url = one.get("repository")?.text()?;
-                path::resolve(&chart, url.strip_prefix("file://")?)
-            });
-            todo.extend(beside.filter(|one| !charts.contains(one)));
-        }
+        let beside = dependencies(tree, &chart)?.into_iter().filter_map(|one| {
+            let url = one.get("repository")?.text()?;
+            path::resolve(&chart, url.strip_prefix("file://")?)
+        });
+        todo.extend(beside.filter(|one| !charts.contains(one)));
         charts.push(chart);
     }
     Ok(charts)
+}
+
+/// Returns what the chart in a directory depends on, as it says it.
+fn dependencies(tree: &dyn Tree, chart: &str) -> Result<Vec<Value>> {
+    let mut all = Vec::new();
+    for name in CHARTS {
+        let Resolved::File { path: place, .. } = tree::resolve(tree, &path::join(chart, name))? else {
+            continue;
+        };
+        let read = read_object(&String::from_utf8_lossy(&tree.read(&place)?), 0).ok().flatten();
+        let listed = read.as_ref().and_then(|read| read.get("dependencies")).and_then(Value::list);
+        all.extend(listed.unwrap_or_default().iter().cloned());
+    }
+    Ok(all)
+}
+
+/// A chart that another one in the tree depends on, and that is not beside it.
+pub(crate) struct MissingChart {
+    /// The directory in which the tree lacks it.
+    pub home: String,
+    pub name: String,
+    /// As it is written.
+    pub version: String,
+    /// Where helm downloads it; empty if that is not said.
+    pub repository: String,
+}
+
+/// Returns the charts that an engine downloads for a chart in a directory, because the tree lacks them.
+pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<MissingChart>> {
+    let mut missing = Vec::new();
+    for chart in charts(tree, directory)? {
+        let home = path::join(&chart, "charts");
+        let there = match tree::resolve(tree, &home)? {
+            Resolved::Directory { path } => tree.names(&path)?,
+            _ => Vec::new(),
+        };
+        for one in dependencies(tree, &chart)? {
+            let text = |key: &str| one.get(key).and_then(Value::scalar).unwrap_or_default();
+            let (name, repository) = (text("name"), text("repository"));
+            let packed = format!("{name}-");
+            let is_there = |file: &String| *file == name || file.starts_with(&packed) && file.ends_with(".tgz");
+            if !repository.starts_with("file://") && !there.iter().any(is_there) {
+                missing.push(MissingChart { home: home.clone(), name, version: text("version"), repository });
+            }
+        }
+    }
+    Ok(missing)
 }
 
 /// The annotation that says of which files a change matters to an application.
