@@ -26,8 +26,8 @@ pub(crate) use chart::{Archive, Chart, ChartRef, Place};
 pub(crate) use judge::{KEPT, Policy};
 pub(crate) use local::alike;
 pub(crate) use nodes::{
-    Edge, EdgeId, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Shared, Source,
-    SourceId, Target,
+    Edge, EdgeId, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId,
+    Target,
 };
 pub(crate) use reach::reach;
 pub(crate) use remote::no_directory;
@@ -117,7 +117,7 @@ fn overloaded(graph: &Graph) -> Vec<Trouble> {
 struct Walker {
     graph: Graph,
     /// The files of each source, by their paths.
-    files: Shared<HashMap<SourceId, HashMap<String, FileId>>>,
+    files: Rc<HashMap<SourceId, HashMap<String, FileId>>>,
     /// Every reference that was found: kustomizations are alike.
     references: HashSet<Rc<Reference>>,
     downloads: HashMap<SafeUrl, FileId>,
@@ -216,7 +216,7 @@ impl Walker {
             return Err(RUN.exceeded(&self.graph.sources[source].tree.label(directory)).into());
         }
         let id = RootId(self.graph.roots.len());
-        self.graph.roots.push(Root {
+        Rc::make_mut(&mut self.graph.roots).push(Root {
             source,
             directory: directory.to_owned(),
             file_name,
@@ -225,7 +225,7 @@ impl Walker {
             runs_code: false,
             edges: Vec::new(),
         });
-        self.graph.directories.entry(source).or_default().insert(directory.to_owned(), id);
+        Rc::make_mut(&mut self.graph.directories).entry(source).or_default().insert(directory.to_owned(), id);
         Ok((id, Some(self.configuration(file)?)))
     }
 
@@ -234,7 +234,7 @@ impl Walker {
         let file = self.graph.roots[id].file;
         let read = match read {
             Ok(read) => {
-                self.graph.roots[id].kind = Some(read.kind);
+                Rc::make_mut(&mut self.graph.roots)[id].kind = Some(read.kind);
                 read
             }
             Err(refused) => self.problems(file, refused),
@@ -242,7 +242,7 @@ impl Walker {
         for note in read.notes {
             self.note(id, file, note);
         }
-        let edges = &mut self.graph.roots[id].edges;
+        let edges = &mut Rc::make_mut(&mut self.graph.roots)[id].edges;
         edges.reserve_exact(read.references.len());
         for reference in read.references {
             self.add_edge(id, file, reference);
@@ -262,7 +262,7 @@ impl Walker {
                 new
             }
         };
-        let edges = &mut self.graph.roots[root].edges;
+        let edges = &mut Rc::make_mut(&mut self.graph.roots)[root].edges;
         edges.push(Edge { from, reference, remote: None, target: Target::Broken });
         self.queue.push(EdgeId { root, index: edges.len() - 1 });
     }
@@ -299,12 +299,12 @@ impl Walker {
             return *known;
         }
         let id = self.add_file(Origin::Tree { source, path: path.to_owned() }, executable);
-        self.files.entry(source).or_default().insert(path.to_owned(), id);
+        Rc::make_mut(&mut self.files).entry(source).or_default().insert(path.to_owned(), id);
         id
     }
 
     fn add_file(&mut self, origin: Origin, executable: bool) -> FileId {
-        self.graph.files.push(File { origin, executable, comments: None });
+        Rc::make_mut(&mut self.graph.files).push(File { origin, executable, comments: None });
         FileId(self.graph.files.len() - 1)
     }
 
@@ -316,7 +316,8 @@ impl Walker {
         let is_own = |path: &str| self.graph.sources[0].repository.is_none() && stored::home(path).is_none();
         if self.graph.own_path(file).is_some_and(is_own) {
             let comments = Comments::of(&bytes);
-            self.graph.files[file].comments = Some(Rc::new(comments)).filter(|one| !one.comments.is_empty());
+            Rc::make_mut(&mut self.graph.files)[file].comments =
+                Some(Rc::new(comments)).filter(|one| !one.comments.is_empty());
         }
         Ok(bytes)
     }
@@ -405,8 +406,8 @@ impl Walker {
             return;
         }
         let is_code = matches!(&note.kind, NoteKind::Code { runs: Runs::Program(_) | Runs::Plugin(_), .. });
-        self.graph.roots[root].runs_code |= is_code;
-        self.graph.notes.push(Noted { root, file, note });
+        Rc::make_mut(&mut self.graph.roots)[root].runs_code |= is_code;
+        Rc::make_mut(&mut self.graph.notes).push(Noted { root, file, note });
     }
 
     /// Notes what kustomize refuses in a file. Returns what could be read in it.

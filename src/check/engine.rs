@@ -42,7 +42,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Finds charts, functions and plugins.
 fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     let engine = one.target.engine.name();
-    for noted in &context.graph.notes {
+    for noted in context.graph.notes.iter() {
         if !one.roots.contains(&noted.root) {
             continue;
         }

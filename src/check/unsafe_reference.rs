@@ -31,7 +31,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.push(Finding { severity, ..finding });
         }
     }
-    for noted in &context.graph.notes {
+    for noted in context.graph.notes.iter() {
         let NoteKind::Chart { repo: url, .. } = &noted.note.kind else {
             continue;
         };

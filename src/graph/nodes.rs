@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::ops::{Index, IndexMut};
 use std::rc::Rc;
 
 use super::chart::{Archive, Chart, Place as ChartPlace};
@@ -65,7 +65,7 @@ impl Index<EdgeId> for Graph {
 
 impl IndexMut<EdgeId> for Graph {
     fn index_mut(&mut self, id: EdgeId) -> &mut Edge {
-        &mut self.roots[id.root].edges[id.index]
+        &mut Rc::make_mut(&mut self.roots)[id.root].edges[id.index]
     }
 }
 
@@ -81,59 +81,17 @@ pub(crate) struct Lines {
     pub span: Span,
 }
 
-/// What several share until one of them changes it.
-#[derive(Default)]
-pub(crate) struct Shared<T>(Rc<T>);
-
-impl<T> Clone for Shared<T> {
-    fn clone(&self) -> Self {
-        Shared(self.0.clone())
-    }
-}
-
-impl<T> From<T> for Shared<T> {
-    fn from(all: T) -> Self {
-        Shared(Rc::new(all))
-    }
-}
-
-impl<T> Deref for Shared<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T: Clone> DerefMut for Shared<T> {
-    fn deref_mut(&mut self) -> &mut T {
-        Rc::make_mut(&mut self.0)
-    }
-}
-
-impl<'a, T> IntoIterator for &'a Shared<T>
-where
-    &'a T: IntoIterator,
-{
-    type Item = <&'a T as IntoIterator>::Item;
-    type IntoIter = <&'a T as IntoIterator>::IntoIter;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.as_ref().into_iter()
-    }
-}
-
 /// The references of a kustomization and everything they lead to.
 #[derive(Default, Clone)]
 pub(crate) struct Graph {
     /// The trees that were read.
     pub sources: Vec<Source>,
     /// The kustomization roots, the target first, each once per tree.
-    pub roots: Shared<Vec<Root>>,
+    pub roots: Rc<Vec<Root>>,
     /// The roots of each tree, by their directories.
-    pub(super) directories: Shared<HashMap<SourceId, HashMap<String, RootId>>>,
+    pub(super) directories: Rc<HashMap<SourceId, HashMap<String, RootId>>>,
     /// The files, each once.
-    pub files: Shared<Vec<File>>,
+    pub files: Rc<Vec<File>>,
     /// The charts, by the roots that name them. One for which the tree could not tell is among the troubles.
     pub charts: Vec<Chart>,
     /// The references that stay remote by decision, each with the reason.
@@ -147,7 +105,7 @@ pub(crate) struct Graph {
     /// What works but should be known.
     pub findings: Vec<Finding>,
     /// What kustomize accepts although it deserves a note, with the data that rules need.
-    pub notes: Shared<Vec<Noted>>,
+    pub notes: Rc<Vec<Noted>>,
 }
 
 /// A note and where it stands.

@@ -2,6 +2,7 @@
 
 use std::cell::{Ref, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use super::trouble::At;
 use super::{
@@ -148,7 +149,7 @@ impl Walker {
         };
         for (id, file) in part.graph.file_ids().zip(part.graph.files.iter()) {
             if let Origin::Tree { source, path } = &file.origin {
-                part.files.entry(*source).or_default().insert(path.clone(), id);
+                Rc::make_mut(&mut part.files).entry(*source).or_default().insert(path.clone(), id);
             }
         }
         part.pending = self.pending.iter().filter_map(|edge| kept.edge(*edge)).collect();
@@ -231,8 +232,8 @@ impl Kept {
                     other => other,
                 };
             }
-            graph.directories.entry(root.source).or_default().insert(root.directory.clone(), id);
-            graph.roots.push(root);
+            Rc::make_mut(&mut graph.directories).entry(root.source).or_default().insert(root.directory.clone(), id);
+            Rc::make_mut(&mut graph.roots).push(root);
         }
         graph
     }
@@ -252,8 +253,6 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
-
     use super::*;
     use crate::graph::explore;
     use crate::graph::testing::{source, tree};

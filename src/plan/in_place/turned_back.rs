@@ -45,7 +45,7 @@ pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBa
     let roots: Vec<String> = workspace.roots()?.into_iter().map(str::to_owned).collect();
     let graph = workspace.survey().walk(&roots);
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
-    for root in &graph.roots {
+    for root in graph.roots.iter() {
         for edge in &root.edges {
             let from = graph.own_path(edge.from).filter(|from| !owned.contains_key(from));
             let url = url(held, &owned, &root.directory, &edge.reference);

@@ -654,7 +654,7 @@ fn fingerprint(tree: &Rc<dyn Tree>, directory: &str) -> Vec<String> {
             all.push(format!("{place} -> {path} {executable} {text}"));
         }
     };
-    for file in &graph.files {
+    for file in graph.files.iter() {
         if let Origin::Tree { path, .. } = &file.origin {
             read(path);
         }
@@ -670,7 +670,7 @@ fn fingerprint(tree: &Rc<dyn Tree>, directory: &str) -> Vec<String> {
             read(&place);
         }
     }
-    for root in &graph.roots {
+    for root in graph.roots.iter() {
         for edge in &root.edges {
             all.push(format!("{} {:?} {:?}", root.directory, edge.reference.text, edge.target));
         }
