@@ -8,7 +8,7 @@ use std::sync::{MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::inputs::{Answers, Files};
-use super::program::{Network, PROXIES, Program};
+use super::program::{Kind, Network, PROXIES, Program};
 use super::proxy::{self, Listening, Proxy};
 use super::secrets::Secrets;
 use super::stand_in;
@@ -18,9 +18,12 @@ use crate::os::closed;
 use crate::os::failpoint;
 use crate::os::interrupt::unusable;
 use crate::os::process::{self, Bounds};
-use crate::os::sandbox::{self, Isolation};
+use crate::os::sandbox::{self, Isolation, Request};
 use crate::targets::variables::{Filled, Variables};
 use crate::tree::path;
+
+/// The port of a cluster that no configuration names.
+const CLUSTER: u16 = 8080;
 
 /// How long one build may take, unless the configuration says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -241,7 +244,8 @@ impl Building<'_> {
             if !served.is_asked_directly() && refused.is_empty() && calls.is_empty() {
                 refused.extend(direct(&said));
             }
-            let asked = requests.iter().flatten().filter(|request| !served.is_at(request, &calls));
+            let asked = requests.iter().flatten().filter(|request| !self.is_for_cluster(request));
+            let asked = asked.filter(|request| !served.is_at(request, &calls));
             refused.extend(asked.map(ToString::to_string));
         }
         refused.extend(calls);
@@ -266,6 +270,14 @@ impl Building<'_> {
     /// Returns whether container engines may run, which need a server on this machine.
     fn runs_images(&self) -> bool {
         self.answers.has_images && self.has_functions()
+    }
+
+    /// Returns whether kubectl may ask a cluster which version it has, as Google's does first. It is refused, and no build
+    /// depends on the answer; without a configuration the cluster is the one at this port. What a reference names there is in
+    /// the messages, too.
+    fn is_for_cluster(&self, request: &Request) -> bool {
+        let Request::Connection(Some(address)) = request else { return false };
+        self.program.kind == Kind::Kubectl && address.ip().is_loopback() && address.port() == CLUSTER
     }
 
     fn unobserved(&self, shows_requests: bool) -> Option<&'static str> {

@@ -106,6 +106,8 @@ fn in_place_only_what_reaches_a_change_is_built() {
     assert!(logged.verified().starts_with("identical 5/5 kustomize/"));
     // What decides how files are read.
     logged.commit("example/staging/.gitattributes", "*.yaml text\n");
+    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+    logged.commit("example/staging/.gitattributes", "*.yaml eol=crlf\n");
     assert_eq!(logged.built(&IN_PLACE), ["staging"]);
     // What decides which roots there are.
     logged.commit(".kustomize-localize", "allow-private: true\n");
