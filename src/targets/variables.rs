@@ -49,12 +49,12 @@ impl Variables {
     pub(crate) fn fill_in(&self, output: &[u8]) -> Filled {
         let mut unset = BTreeSet::new();
         let Ok(text) = std::str::from_utf8(output) else { return Filled { text: output.to_vec(), unset } };
-        let mut object = |object: &str| match object.contains(DISABLED) {
-            true => object.to_owned(),
-            false => self.in_object(object, &mut unset),
-        };
-        let text = text.split("\n---\n").map(&mut object).collect::<Vec<_>>().join("\n---\n").into_bytes();
-        Filled { text, unset }
+        let mut objects = Vec::new();
+        for object in text.split("\n---\n") {
+            let is_left = object.contains(DISABLED);
+            objects.push(if is_left { object.to_owned() } else { self.in_object(object, &mut unset) });
+        }
+        Filled { text: objects.join("\n---\n").into_bytes(), unset }
     }
 
     fn in_object(&self, object: &str, unset: &mut BTreeSet<String>) -> String {

@@ -272,8 +272,8 @@ fn wait_for(child: Option<Pid>, wanted: &libc::sigset_t, starter: Pid) -> ! {
     while end_children() {
         let _ = wait(WaitOptions::empty());
     }
-    // SAFETY: nothing of this process is left to do.
     match status.and_then(|status| status.exit_status()) {
+        // SAFETY: nothing of this process is left to do.
         Some(code) => unsafe { libc::_exit(code) },
         None => loop {
             let _ = kill_process(getpid(), Signal::KILL);
@@ -288,5 +288,10 @@ fn end_children() -> bool {
     let length = file.and_then(|file| rustix::io::read(&file, &mut text)).unwrap_or_default();
     let numbers =
         text[..length].split(|byte| *byte == b' ').filter_map(|number| str::from_utf8(number).ok()?.parse().ok());
-    numbers.filter_map(Pid::from_raw).map(|child| kill_process(child, Signal::KILL)).count() > 0
+    let mut has_any = false;
+    for child in numbers.filter_map(Pid::from_raw) {
+        has_any = true;
+        let _ = kill_process(child, Signal::KILL);
+    }
+    has_any
 }

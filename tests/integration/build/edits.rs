@@ -80,12 +80,12 @@ fn images_are_what_kustomize_edit_makes_of_them() {
         work.write(&format!("argo/{number}.yaml"), application(&directory, &directory, &format!("images: {said}")));
     }
     work.commit("images");
-    for number in 0..had.len() {
+    for (number, kustomization) in had.iter().enumerate() {
         let directory = format!("had{number}");
         let edit = ["set", "image"].into_iter().chain(images.iter().map(String::as_str)).collect();
         let expected = edited(&kustomize, sandbox, work, &directory, &[edit]);
         let built = work.run_unchanged(&["build", &format!("argocd/{directory}")]);
-        assert_eq!(built.success().stdout, expected, "{}", had[number]);
+        assert_eq!(built.success().stdout, expected, "{kustomization}");
     }
 }
 

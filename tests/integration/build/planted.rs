@@ -150,6 +150,7 @@ fn no_request_gets_out_on_any_machine_and_each_is_reported() {
         sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
     };
     let mut verdicts = Vec::new();
+    let [proxy, version] = [r"192\.0\.2\.1:\d+", r"\(kustomize/[^,]*,"].map(|text| regex::Regex::new(text).unwrap());
     for by in ["function", "kustomize"] {
         for machine in &machines {
             for what in ["requests", "rest"] {
@@ -162,8 +163,8 @@ fn no_request_gets_out_on_any_machine_and_each_is_reported() {
                 let ports = ports.map(|one| one.local_addr().unwrap().port().to_string());
                 // The proxy's is another one each time, but where it is alone.
                 let shown = output.shown().replace(&ports[0], "TCP").replace(&ports[1], "IPV6");
-                let shown = regex::Regex::new(r"192\.0\.2\.1:\d+").unwrap().replace_all(&shown, "192.0.2.1:PROXY");
-                let shown = regex::Regex::new(r"\(kustomize/[^,]*,").unwrap().replace_all(&shown, "(kustomize/…,");
+                let shown = proxy.replace_all(&shown, "192.0.2.1:PROXY");
+                let shown = version.replace_all(&shown, "(kustomize/…,");
                 verdicts.push((what, shown.into_owned(), format!("{machine:?} {what} {by}")));
             }
         }
