@@ -146,16 +146,16 @@ pub(super) struct RemoteKeys {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) paths: BTreeMap<String, PathKeys>,
     /// What a file or a chart names in turn.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) names: BTreeSet<Upstream>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) names: Vec<String>,
 }
 
 /// What a directory names in turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PathKeys {
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) names: BTreeSet<Upstream>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) names: Vec<String>,
 }
 
 /// The keys of everything that can be left.
@@ -207,14 +207,24 @@ impl RemoteKeys {
         }
     }
 
-    fn pinned(self) -> Pinned {
+    /// Returns each that it is about, as `names` has it.
+    fn upstreams(&self) -> impl Iterator<Item = Upstream> {
+        let source = self.source();
+        let whole = (!matches!(source, Upstream::Git { .. })).then(|| source.clone());
+        self.paths.keys().map(move |path| source.at(path::of_shown(path))).chain(whole)
+    }
+
+    /// Returns what it was. `meant` says what a text names.
+    fn pinned(self, meant: impl Fn(&String) -> Upstream) -> Pinned {
+        let meant = |names: &[String]| -> BTreeSet<Upstream> { names.iter().map(&meant).collect() };
         let (digest, paths) = match (self.commit, self.sha256) {
             (Some(commit), _) => {
-                let paths = self.paths.into_iter().map(|(shown, keys)| (path::of_shown(&shown).to_owned(), keys.names));
+                let paths = self.paths.iter();
+                let paths = paths.map(|(shown, keys)| (path::of_shown(shown).to_owned(), meant(&keys.names)));
                 (Digest::GitCommit(commit), paths.collect())
             }
             (None, sha256) => {
-                let names = [(String::new(), self.names)];
+                let names = [(String::new(), meant(&self.names))];
                 (Digest::Sha256(sha256.unwrap_or_default()), names.into())
             }
         };
@@ -238,15 +248,20 @@ impl From<(&Upstream, &Pinned)> for RemoteKeys {
         }
         match digest {
             Digest::GitCommit(hex) => {
-                let paths = paths.into_iter().map(|(path, names)| (path::shown(&path).to_owned(), PathKeys { names }));
+                let paths = paths.iter();
+                let paths = paths.map(|(path, names)| (path::shown(path).to_owned(), PathKeys { names: texts(names) }));
                 (keys.commit, keys.paths) = (Some(hex), paths.collect());
             }
             Digest::GitTree(hex) | Digest::Sha256(hex) => {
-                (keys.sha256, keys.names) = (Some(hex), paths.into_values().flatten().collect());
+                (keys.sha256, keys.names) = (Some(hex), paths.values().flat_map(texts).collect());
             }
         }
         keys
     }
+}
+
+fn texts(names: &BTreeSet<Upstream>) -> Vec<String> {
+    names.iter().map(Upstream::to_string).collect()
 }
 
 impl LeftKeys {
@@ -296,20 +311,19 @@ impl From<LockKeys> for Lock {
     fn from(keys: LockKeys) -> Self {
         let LockKeys { target, scope, trailers, remotes, left, mut files, .. } = keys;
         files.sort_by(|one, other| one.path.cmp(&other.path));
-        let remotes = remotes.into_iter().map(|keys| (keys.source(), keys.pinned())).collect();
-        let left = left.into_iter().map(|keys| (keys.upstream(), keys.reason)).collect();
-        let mut lock = Lock { target, scope, trailers, remotes, left, files };
+        let left: BTreeMap<Upstream, String> =
+            left.into_iter().map(|keys| (keys.upstream(), keys.reason)).collect();
         // What an entry names means an entry that is written so, whatever else such a text could mean.
-        let known = lock.upstreams().chain(lock.left.keys().cloned()).chain(lock.remotes.keys().cloned());
+        let known = remotes.iter().flat_map(RemoteKeys::upstreams).chain(left.keys().cloned());
+        let known = known.chain(remotes.iter().map(RemoteKeys::source));
         let known: HashMap<String, Upstream> = known.map(|upstream| (upstream.to_string(), upstream)).collect();
-        let meant = |upstream: &Upstream| known.get(&upstream.to_string()).unwrap_or(upstream).clone();
-        for names in lock.remotes.values_mut().flat_map(|pinned| pinned.paths.values_mut()) {
-            *names = names.iter().map(meant).collect();
+        let or_known = |upstream: Upstream| known.get(&upstream.to_string()).cloned().unwrap_or(upstream);
+        let meant = |text: &String| known.get(text).cloned().unwrap_or_else(|| or_known(Upstream::named(text)));
+        for file in &mut files {
+            file.remote = file.remote.take().map(or_known);
         }
-        for file in &mut lock.files {
-            file.remote = file.remote.as_ref().map(meant);
-        }
-        lock
+        let remotes = remotes.into_iter().map(|keys| (keys.source(), keys.pinned(meant))).collect();
+        Lock { target, scope, trailers, remotes, left, files }
     }
 }
 

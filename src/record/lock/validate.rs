@@ -1,6 +1,6 @@
 //! What makes a lock a lock: checked when one is read and when one is written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::StoredFile;
 use super::text::{LeftKeys, LockKeys, RemoteKeys};
@@ -31,9 +31,11 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
     }
     let mut held = BTreeSet::new();
     let mut seen = BTreeSet::new();
+    // Many entries name the same.
+    let mut named = HashSet::new();
     for (index, entry) in lock.remotes.iter().enumerate() {
         let source = entry.source();
-        remote(entry)
+        remote(entry, &mut named)
             .and_then(|()| once(seen.insert(source.clone()), "remote", &source))
             .map_err(at("remotes", index))?;
         held.extend(entry.paths.keys().map(|path| source.at(path::of_shown(path))));
@@ -66,7 +68,8 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
     Ok(())
 }
 
-fn remote(keys: &RemoteKeys) -> Checked {
+/// Checks an entry; of what it names only what is not `named` yet.
+fn remote<'a>(keys: &'a RemoteKeys, named: &mut HashSet<&'a str>) -> Checked {
     let of_git = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
     let of_git = of_git || !keys.paths.is_empty();
     let of_chart = keys.version.is_some() || keys.resolved.is_some();
@@ -84,7 +87,8 @@ fn remote(keys: &RemoteKeys) -> Checked {
     keys.resolved.iter().try_for_each(|version| of("version", version, valid::chart_version))?;
     keys.signed.iter().try_for_each(|signed| of("signer", signed, valid::text_without_controls))?;
     keys.paths.keys().try_for_each(|path| of("path", path, valid::path_or_top))?;
-    keys.paths.values().flat_map(|path| &path.names).chain(&keys.names).try_for_each(upstream)
+    let names = keys.paths.values().flat_map(|path| &path.names).chain(&keys.names);
+    names.filter(|name| named.insert(name)).try_for_each(|name| upstream(&Upstream::named(name)))
 }
 
 /// Returns whether a lock can say that something is named or left: an upstream may name anything.
