@@ -107,9 +107,20 @@ pub trait Tree {
         Ok(Vec::new())
     }
 
-    /// Returns the paths of all kustomization files, sorted.
+    /// Returns the paths of all kustomization files, sorted. One that came in a chart is none of this tree.
     fn kustomizations(&self) -> Result<Vec<String>> {
-        self.files_named(&|name| FILE_NAMES.contains(&name))
+        let mut all = Vec::new();
+        for place in self.files_named(&|name| FILE_NAMES.contains(&name))? {
+            let chart = path::and_above(path::parent(&place)).find(|directory| path::is_pulled_chart(directory));
+            let is_in_chart = match chart {
+                Some(chart) => self.entry(&path::join(chart, "Chart.yaml"))?.is_some(),
+                None => false,
+            };
+            if !is_in_chart {
+                all.push(place);
+            }
+        }
+        Ok(all)
     }
 
     /// Returns the paths of all locks, sorted.

@@ -86,6 +86,21 @@ fn file(place: &Path, bytes: &[u8], executable: bool) -> io::Result<()> {
     set_executable(place, fs::metadata(place)?.permissions(), executable)
 }
 
+/// Adds to a directory the files of another one that it lacks.
+pub(super) fn add(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            add(&from, &to)?;
+        } else if entry.file_type()?.is_file() && !to.exists() {
+            fs::create_dir_all(to.parent().unwrap_or(&to))?;
+            fs::copy(&from, &to)?;
+        }
+    }
+    Ok(())
+}
+
 /// Returns the digest of all files and links below a directory: names, modes and bytes, or where they lead.
 pub(super) fn digest(top: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(top, false)?;

@@ -339,6 +339,8 @@ impl Roots {
         if !whole.exists() && !building.is_remembered(Wants::Objects)? {
             inputs::whole(source, self.checks_out, &whole)?;
         }
+        // Charts that were pulled lie among what is known alone.
+        disk::add(known, &top).map_err(|error| unusable(&error))?;
         match self.built(&building, Wants::Objects) {
             Ok(_) if may_read => Ok(Some([unread_file(reason)].into())),
             Ok(_) | Err(Unbuilt::Failed(_) | Unbuilt::Refused(_) | Unbuilt::Skipped(_)) => Ok(None),

@@ -101,6 +101,12 @@ pub(crate) fn is_odd(path: &str) -> bool {
     path.contains(char::REPLACEMENT_CHARACTER)
 }
 
+/// Returns whether a directory is called as kustomize calls that of a chart which it pulled: `NAME-VERSION/NAME`.
+pub(crate) fn is_pulled_chart(directory: &str) -> bool {
+    let version = name(parent(directory)).strip_prefix(name(directory)).and_then(|rest| rest.strip_prefix('-'));
+    version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_alphanumeric()))
+}
+
 /// Returns whether `path` is `directory` or lies below it.
 pub(crate) fn is_in(path: &str, directory: &str) -> bool {
     below(path, directory).is_some()

@@ -1,6 +1,6 @@
 //! Helm charts, local and remote.
 //!
-//! There is no real helm where these tests run: a fake plays it, a shell script with the three calls that matter. `pull`
+//! But for `real`, a fake plays helm: a shell script with the three calls that matter. `pull`
 //! copies the archive that a registry would send, and writes down its arguments and homes; `search repo` prints the newest
 //! version of an index, or the one that is asked for; `template` prints, for a chart directory and values, a ConfigMap that
 //! holds every byte that helm would have read. Repositories over https are served by a server. The kustomize is the
@@ -10,6 +10,7 @@ mod index;
 mod left;
 mod local;
 mod mended;
+mod real;
 mod refused;
 mod remote;
 mod upstream;

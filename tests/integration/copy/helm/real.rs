@@ -1,0 +1,109 @@
+//! Charts with the real helm, 3 and 4: everything else here knows a fake.
+
+use std::fs;
+
+use expect_test::expect;
+
+use super::{REPO, Stage};
+use crate::support::{Repo, tool};
+
+/// Returns a stage with this helm and kustomize; `None` without one of them.
+fn stage(helm: &str) -> Option<Stage> {
+    let helm = tool(helm)?;
+    let stage = Stage::new();
+    stage.sandbox.builds()?;
+    fs::remove_file(stage.sandbox.path("bin/helm")).unwrap();
+    stage.sandbox.offer("helm", &helm);
+    let template =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {a: {{ quote .Values.a }}}\n";
+    // What lies in a chart is no kustomization of the repository.
+    let remote = "resources: [https://example.com/gone.yaml]\n";
+    for (name, more) in [("web", ""), ("old", "kubeVersion: '<1.2.0'\n")] {
+        let chart = format!("apiVersion: v2\nname: {name}\nversion: 1.2.3\n{more}");
+        let files = [("Chart.yaml", &*chart), ("values.yaml", "a: b\n"), ("templates/a.yaml", template)];
+        for (path, text) in files.iter().chain(&[("kustomization.yaml", remote)]) {
+            let place = stage.sandbox.path("made").join(name).join(path);
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            fs::write(place, text).unwrap();
+        }
+        stage.pack(REPO, name, "1.2.3");
+    }
+    Some(stage)
+}
+
+fn inflate(work: &Repo, name: &str) {
+    let chart =
+        format!("{{name: {name}, repo: '{REPO}', version: 1.2.3, releaseName: one, valuesInline: {{a: 0644}}}}");
+    work.write("app/kustomization.yaml", format!("helmCharts: [{chart}]\n"));
+    work.commit(name);
+    work.run(&["lock"]).success();
+    work.commit("lock");
+}
+
+#[test]
+fn a_chart_is_rendered_alike_by_all() {
+    for helm in ["helm-3", "helm-4"] {
+        let Some(stage) = stage(helm) else { return };
+        let stage = stage.with_helm();
+        let work = &stage.work;
+        inflate(work, "web");
+        let with_helm = "--build-arg=--enable-helm";
+        let built = work.run(&["build", with_helm, "app"]);
+        built.success().stdout_has("data:\n  a: \"420\"\nkind: ConfigMap\n");
+        let branch = work.run(&["branch", with_helm]);
+        branch.success().stdout_has("verified: builds are identical: 70 bytes");
+        work.run(&["verify", "localized/main"]).success();
+        work.run(&["vendor", with_helm]).success().stdout_has("verified: builds are identical");
+        work.commit("vendored");
+        work.run(&["check", "--build", with_helm]).success();
+        assert_eq!(work.run(&["build", with_helm, "app"]).success().stdout, built.stdout);
+        // What Argo CD gives to helm for a chart of the tree.
+        work.git(&["remote", "add", "origin", "https://example.com/acme/fleet"]);
+        let chart = "app/charts/web-1.2.3/web";
+        let said = "helm: {releaseName: one, valuesObject: {a: 0o10}}, targetRevision: HEAD";
+        let source = format!("{{repoURL: 'https://example.com/acme/fleet', path: {chart}, {said}}}");
+        let kind = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\n";
+        work.write("argo/web.yaml", format!("{kind}spec: {{project: default, source: {source}}}\n"));
+        let helm = work.sandbox().path("bin/helm");
+        let mut template = work.sandbox().command(helm, work.path());
+        let expected = template.args(["template", "one", chart, "--set", "a=8"]).output().unwrap().stdout;
+        let rendered = work.run(&["build", "argocd/web"]);
+        assert_eq!(rendered.success().stdout, String::from_utf8(expected).unwrap());
+    }
+}
+
+#[test]
+fn why_a_chart_is_not_rendered_is_said_by_all() {
+    let Some(stage) = stage("helm-4") else { return };
+    let stage = stage.with_helm();
+    let work = &stage.work;
+    inflate(work, "old");
+    let with_helm = "--build-arg=--enable-helm";
+    work.run(&["vendor", with_helm, "--dry-run"]).success().says(expect![[r#"
+        would localize the working tree: 4 files written, 0 references rewritten, 0 removed
+          not verified: 1 root not built (kustomize/…, network closed)
+          not built: app: chart requires kubeVersion: <1.2.0 which is incompatible with Kubernetes v1.35.0
+          file app/charts/old-1.2.3/old/Chart.yaml (62)
+          file app/charts/old-1.2.3/old/kustomization.yaml (43)
+          file app/charts/old-1.2.3/old/templates/a.yaml (102)
+          file app/charts/old-1.2.3/old/values.yaml (5)
+    "#]]);
+    work.run(&["branch", with_helm, "--dry-run"]).success().says(expect![[r#"
+        would localize the repository on branch localized/main: 4 files written, 0 references rewritten, 0 removed
+          added https://charts.example/stable#old@1.2.3 <0>
+          not verified: 1 root not built (kustomize/…, network closed)
+          not built: app: chart requires kubeVersion: <1.2.0 which is incompatible with Kubernetes v1.35.0
+          file app/charts/old-1.2.3/old/Chart.yaml (62)
+          file app/charts/old-1.2.3/old/kustomization.yaml (43)
+          file app/charts/old-1.2.3/old/templates/a.yaml (102)
+          file app/charts/old-1.2.3/old/values.yaml (5)
+    "#]]);
+    work.run(&["check", "--build", with_helm]).success().says(expect![[r#"
+        warning[not-built]: not built: chart requires kubeVersion: <1.2.0 which is incompatible with Kubernetes v1.35.0
+         --> app/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain not-built
+        checked 1 kustomization with 0 references in the working tree, 0 builds (kustomize/…, network closed): nothing found; 1 not built
+    "#]]);
+}
