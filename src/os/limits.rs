@@ -52,6 +52,8 @@ pub(crate) const CHART_VERSIONS: Limit = limit(50_000, "versions", "");
 pub(crate) const OBJECTS: Limit = limit(1000, "objects", FILE.hint);
 /// Of what is left out of the artifacts of Flux, in a tree: those of the same text once.
 pub(crate) const PATTERNS: Limit = limit(50_000, "patterns", "merge some of them");
+/// Of the attributes of a tree of which some change files: git compares each line with each file.
+pub(crate) const ATTRIBUTES: Limit = limit(200_000_000, "pairs of a line and a file to compare", "write fewer lines");
 /// Of a configuration, and of a lock.
 pub(crate) const CONFIGURATION: Limit = limit(256 << 10, "bytes", FILE.hint);
 pub(crate) const LOCK: Limit = limit(32 << 20, "bytes", "");

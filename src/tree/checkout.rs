@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::{Entry, Tree, path};
 use crate::git::{Attributes, Checkout};
 use crate::message::failure::{Failure, Result, shown};
+use crate::os::limits::ATTRIBUTES;
 
 /// The name of the files that say how others are checked out.
 pub(crate) const FILE_NAME: &str = ".gitattributes";
@@ -38,8 +39,11 @@ impl Conversion {
             return Ok(bytes);
         }
         if self.git.get().is_none() {
-            let git = Checkout::new(&files_named(tree, FILE_NAME)?, self.hash)?;
-            let attributes = git.attributes(&tree.below("")?)?;
+            let (files, all) = (files_named(tree, FILE_NAME)?, tree.below("")?);
+            let lines: usize = files.iter().map(|(_, text)| memchr::memchr_iter(b'\n', text).count()).sum();
+            ATTRIBUTES.check(lines.saturating_mul(all.len()), || FILE_NAME.to_owned())?;
+            let git = Checkout::new(&files, self.hash)?;
+            let attributes = git.attributes(&all)?;
             let _ = self.git.set((git, attributes));
         }
         let known = self.git.get().and_then(|(git, attributes)| Some((git, attributes.get(path)?)));
@@ -101,6 +105,20 @@ pub(super) fn files_named(tree: &dyn Tree, name: &str) -> Result<Vec<(String, Ve
 mod tests {
     use super::super::overlay::OverlayTree;
     use super::*;
+
+    #[test]
+    fn what_git_would_compare_is_bounded() {
+        let read = |lines: usize, files: usize| {
+            let mut tree = OverlayTree::default();
+            let text: String = (0..lines).map(|number| format!("*.x{number} eol=crlf\n")).collect();
+            tree.file(FILE_NAME, text.as_bytes(), false);
+            (0..files).for_each(|number| tree.file(&format!("{number}"), b"", false));
+            Conversion::new(true, gix::hash::Kind::Sha1).read(&tree, "0").map_err(|failure| failure.message)
+        };
+        let refused = "`.gitattributes` has more than 200000000 pairs of a line and a file to compare";
+        assert_eq!(read(100_000, 3000), Err(refused.to_owned()));
+        assert_eq!(read(300, 30), Ok(Vec::new()));
+    }
 
     #[test]
     fn unknown_conversions_are_an_error() {

@@ -311,8 +311,7 @@ impl From<LockKeys> for Lock {
     fn from(keys: LockKeys) -> Self {
         let LockKeys { target, scope, trailers, remotes, left, mut files, .. } = keys;
         files.sort_by(|one, other| one.path.cmp(&other.path));
-        let left: BTreeMap<Upstream, String> =
-            left.into_iter().map(|keys| (keys.upstream(), keys.reason)).collect();
+        let left: BTreeMap<Upstream, String> = left.into_iter().map(|keys| (keys.upstream(), keys.reason)).collect();
         // What an entry names means an entry that is written so, whatever else such a text could mean.
         let known = remotes.iter().flat_map(RemoteKeys::upstreams).chain(left.keys().cloned());
         let known = known.chain(remotes.iter().map(RemoteKeys::source));
