@@ -318,7 +318,7 @@ pub struct Builds {
     pub left: usize,
     /// What is deployed or built and not known, with the reason: nothing here builds it, or not always to the same.
     pub unknown: Vec<String>,
-    /// Whether nothing was built because of what the check found.
+    /// Whether nothing was built, because of what the check found or what stopped it.
     pub stopped: bool,
     /// What built, and how the network was closed; empty where nothing was built.
     pub by: String,

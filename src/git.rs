@@ -100,7 +100,7 @@ pub(crate) fn said(output: &Output) -> String {
         })
         .collect();
     match lines.as_slice() {
-        [] => format!("it ended with {}", output.status),
+        [] => format!("git ended with {}", output.status),
         lines => lines.join("; "),
     }
 }

@@ -20,6 +20,7 @@ use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
 use crate::targets::generated::Generated;
 use crate::targets::variables::Variables;
+use crate::tree::path;
 use crate::workspace::Workspace;
 
 /// What to build, or why it cannot be; `None` builds to nothing.
@@ -215,7 +216,13 @@ impl Builds {
 
     /// Does the same to the byte.
     pub(crate) fn bytes(&self, subject: usize) -> Result<Vec<u8>, Failures> {
-        Ok(self.output(subject, Wants::Bytes, false)?.stdout)
+        let built = self.output(subject, Wants::Bytes, false).map(|build| build.stdout).map_err(Failures::from);
+        let Ok(Some(Output::Run(run))) = &self.outputs[subject] else { return built };
+        let named = |failure: Failure| match failure.location {
+            Some(_) => failure,
+            None => failure.context(format!("cannot build `{}`", path::shown(&run.directory))),
+        };
+        built.map_err(|failures| Failures(failures.0.into_iter().map(named).collect()))
     }
 
     fn output(&self, subject: usize, wants: Wants, is_tested: bool) -> Built {

@@ -103,18 +103,7 @@ impl Memory {
         // What was used last goes last.
         File::open(file).and_then(|file| file.set_modified(SystemTime::now())).ok();
         let (stdout, refused) = (rest[end + 1..].to_vec(), Default::default());
-        Some(Build {
-            stdout,
-            said,
-            success,
-            refused,
-            size,
-            hides,
-            unset,
-            ended: true,
-            is_steady: true,
-            unobserved: None,
-        })
+        Some(Build { stdout, said, success, refused, size, hides, unset, is_steady: true, unobserved: None })
     }
 
     /// Remembers what a build came to, which [hides](Memory::hide) all values. Where that cannot be stored it is not.
@@ -288,19 +277,10 @@ impl Building<'_> {
 
 /// Returns whether nothing but its inputs has made a build what it is.
 fn is_settled(build: &Build) -> bool {
-    /// What programs say if the machine is short of something, or somebody ends them.
-    const SHORT: [&str; 8] = [
-        "no space left",
-        "cannot allocate memory",
-        "too many open files",
-        "resource temporarily unavailable",
-        "text file busy",
-        "input/output error",
-        "signal: ",
-        "timed out",
-    ];
+    /// What programs say if the machine fails, or somebody ends what they have started.
+    const ODD: [&str; 4] = ["text file busy", "input/output error", "signal: ", "timed out"];
     let said = build.said.to_lowercase();
-    build.ended && build.refused.is_empty() && (build.success || !SHORT.iter().any(|short| said.contains(short)))
+    build.refused.is_empty() && (build.success || !ODD.iter().any(|odd| said.contains(odd)))
 }
 
 fn read_key(directory: &Path) -> Option<String> {
@@ -324,7 +304,6 @@ mod tests {
             refused: Default::default(),
             hides: false,
             unset: BTreeSet::new(),
-            ended: true,
             is_steady: true,
             unobserved: None,
         }

@@ -12,7 +12,7 @@ use super::program::{Kind, Network, PROXIES, Program};
 use super::proxy::{self, Listening, Proxy};
 use super::secrets::Secrets;
 use super::stand_in;
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact;
 use crate::os::closed;
 use crate::os::failpoint;
@@ -20,7 +20,6 @@ use crate::os::interrupt::unusable;
 use crate::os::process::{self, Bounds};
 use crate::os::sandbox::{self, Isolation, Request};
 use crate::targets::variables::{Filled, Variables};
-use crate::tree::path;
 
 /// The port of a cluster that no configuration names.
 const CLUSTER: u16 = 8080;
@@ -50,8 +49,6 @@ pub(crate) struct Build {
     pub(super) hides: bool,
     /// The variables that its engine does not know, and refuses.
     pub(super) unset: BTreeSet<String>,
-    /// Whether nobody ended it.
-    pub(super) ended: bool,
     /// Whether building again gave the same; also if nobody asked, or nothing runs that need not give the same.
     pub(crate) is_steady: bool,
     /// Why it is not seen what its functions ask for; `None` if it is, or none runs.
@@ -70,7 +67,6 @@ impl Build {
             refused: BTreeSet::new(),
             hides: false,
             unset: BTreeSet::new(),
-            ended: true,
             is_steady: true,
             unobserved: None,
         }
@@ -172,16 +168,10 @@ const VARIABLES: &[&str] =
 const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 impl Building<'_> {
-    /// Returns what fails if it does, as people know it: the root or the chart, without where it lies for this build.
-    fn called(&self) -> String {
-        let directory = self.target.strip_prefix(self.top).unwrap_or(Path::new("")).display().to_string();
-        format!("cannot build `{}`", path::shown(&directory))
-    }
-
-    /// Builds in a new directory of its own in `parent`, whatever is remembered.
+    /// Builds in a new directory of its own in `parent`, whatever is remembered. What is ended before it comes to anything is a
+    /// failure: it tells nothing about what is built.
     pub(super) fn run(&self, parent: &Path) -> Result<Build> {
-        let context = |failure: Failure| failure.context(self.called());
-        let time = self.program.time().map_err(context)?;
+        let time = self.program.time()?;
         let private = tempfile::tempdir_in(parent).map_err(|error| unusable(&error))?;
         let private = private.path();
         // It goes after the command, which holds the other end of what it waits for: also where something fails.
@@ -227,10 +217,18 @@ impl Building<'_> {
         let begun = Instant::now();
         let output = process::run_inside(&mut command, walls, bounds);
         self.program.spend(begun.elapsed());
-        let output = output.map_err(|error| context(Failure::new(error.to_string())))?;
+        let output = output.map_err(|error| match error {
+            process::Error::Deadline(..) => stopped(error.to_string(), MORE_TIME),
+            process::Error::Exceeded(..) => stopped(error.to_string(), "split what it builds into several roots"),
+            error => Failure::new(error.to_string()),
+        })?;
+        let program = command.get_program().to_string_lossy().into_owned();
         drop(command);
         let requests = requests.refused();
         let success = output.status.success();
+        if output.status.code().is_none() {
+            return Err(stopped(format!("`{program}` was killed"), MORE_MEMORY));
+        }
         let mut said = redact::text(&output.stderr).replace(&format!("{}/", private.display()), "");
         if !said.is_empty() {
             said = self.secrets.get_or_init(|| Secrets::below(self.input)).hide(&said);
@@ -252,12 +250,16 @@ impl Building<'_> {
         if refused.is_empty() {
             refused.extend(given_up(&said));
         }
-        let (ended, unobserved) = (output.status.code().is_some(), self.unobserved(requests.is_some()));
+        let unobserved = self.unobserved(requests.is_some());
         let is_plain = self.variables.is_empty();
         let filled = Filled { text: output.stdout, unset: BTreeSet::new() };
         let Filled { text: stdout, unset } = if is_plain { filled } else { self.variables.fill_in(&filled.text) };
         let (size, hides, is_steady) = (stdout.len() as u64, false, true);
-        Ok(Build { size, success, stdout, said, refused, hides, unset, ended, is_steady, unobserved })
+        let build = Build { size, success, stdout, said, refused, hides, unset, is_steady, unobserved };
+        match shortage(&build.said).filter(|_| !success && build.refused.is_empty()) {
+            Some(way_on) => Err(stopped(format!("`{program}` fails: {}", build.reason(self.top)), way_on)),
+            None => Ok(build),
+        }
     }
 }
 
@@ -288,6 +290,31 @@ impl Building<'_> {
             _ => Some("this machine does not show what it refuses").filter(|_| !shows_requests),
         }
     }
+}
+
+/// Returns the failure of a build that came to nothing, whatever it builds.
+fn stopped(why: String, way_on: &str) -> Failure {
+    Failure::new(why).because(FailureKind::Stopped).hint(way_on)
+}
+
+const MORE_TIME: &str = "raise `build-timeout` in `.kustomize-localize`, and run the same command again";
+const MORE_MEMORY: &str = "see that the machine has memory left, and run the same command again";
+const MORE_ROOM: &str = "set TMPDIR to a directory that has room, and run the same command again";
+
+/// Returns how to go on where the machine was short of something, as programs say that; `None` if it was not.
+fn shortage(said: &str) -> Option<&'static str> {
+    const SHORT: [(&str, &str); 7] = [
+        ("no space left on device", MORE_ROOM),
+        ("disk quota exceeded", MORE_ROOM),
+        ("runtime: out of memory", MORE_MEMORY),
+        ("cannot allocate memory", MORE_MEMORY),
+        ("resource temporarily unavailable", MORE_MEMORY),
+        ("too many open files", "allow more open files (`ulimit -n`), and run the same command again"),
+        // A program that it has started.
+        ("signal: killed", MORE_MEMORY),
+    ];
+    let said = said.to_lowercase();
+    SHORT.iter().find(|(short, _)| said.contains(short)).map(|(_, way_on)| *way_on)
 }
 
 /// Returns the address that a build asked for without the proxy, as its messages name it: Go does so for what is on this
@@ -326,11 +353,14 @@ impl Program {
         let one = self.timeout.unwrap_or(TIMEOUT);
         let mut spent = self.spent();
         if !spent.has_left(one) {
-            let Spent { builds, time } = *spent;
-            let took = format!("{builds} builds took {} s, each more than half of `build-timeout`", time.as_secs());
-            return Err(
-                Failure::new(took).hint("build only a part of it, or raise `build-timeout` in `.kustomize-localize`")
+            let why = format!(
+                "no time is left: the builds before took {} s, more than half of `build-timeout` each",
+                spent.time.as_secs()
             );
+            return Err(stopped(
+                why,
+                "name a PATH to build only a part of it, or raise `build-timeout` in `.kustomize-localize`",
+            ));
         }
         spent.builds += 1;
         Ok(one)
@@ -416,7 +446,7 @@ mod tests {
             said.send(building.run(input).unwrap_err().to_string()).unwrap();
         });
         let failure = hears.recv_timeout(Duration::from_secs(20)).unwrap();
-        assert!(failure.starts_with("cannot build `.`: 0 builds took 10000 s"), "{failure}");
+        assert!(failure.starts_with("no time is left: the builds before took 10000 s"), "{failure}");
     }
 
     #[test]

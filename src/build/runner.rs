@@ -46,7 +46,8 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     }
     let run = |todo: &[&Affected]| match todo {
         [] => Ok(Vec::new()),
-        _ => Pairs::check(job, options, (&program, &arguments), todo),
+        _ => Pairs::check(job, options, (&program, &arguments), todo)
+            .map_err(|failure| failure.context("nothing was written")),
     };
     let todo = affected.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_none());
     let todo: Vec<&Affected> = todo.map(|(one, _)| one).collect();

@@ -188,6 +188,8 @@ fn real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
     let ended = Command::new(program).args(arguments).env("PATH", &rest).status();
     match ended.map_err(|error| Refusal::Answer(error.to_string()))?.code() {
         Some(0) => Ok(()),
+        // As kustomize says it of what it starts itself.
+        None => Err(Refusal::Answer("signal: killed".to_owned())),
         code => Err(Refusal::Ended(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     }
 }

@@ -161,7 +161,11 @@ impl<'a> Building<'a> {
         for (target, built) in targets.iter().zip(self.run(self.workspace.survey(), &subjects)?) {
             let help = "fix the chart, or the values that its object gives";
             if let Some(failures) = self.note(&target.object.file, &target.by(), &built, Some(help)) {
-                self.unknown(&target.by(), &reason(&failures));
+                if failures.0.iter().all(|one| one.kind == FailureKind::Stopped) {
+                    self.failed(&target.object.file, failures);
+                } else {
+                    self.unknown(&target.by(), &reason(&failures));
+                }
             }
         }
         Ok(())
@@ -184,11 +188,11 @@ impl<'a> Building<'a> {
             }
         }
         let Came { mut builds, findings, failures, .. } = self.came.into_inner();
-        builds.stopped = !failures.is_empty();
+        builds.stopped = builds.built == 0 && !failures.is_empty();
         checked.builds = Some(builds);
-        if checked.status() == 0 {
-            checked.failures.extend(failures);
-        }
+        // What stops a build stops it whatever is wrong elsewhere.
+        let is_clean = checked.status() == 0;
+        checked.failures.extend(failures.into_iter().filter(|one| is_clean || one.kind == FailureKind::Stopped));
         checked.add(findings, self.policy, &*self.workspace.tree);
     }
 
@@ -239,6 +243,12 @@ impl<'a> Building<'a> {
         }
     }
 
+    /// Notes why what a file says could not be built.
+    fn failed(&self, file: &str, failures: Failures) {
+        let at = |failure: Failure| failure.at(Location { file: file.to_owned(), ..Location::default() });
+        self.came.borrow_mut().failures.extend(failures.0.into_iter().map(at));
+    }
+
     fn unknown(&self, by: &str, why: &str) {
         self.came.borrow_mut().builds.unknown.push(format!("{by}: {why}"));
     }
@@ -282,7 +292,7 @@ impl<'a> Building<'a> {
                 _ => file(builder),
             };
             if let Some(failures) = self.note(&file, &builder.by, &built, None) {
-                self.came.borrow_mut().failures.extend(failures.context(&builder.by).0);
+                self.failed(&file, failures);
             }
             outputs.push(built.map(|build| build.stdout).map_err(|unbuilt| reason(&unbuilt.into())));
         }

@@ -280,7 +280,8 @@ impl<'a> Update<'a> {
     /// Writes what was resolved: the lock, or with it what is stored and was brought in again.
     fn finish(self, (plan, relocked): Resolved) -> Result<Report, Failures> {
         let (mut rewritten, news) = histories(&self.fetcher, &self.before, &relocked.lock);
-        let diff = self.args.diff.then(|| self.compared(plan.as_ref(), &relocked.lock)).transpose()?;
+        let diff = self.args.diff.then(|| self.compared(plan.as_ref(), &relocked.lock)).transpose();
+        let diff = diff.map_err(|failures| failures.context("nothing was written"))?;
         let (workspace, before, dry_run) = (self.workspace, self.before, self.args.dry_run);
         let mut outcome = match plan {
             Some(mut plan) => {

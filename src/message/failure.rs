@@ -107,6 +107,8 @@ pub enum FailureKind {
     Left,
     /// kustomize says why it does not build something.
     NotBuilt,
+    /// A build was ended before it came to anything, or not begun: the machine or the configuration gave it no more.
+    Stopped,
     /// What is built is known in the cluster, or with another program, and not here.
     NotKnown,
     /// Anything else.

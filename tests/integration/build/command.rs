@@ -180,14 +180,14 @@ fn a_chart_is_built_with_all_that_helm_reads_or_not_at_all() {
     // What helm says, and nothing of where it was called.
     work.write("chart/charts/c/error", "Error: because\n");
     build().fails(2).says(expect![[r#"
-        error: because
+        error: cannot build `chart`: because
     "#]]);
     work.remove("chart/charts/c/error");
     // Both are there on this machine.
     fs::write(world.sandbox.path("outside.yaml"), map("c")).unwrap();
     work.symlink("chart/charts/c/templates/c.yaml", "../../../../../outside.yaml");
     build().fails(2).says(expect![[r#"
-        error: the link `chart/charts/c/templates/c.yaml` leads out of the repository, and helm may read what is there
+        error: cannot build `chart`: the link `chart/charts/c/templates/c.yaml` leads out of the repository, and helm may read what is there
           hint: put a copy of it there
     "#]]);
     work.remove("chart/charts/c/templates/c.yaml");

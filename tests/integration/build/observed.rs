@@ -193,26 +193,68 @@ fn without_a_kustomize_it_is_a_failure() {
     project.work.run(&["check", "--build"]).fails(2).stderr_has("`/nowhere/kustomize` (KUSTOMIZE)");
 }
 
+/// Whoever ends a build, it tells nothing about what is built: what was done and what was not is said, and how to go on.
 #[test]
-fn a_build_is_bounded() {
+fn a_build_that_is_ended_is_no_result() {
     let Some(project) = super::project() else { return };
-    let work = &project.work;
+    let (work, sandbox) = (&project.work, &project.sandbox);
     work.run(&["lock"]).success();
+    project.second_version();
+    work.commit("locked");
+    let update = ["update", "https://example.com/acme/remote", "--to", "v2", "--diff"];
+    let gates =
+        [&["check", "--build"] as &[&str], &["branch"], &["vendor"], &["example/base", "../out", "--no-commit"]];
+    let program = sandbox.path("bin/kustomize").display().to_string();
+    let space = "echo 'Error: write x: no space left on device' >&2; exit 1";
     // Only what never ends is measured by the clock.
-    let commands = [&["build", "example/base"] as &[&str], &["check", "--build"], &["vendor"]];
-    for (config, body, said, commands) in [
-        ("build-timeout: 59s\n", "exec yes", "took more than 256 MiB of output", &commands[..1]),
-        ("build-timeout: 1s\n", "sleep 60", "did not finish within 1 s", &commands),
+    for (config, body, said, hint) in [
+        ("build-timeout: 59s\n", "exec yes", "took more than 256 MiB of output", "split what it builds"),
+        ("build-timeout: 1s\n", "sleep 60", "did not finish within 1 s", "raise `build-timeout`"),
+        ("", "kill -9 $$", "was killed", "see that the machine has memory left, and run the same command again"),
+        ("", space, "fails: write x: no space left on device", "set TMPDIR to a directory that has room, and run"),
     ] {
         work.decide(config);
-        stand_in(&project.sandbox, &format!("[ $1 = version ] && exec REAL version\n{body}\n"));
-        for args in commands {
+        stand_in(sandbox, &format!("[ $1 = version ] && exec REAL version\n{body}\n"));
+        let (said, hint) = (format!("`{program}` {said}"), format!("hint: {hint}"));
+        let before = work.state();
+        for args in &gates[..if body == "exec yes" { 1 } else { gates.len() }] {
             let output = work.run(args);
-            let shown = format!("{}{}", output.stdout, output.stderr);
-            assert!(output.status == 2 && shown.contains(said), "{args:?}: {output:?}");
-            assert!(shown.contains("cannot build `example/"), "{args:?}: {output:?}");
+            let is_gate = args[0] == "check";
+            let what = if is_gate { "and built nothing: " } else { "error: nothing was written: example/" };
+            let shown = format!("{}{}", output.fails(2).stdout, output.stderr);
+            assert!([what, &said, &hint].iter().all(|text| shown.contains(text)), "{args:?}: {shown}");
+            assert_eq!(shown.contains("  at example/base/kustomization.yaml\n"), is_gate, "{args:?}: {shown}");
+            before.assert_same(&work.state());
+        }
+        work.run(&["build", "example/base"]).fails(2).stderr_has(&format!("cannot build `example/base`: {said}"));
+        if body.starts_with("kill") {
+            let shown = work.run(&update);
+            shown.success().stdout_has("; unknown: ").stdout_has(&format!("  not built: {said}\n")).stderr_has(&hint);
+            work.git(&["reset", "-q", "--hard"]);
         }
     }
+}
+
+#[test]
+fn what_was_built_before_the_time_is_spent_is_said() {
+    let world = World::new();
+    let Some(_) = world.sandbox.builds() else { return };
+    let work = &world.work;
+    work.decide("build-timeout: 1s\n");
+    for number in 10..40 {
+        work.write(&format!("r{number}/kustomization.yaml"), "resources: [cm.yaml]\n");
+        work.write(&format!("r{number}/cm.yaml"), config_map("cm"));
+    }
+    work.commit("many");
+    // A budget of time is spent by the first.
+    stand_in(&world.sandbox, "case \"$*\" in */r10) ;; */r*) sleep 60;; esac\nexec REAL \"$@\"\n");
+    let output = work.run(&["check", "--build"]);
+    output.fails(2).stdout_has(", 1 build (kustomize/").stdout_has(": 29 could not be checked\n");
+    output.stderr_has("/bin/kustomize` did not finish within 1 s\n  at r11/kustomization.yaml\n");
+    output.stderr_has("error: no time is left: the builds before took ");
+    output.stderr_has(
+        "hint: name a PATH to build only a part of it, or raise `build-timeout` in `.kustomize-localize`\n",
+    );
 }
 
 /// SIGKILL lets nobody clean up: the system ends what builds.
