@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::reference::RepoSpec;
 use crate::tree::checkout::Conversion;
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{self, SharedTree, path};
+use crate::tree::{self, SharedTree, Tree as _, path};
 
 /// What answers a build.
 pub(super) struct Answers {
@@ -231,11 +231,14 @@ struct Part<'a> {
     /// The tree, with what the walk has read of a fetched one, which may be partial.
     tree: OverlayTree,
     places: BTreeSet<String>,
+    /// The charts that were pulled: no checkout gives these.
+    pulled: OverlayTree,
 }
 
 impl<'a> Part<'a> {
     fn of(source: &'a Source) -> Part<'a> {
-        Part { source, tree: OverlayTree::new(source.tree.clone()), places: BTreeSet::new() }
+        let tree = OverlayTree::new(source.tree.clone());
+        Part { source, tree, places: BTreeSet::new(), pulled: OverlayTree::default() }
     }
 
     fn add(&mut self, inputs: &[Input]) -> Result<()> {
@@ -268,12 +271,14 @@ impl<'a> Part<'a> {
             if let (Some(archive), Place::Missing(directory)) = (&chart.archive, &chart.place)
                 && path::is_in(directory, &self.source.scope)
             {
-                archive.files.iter().for_each(|(name, bytes)| self.put(&path::join(directory, name), bytes, false));
+                let files = archive.files.iter();
+                files.for_each(|(name, bytes)| self.pulled.file(&path::join(directory, name), bytes, false));
             }
         }
     }
 
-    fn write(&self, conversion: Option<&Conversion>, top: &Path, pool: Option<&mut Pool>) -> Result<()> {
-        disk::write_temporary(&self.tree, &self.places, conversion, top, pool)
+    fn write(&self, conversion: Option<&Conversion>, top: &Path, mut pool: Option<&mut Pool>) -> Result<()> {
+        disk::write_temporary(&self.tree, &self.places, conversion, top, pool.as_deref_mut())?;
+        disk::write_temporary(&self.pulled, self.pulled.below("")?, None, top, pool)
     }
 }

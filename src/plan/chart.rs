@@ -5,13 +5,14 @@ use super::placing::{Builder, Instance};
 use crate::graph::{Place, RootId};
 use crate::message::failure::{Failure, Result};
 use crate::record::stored;
-use crate::tree::path;
+use crate::tree::{checkout, path};
 
 impl Builder<'_> {
     /// Places the charts of a root.
     pub(super) fn place_charts(&mut self, instance: &Instance, root: RootId) -> Result<()> {
         let graph = self.graph;
-        let stays = self.stays(graph.roots[root].source);
+        let source = graph.roots[root].source;
+        let stays = self.stays(source);
         for chart in graph.charts_of(root) {
             let located = |failure: Failure| failure.at(graph.note_location(chart.note));
             let place = match (&chart.place, &chart.archive) {
@@ -36,7 +37,10 @@ impl Builder<'_> {
                     continue;
                 }
             };
-            for (name, file) in &chart.files {
+            // Attributes of its own would decide over those beside it.
+            let is_own = chart.archive.is_none() && graph.sources[source].repository.is_none();
+            let is_placed = |name: &&String| is_own || path::name(name) != checkout::FILE_NAME;
+            for (name, file) in chart.files.iter().filter(|(name, _)| is_placed(name)) {
                 self.place_file(&path::join(&place, name), *file).map_err(located)?;
             }
         }

@@ -72,7 +72,8 @@ pub(super) struct Localized {
     pub remotes: Remotes,
     /// The files of the user (paths in the tree of the source) among them.
     pub local_files: BTreeSet<String>,
-    /// The directories of charts that were brought in. In place they belong to the user from then on.
+    /// The directories of charts that were brought in, and the attributes beside them. In place they belong to the user
+    /// from then on.
     pub vendored: BTreeSet<String>,
     /// The paths that unchanged references lead to, and that may be missing.
     pub kept: HashSet<String>,

@@ -110,7 +110,9 @@ fn planned(
         kept.retain(|file| has_unread || tree.is_left_out(&file.path) || (is_named && !is_beside(file)));
     }
     let brought = localized.files.iter().filter(|(place, _)| localized.is_brought(place));
-    let brought = brought.filter(|(place, _)| localized.vendored(place).is_none()).map(|(_, (_, entry))| entry);
+    // In a working tree a chart is the user's from then on; what lies on the branch is taken from there again.
+    let is_kept = |place: &str| options.trailers || localized.vendored(place).is_none();
+    let brought = brought.filter(|(place, _)| is_kept(place)).map(|(_, (_, entry))| entry);
     let files = kept.iter().copied().chain(brought).cloned().collect();
     let lock = relocked(workspace, &held, files, &localized, &after, options, troubles.has_unread)?;
     let mut changes = there::changes(workspace, &held, &lock, &localized, options.overwrite)?;

@@ -12,6 +12,7 @@ use crate::message::failure::{Failure, Failures, Location, Result};
 use crate::message::redact;
 use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
+use crate::tree::checkout::FILE_NAME;
 use crate::tree::path;
 
 /// Localizes the roots `starts` of a walked graph, with all they reach. With `in_place` the tree of the user stays where it
@@ -41,7 +42,7 @@ pub(super) fn entry(path: &str, file: &File) -> StoredFile {
 
 /// Adds attributes to a directory, so that git changes no byte below it, unless it holds some.
 fn add_attributes(files: &mut BTreeMap<String, (File, StoredFile)>, directory: &str) {
-    let place = path::join(directory, ".gitattributes");
+    let place = path::join(directory, FILE_NAME);
     let file = File::plain(GITATTRIBUTES.as_bytes());
     let entry = entry(&place, &file);
     files.entry(place).or_insert((file, entry));
@@ -74,12 +75,14 @@ impl Builder<'_> {
         let is_ours = |place: &&String| !self.in_place || localized.is_brought(place);
         let ours = localized.files.keys().filter(is_ours);
         let mut directories: BTreeSet<String> = ours.flat_map(|place| localized_directories(place)).collect();
-        match graph.sources[0].repository {
-            _ if self.in_place => {}
+        // Beside a chart, which sees every file in its own directory.
+        let beside = localized.vendored.iter().map(|chart| path::parent(chart).to_owned());
+        let beside = BTreeSet::from_iter(beside);
+        localized.vendored.extend(beside.iter().map(|directory| path::join(directory, FILE_NAME)));
+        directories.extend(beside);
+        if graph.sources[0].repository.is_some() {
             // All of it was brought in.
-            Some(_) => drop(directories.insert(String::new())),
-            // Beside a chart, which sees every file in its own directory.
-            None => directories.extend(localized.vendored.iter().map(|chart| path::parent(chart).to_owned())),
+            directories.insert(String::new());
         }
         for directory in directories {
             add_attributes(&mut localized.files, &directory);

@@ -40,14 +40,14 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     let args = ["vendor", "--no-verify"];
     work.run(&args).fails(1).stderr_has("error[remote-chart]");
     work.decide("helm: true\n");
-    work.run(&args).success().stdout_has("git add -f -- :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock");
+    work.run(&args).success().stdout_has("git add -f -- :/app/charts/nginx-1.2.3/.gitattributes :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock");
     assert_eq!(work.read("app/kustomization.yaml"), TEXT);
     let chart = "app/charts/nginx-1.2.3/nginx";
     assert!(work.read(&format!("{chart}/templates/_helpers.tpl")).starts_with("{{-"));
     let lock = stage.lock();
     assert!(lock.contains("    chart: nginx\n"), "{lock}");
     assert!(!lock.contains("files:"), "{lock}");
-    work.git(&["add", "-f", chart, "kustomize-localize.lock"]);
+    work.git(&["add", "-f", "app/charts", "kustomize-localize.lock"]);
     work.run(&["check"]).success();
     // It is the user's now: nothing is done about it again, whatever is in it.
     work.write(&format!("{chart}/values.yaml"), "replicas: 9\n");

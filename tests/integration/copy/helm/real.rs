@@ -4,7 +4,7 @@ use std::fs;
 
 use expect_test::expect;
 
-use super::{REPO, Stage};
+use super::{REPO, Stage, directory_of};
 use crate::support::{Repo, tool};
 
 /// Returns a stage with this helm and kustomize; `None` without one of them.
@@ -14,14 +14,17 @@ fn stage(helm: &str) -> Option<Stage> {
     stage.sandbox.builds()?;
     fs::remove_file(stage.sandbox.path("bin/helm")).unwrap();
     stage.sandbox.offer("helm", &helm);
-    let template =
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {a: {{ quote .Values.a }}}\n";
+    let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata:\n  a: {{ quote .Values.a }}\n  \
+                    bytes: {{ .Files.Get \"bytes.txt\" | quote }}\n";
     // What lies in a chart is no kustomization of the repository.
     let remote = "resources: [https://example.com/gone.yaml]\n";
+    // A checkout would change its bytes, by its own attributes as well.
+    let more_files =
+        [("kustomization.yaml", remote), ("bytes.txt", BYTES), (".gitattributes", "*.txt text eol=lf ident\n")];
     for (name, more) in [("web", ""), ("old", "kubeVersion: '<1.2.0'\n")] {
         let chart = format!("apiVersion: v2\nname: {name}\nversion: 1.2.3\n{more}");
         let files = [("Chart.yaml", &*chart), ("values.yaml", "a: b\n"), ("templates/a.yaml", template)];
-        for (path, text) in files.iter().chain(&[("kustomization.yaml", remote)]) {
+        for (path, text) in files.iter().chain(&more_files) {
             let place = stage.sandbox.path("made").join(name).join(path);
             fs::create_dir_all(place.parent().unwrap()).unwrap();
             fs::write(place, text).unwrap();
@@ -30,6 +33,8 @@ fn stage(helm: &str) -> Option<Stage> {
     }
     Some(stage)
 }
+
+const BYTES: &str = "one\r\n$Id$\n";
 
 fn inflate(work: &Repo, name: &str) {
     let chart =
@@ -45,16 +50,35 @@ fn a_chart_is_rendered_alike_by_all() {
     for helm in ["helm-3", "helm-4"] {
         let Some(stage) = stage(helm) else { return };
         let stage = stage.with_helm();
+        let archive =
+            |name: &str| stage.sandbox.path("served").join(directory_of(REPO)).join(format!("{name}-1.2.3.tgz"));
         let work = &stage.work;
+        work.write(".gitattributes", "* text=auto\n");
         inflate(work, "web");
         let with_helm = "--build-arg=--enable-helm";
         let built = work.run(&["build", with_helm, "app"]);
-        built.success().stdout_has("data:\n  a: \"420\"\nkind: ConfigMap\n");
+        built.success().stdout_has("data:\n  a: \"420\"\n  bytes: \"one\\r\\n$Id$\\n\"\nkind: ConfigMap\n");
         let branch = work.run(&["branch", with_helm]);
-        branch.success().stdout_has("verified: builds are identical: 70 bytes");
+        branch.success().stdout_has("verified: builds are identical: 95 bytes");
         work.run(&["verify", "localized/main"]).success();
+        // What the branch holds is taken from there, whatever the repository has now.
+        fs::remove_dir_all(work.sandbox().path("cache")).unwrap();
+        stage.pack(REPO, "old", "1.2.3");
+        fs::rename(archive("old"), archive("web")).unwrap();
+        for offline in [&["--offline"][..], &[]] {
+            let run = |args: &[&str]| work.run(&[args, &[with_helm], offline].concat());
+            assert_eq!(run(&["build", "app"]).success().stdout, built.stdout);
+            run(&["check", "--build"]).success().stdout_has("1 build ");
+            work.git(&["commit", "--allow-empty", "-m", "more"]);
+            run(&["branch"]).success();
+        }
+        stage.pack(REPO, "web", "1.2.3");
         work.run(&["vendor", with_helm]).success().stdout_has("verified: builds are identical");
         work.commit("vendored");
+        for branch in ["main", "localized/main"] {
+            let clone = work.sandbox().clone_with(work, &format!("clone-{branch}"), &["--branch", branch]);
+            assert_eq!(stage.build(&clone.path().join("app")).unwrap().success().stdout, built.stdout);
+        }
         work.run(&["check", "--build", with_helm]).success();
         assert_eq!(work.run(&["build", with_helm, "app"]).success().stdout, built.stdout);
         // What Argo CD gives to helm for a chart of the tree.
@@ -80,23 +104,28 @@ fn why_a_chart_is_not_rendered_is_said_by_all() {
     inflate(work, "old");
     let with_helm = "--build-arg=--enable-helm";
     work.run(&["vendor", with_helm, "--dry-run"]).success().says(expect![[r#"
-        would localize the working tree: 4 files written, 0 references rewritten, 0 removed
+        would localize the working tree: 6 files written, 0 references rewritten, 0 removed
           not verified: 1 root not built (kustomize/…, network closed)
           not built: app: chart requires kubeVersion: <1.2.0 which is incompatible with Kubernetes v1.35.0
+          file app/charts/old-1.2.3/.gitattributes (46)
           file app/charts/old-1.2.3/old/Chart.yaml (62)
+          file app/charts/old-1.2.3/old/bytes.txt (10)
           file app/charts/old-1.2.3/old/kustomization.yaml (43)
-          file app/charts/old-1.2.3/old/templates/a.yaml (102)
+          file app/charts/old-1.2.3/old/templates/a.yaml (148)
           file app/charts/old-1.2.3/old/values.yaml (5)
     "#]]);
     work.run(&["branch", with_helm, "--dry-run"]).success().says(expect![[r#"
-        would localize the repository on branch localized/main: 4 files written, 0 references rewritten, 0 removed
+        would localize the repository on branch localized/main: 7 files written, 0 references rewritten, 0 removed
           added https://charts.example/stable#old@1.2.3 <0>
           not verified: 1 root not built (kustomize/…, network closed)
           not built: app: chart requires kubeVersion: <1.2.0 which is incompatible with Kubernetes v1.35.0
+          file app/charts/old-1.2.3/.gitattributes (46)
           file app/charts/old-1.2.3/old/Chart.yaml (62)
+          file app/charts/old-1.2.3/old/bytes.txt (10)
           file app/charts/old-1.2.3/old/kustomization.yaml (43)
-          file app/charts/old-1.2.3/old/templates/a.yaml (102)
+          file app/charts/old-1.2.3/old/templates/a.yaml (148)
           file app/charts/old-1.2.3/old/values.yaml (5)
+          file kustomize-localize.lock (1547)
     "#]]);
     work.run(&["check", "--build", with_helm]).success().says(expect![[r#"
         warning[not-built]: not built: chart requires kubeVersion: <1.2.0 which is incompatible with Kubernetes v1.35.0
