@@ -142,7 +142,7 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
         references: references(&explored.graph),
         remote,
         is_made_by_branch: top.is_some_and(merged_back::is_made_by_branch),
-        read: explored.graph.own_paths().chain(explored.graph.own_charts()).map(str::to_owned).collect(),
+        read: explored.graph.user_paths().chain(explored.graph.user_charts()).map(str::to_owned).collect(),
         findings,
         ..Checked::failed(input.source, failures)
     };

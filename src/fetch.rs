@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use crate::config::{Comments, Config, Source};
 use crate::git::{LocalRepo, RemoteGit};
-use crate::graph::{ANEW, Archive, ChartRef, Found, RemoteFile, RemoteRef, Remotes, Repository, Wants};
+use crate::graph::{Archive, ChartRef, HINT_REWRITE, RemoteContent, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 use crate::kustomization;
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
@@ -140,7 +140,7 @@ pub(crate) struct Fetcher {
     tips: OnceCell<Vec<Tip>>,
     /// The repository whose localized branches are looked at, if something is wanted.
     branches: Option<Rc<LocalRepo>>,
-    known: HashMap<Key, Result<Found>>,
+    known: HashMap<Key, Result<RemoteContent>>,
     /// The repositories whose files are taken from the cache.
     opened: HashMap<RepoSpec, (Rc<CheckoutTree>, Rc<Repository>)>,
     /// Who signed which commit of what, by a key of which file.
@@ -185,7 +185,7 @@ impl Fetcher {
 
     /// Returns what was brought in as it is today: no lock holds it, and it may be something else tomorrow.
     pub(crate) fn unlocked(&self) -> impl Iterator<Item = Upstream> {
-        let is_there = |known: &Result<Found>| !matches!(known, Err(_) | Ok(Found::Chart(None)));
+        let is_there = |known: &Result<RemoteContent>| !matches!(known, Err(_) | Ok(RemoteContent::Chart(None)));
         let found = self.known.iter().filter(move |(_, known)| is_there(known)).map(|(key, _)| key.upstream());
         let is_fixed = |one: &Upstream| one.pin() == Pin::Commit;
         found.filter(move |one| !is_fixed(one) && self.locks.iter().all(|lock| lock.get(one).is_none()))
@@ -209,8 +209,8 @@ impl Fetcher {
             is_page: false,
         };
         match self.references(&[Rc::new(wanted)]).remove(0)? {
-            Found::Root(repository) => Ok(repository),
-            Found::File(_) | Found::Chart(_) => Err(Failure::new("the target was not resolved")),
+            RemoteContent::Root(repository) => Ok(repository),
+            RemoteContent::File(_) | RemoteContent::Chart(_) => Err(Failure::new("the target was not resolved")),
         }
     }
 
@@ -245,20 +245,20 @@ impl Fetcher {
         }
     }
 
-    fn keep_known(&mut self, job: Job, known: Result<Found>) {
-        if let (Ok(Found::Root(repository)), Some(signed)) = (&known, job.signed) {
+    fn keep_known(&mut self, job: Job, known: Result<RemoteContent>) {
+        if let (Ok(RemoteContent::Root(repository)), Some(signed)) = (&known, job.signed) {
             let _ = repository.signed.set(signed);
         }
         self.known.insert(job.key, known);
     }
 
     /// Returns what needs no network; none if that has to be asked.
-    fn held(&mut self, job: &Job) -> Result<Option<Found>> {
+    fn held(&mut self, job: &Job) -> Result<Option<RemoteContent>> {
         let upstream = job.key.upstream();
         let mut label = upstream.to_string();
         if let (Key::Git(key), Some(request)) = (&job.key, job.request()) {
             if let Some(repository) = self.held_by_tip(key, &request)? {
-                return Ok(Some(Found::Root(repository)));
+                return Ok(Some(RemoteContent::Root(repository)));
             }
             if let Some(fetched) = self.network.cached(&request)? {
                 return self.open(key, fetched).map(Some);
@@ -287,7 +287,7 @@ impl Fetcher {
                 chart.refuse_unsafe()?;
                 // `remote-chart` says what comes of it.
                 if !self.options.helm || self.options.locked {
-                    return Ok(Some(Found::Chart(None)));
+                    return Ok(Some(RemoteContent::Chart(None)));
                 }
             }
             (Key::File(_), None) | (Key::Git(_), _) => {}
@@ -318,17 +318,17 @@ impl Fetcher {
         Ok(Some(Rc::new(Repository { tree: Rc::new(tree), version, commit, signed })))
     }
 
-    fn open(&mut self, key: &RepoSpec, fetched: Fetched) -> Result<Found> {
+    fn open(&mut self, key: &RepoSpec, fetched: Fetched) -> Result<RemoteContent> {
         let (version, commit, signed) = (key.clone(), fetched.commit.clone(), OnceCell::new());
         let tree = CheckoutTree::open(&self.network, fetched, Upstream::git(key).to_string(), key.submodules)?;
         let tree = Rc::new(tree);
         let repository = Rc::new(Repository { tree: tree.clone(), version, commit, signed });
         self.opened.insert(key.clone(), (tree, repository.clone()));
-        Ok(Found::Root(repository))
+        Ok(RemoteContent::Root(repository))
     }
 
     /// Takes what the network gave, if it is what the lock says, and keeps its bytes.
-    fn received(&mut self, job: &Job, got: Got) -> Result<Found> {
+    fn received(&mut self, job: &Job, got: Got) -> Result<RemoteContent> {
         match (&job.key, got) {
             (Key::Git(key), Got::Commit(fetched)) => self.open(key, fetched),
             (Key::File(url), Got::Bytes(bytes)) => {
@@ -378,7 +378,7 @@ impl Fetcher {
     }
 
     /// Returns the result of one way; none if it was not tried.
-    fn outcome(&self, wanted: &RemoteRef, way: &Key) -> Option<Result<Found>> {
+    fn outcome(&self, wanted: &RemoteRef, way: &Key) -> Option<Result<RemoteContent>> {
         let shown = || wanted.text.shown();
         if let (Key::Git(_), Some(spec)) = (way, &wanted.spec) {
             if spec.query_dropped {
@@ -387,34 +387,34 @@ impl Fetcher {
             }
             if let Err(why) = reference::refuse_unsafe(wanted.text.exposed(), Some(spec)) {
                 let failure = Failure::new(format!("`{}` is refused: {why}", shown()));
-                return Some(Err(failure.hint(ANEW).because(FailureKind::NoRepository)));
+                return Some(Err(failure.hint(HINT_REWRITE).because(FailureKind::NoRepository)));
             }
         }
         Some(match self.known.get(way)?.clone() {
             Err(failure) => Err(failure),
-            Ok(Found::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
+            Ok(RemoteContent::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
                 Err(page(&file.url))
             }
-            Ok(Found::File(file)) => match kustomization::looks_like_resources(&file.bytes) {
+            Ok(RemoteContent::File(file)) => match kustomization::looks_like_resources(&file.bytes) {
                 // Where a root would do as well, what the file holds decides.
                 Err(what) if wanted.wants == Wants::Either => {
                     Err(Failure::new(format!("{} does not contain resources: {what}", shown())))
                 }
-                _ => Ok(Found::File(file)),
+                _ => Ok(RemoteContent::File(file)),
             },
             Ok(found) => Ok(found),
         })
     }
 
     /// Returns what a reference names; what has to be brought in for that, where it is not known yet.
-    fn answer(&self, wanted: &RemoteRef, ways: &[Key]) -> Result<Result<Found>, Key> {
+    fn answer(&self, wanted: &RemoteRef, ways: &[Key]) -> Result<Result<RemoteContent>, Key> {
         if let Some(failure) = self.refused(wanted) {
             return Ok(Err(failure));
         }
         let outcome = |way: &Key| self.outcome(wanted, way).ok_or_else(|| way.clone());
         // kustomize would take a file for which its server answers to git as well.
-        let is_it = |outcome: &Result<Found>| match (outcome, &wanted.spec) {
-            (Ok(Found::Root(repository)), Some(spec)) => {
+        let is_it = |outcome: &Result<RemoteContent>| match (outcome, &wanted.spec) {
+            (Ok(RemoteContent::Root(repository)), Some(spec)) => {
                 let directory = tree::resolve(&*repository.tree, &spec.directory());
                 !matches!(directory, Ok(Resolved::Missing { .. } | Resolved::File { .. }))
             }
@@ -482,7 +482,7 @@ impl Fetcher {
     }
 
     /// Brings in what references name: one answer for each, in their order.
-    fn references(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<Found>> {
+    fn references(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
         for one in wanted.iter().filter(|one| one.by.is_none()) {
             self.network.reach.name(one.text.exposed());
             if let Some(spec) = &one.spec {
@@ -513,7 +513,7 @@ impl Remotes for Fetcher {
         }
         self.bring(wanted.iter().map(|(chart, _)| (Key::Chart(chart.clone()), None)));
         let answer = |(chart, by): &(ChartRef, Option<String>)| match self.known.get(&Key::Chart(chart.clone())) {
-            Some(Ok(Found::Chart(pulled))) => Ok(pulled.clone()),
+            Some(Ok(RemoteContent::Chart(pulled))) => Ok(pulled.clone()),
             Some(Err(failure)) => {
                 let was_there = self.was_there(|lock| chart.locked(lock).map(drop));
                 Err(self.advised(failure.clone(), Rule::RemoteChart, &chart.upstream(), by.as_deref(), was_there))
@@ -538,13 +538,13 @@ impl Remotes for Fetcher {
         });
     }
 
-    fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<Found>> {
+    fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
         let answers = self.references(wanted);
         let advised = |one: &RemoteRef, failure| {
             let was_there = self.was_there(|lock| one.locked(lock).map(drop));
             self.advised(failure, Rule::RemoteReference, &one.meant(), one.by.as_deref(), was_there)
         };
-        let answer = |(one, answer): (&Rc<RemoteRef>, Result<Found>)| match self.refused(one) {
+        let answer = |(one, answer): (&Rc<RemoteRef>, Result<RemoteContent>)| match self.refused(one) {
             Some(failure) => Err(failure),
             None => answer.map_err(|failure| advised(one, failure)),
         };
@@ -558,10 +558,10 @@ fn page(url: &SafeUrl) -> Failure {
         .hint("use the URL of the raw file; if it is a login page, the server requires credentials")
 }
 
-fn remote_file(url: &SafeUrl, bytes: Vec<u8>) -> Found {
-    Found::File(Rc::new(RemoteFile { url: url.clone(), sha256: sha256_hex(&bytes), bytes: bytes.into() }))
+fn remote_file(url: &SafeUrl, bytes: Vec<u8>) -> RemoteContent {
+    RemoteContent::File(Rc::new(RemoteFile { url: url.clone(), sha256: sha256_hex(&bytes), bytes: bytes.into() }))
 }
 
-fn archived(archive: Archive) -> Found {
-    Found::Chart(Some(Rc::new(archive)))
+fn archived(archive: Archive) -> RemoteContent {
+    RemoteContent::Chart(Some(Rc::new(archive)))
 }

@@ -1,8 +1,8 @@
-//! The walk: from one kustomization root along every reference to everything that a build reads.
+//! The walk follows every reference from a kustomization root to everything that its build reads.
 //!
-//! The walk records what the files say ([`Survey`]), and judges nothing. What counts of it is asked afterwards, by a
-//! [`Policy`]. Remote references that do not stay so are then handed, level by level, to a [`Remotes`]; without one they
-//! stay unresolved.
+//! The walk records facts ([`Survey`]) and judges nothing. A [`Policy`] decides afterwards which of them count. It also
+//! decides which remote references are localized; these are handed, level by level, to a [`Remotes`]. Without a
+//! [`Remotes`] they stay unresolved.
 
 mod chain;
 mod chart;
@@ -23,15 +23,15 @@ mod trouble;
 
 pub use chart::archive;
 pub(crate) use chart::{Archive, Chart, ChartRef, Place};
-pub(crate) use judge::{KEPT, Policy};
-pub(crate) use local::alike;
+pub(crate) use judge::{Policy, REASON_NOT_AN_ERROR};
+pub(crate) use local::similar_path;
 pub(crate) use nodes::{
     Edge, EdgeId, File, FileId, Graph, Lines, Noted, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId,
     Target,
 };
 pub(crate) use reach::reach;
 pub(crate) use remote::no_directory;
-pub(crate) use remote_ref::{Found, RemoteRef, Remotes, Wants};
+pub(crate) use remote_ref::{RemoteContent, RemoteRef, Remotes, Wants};
 pub(crate) use survey::Survey;
 pub(crate) use trouble::{At, Trouble, TroubleKind};
 
@@ -51,36 +51,36 @@ use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use trouble::WalkResult;
 
-/// How many bytes of kustomizations are read at once, before what they say is kept: that takes less memory.
+/// The most bytes of kustomizations that are in memory as text before they are parsed. A bound takes less memory than
+/// all texts at once.
 const AT_ONCE: usize = 1 << 20;
 
-/// How many kustomizations are worth a thread, and how many threads there are at most: what they wait for is memory.
+/// The number of kustomizations that is worth a thread, and the most threads. More threads would only wait for memory.
 const SHARE: usize = 250;
 const THREADS: usize = 8;
 
-/// What to do about what git or another program could take for something else.
-pub(crate) const ANEW: &str =
+/// The hint for text that git or another program could misread.
+pub(crate) const HINT_REWRITE: &str =
     "rewrite it, and check where it came from: text that git could misread is never passed on";
 
-/// What a walk over many roots came to.
+/// The result of a walk from several roots.
 pub(crate) struct Explored {
-    /// Everything that could be followed.
+    /// Everything that the walk could follow.
     pub graph: Graph,
-    /// Everything that could not, in a stable order.
+    /// Everything that the walk could not follow, in a stable order.
     pub troubles: Vec<Trouble>,
-    /// The root of each directory that the walk was given, in their order; none if the directory has no root.
+    /// The root of each directory that the walk was given, in the same order. `None` if the directory has no root.
     pub starts: Vec<Option<RootId>>,
 }
 
-/// Where a walk starts.
+/// The tree and directory in which a walk starts.
 pub(crate) struct Start {
-    /// The tree.
     pub source: Source,
-    /// The target's directory in it.
+    /// The target's directory in the tree.
     pub directory: String,
 }
 
-/// Walks everything that the target references.
+/// Walks everything that the target references. Fails with every trouble that the walk finds, each once.
 pub(crate) fn walk(start: Start, remotes: Option<&mut dyn Remotes>, policy: &Policy<'_>) -> Result<Graph, Failures> {
     let explored = explore(start.source, &[start.directory], remotes, policy);
     let mut seen = HashSet::new();
@@ -89,8 +89,8 @@ pub(crate) fn walk(start: Start, remotes: Option<&mut dyn Remotes>, policy: &Pol
     if failures.is_empty() { Ok(explored.graph) } else { Err(Failures(failures)) }
 }
 
-/// Walks everything that the roots in `directories` (real paths in the tree of `source`) reference.
-/// What cannot be followed never stops the rest.
+/// Walks everything that the roots in `directories` (real paths in the tree of `source`) reference. A reference that
+/// cannot be followed never stops the rest.
 pub(crate) fn explore(
     source: Source,
     directories: &[String],
@@ -100,52 +100,55 @@ pub(crate) fn explore(
     Survey::in_scope(source).explore(directories, remotes, policy)
 }
 
-/// Returns a trouble for each root whose build would load too many, and that names none of which this is so.
+/// A trouble for each root whose build would load too many roots. A root that references such a root is not reported
+/// again.
 fn overloaded(graph: &Graph) -> Vec<Trouble> {
-    let all = graph.overloaded();
-    let first = all.iter().copied().filter(|root| !graph.named(*root).any(|(_, id)| all.contains(&id)));
-    let trouble = |root: RootId| {
+    let overloaded = graph.overloaded();
+    let references_another = |root: RootId| graph.named(root).any(|(_, id)| overloaded.contains(&id));
+    let mut troubles = Vec::new();
+    for root in overloaded.iter().copied().filter(|root| !references_another(*root)) {
         let file = graph.roots[root].file;
-        let failure =
-            LOADS.exceeded(&graph.label(file)).at(Location { position: Position::new(1, 1), ..graph.place(file) });
-        Trouble::of(TroubleKind::Refused, failure).at(graph, At::File(file))
-    };
-    first.map(trouble).collect()
+        let start_of_file = Location { position: Position::new(1, 1), ..graph.file_location(file) };
+        let failure = LOADS.exceeded(&graph.label(file)).at(start_of_file);
+        troubles.push(Trouble::of(TroubleKind::Refused, failure).at(graph, At::File(file)));
+    }
+    troubles
 }
 
 #[derive(Default)]
 struct Walker {
     graph: Graph,
-    /// The files of each source, by their paths.
+    /// The files of each source, by path.
     files: Rc<HashMap<SourceId, HashMap<String, FileId>>>,
-    /// Every reference that was found: kustomizations are alike.
+    /// Every reference so far. Equal references share one allocation, because kustomizations are alike.
     references: HashSet<Rc<Reference>>,
     downloads: HashMap<SafeUrl, FileId>,
-    /// The references to follow.
+    /// The references that are still to be followed.
     queue: Vec<EdgeId>,
-    /// The remote references that wait for their level to be complete.
+    /// The remote references that wait until their level is complete.
     pending: Vec<EdgeId>,
-    /// The roots that others list for the plugin configurations in them: the lister, the root, and the field.
+    /// The roots that other roots list for their plugin configurations, as (lister, root), with the field that lists
+    /// them.
     plugin_roots: BTreeMap<(RootId, RootId), String>,
-    /// The plugin configurations that were read, each with the root that it is read for.
+    /// The plugin configurations that were read, each with the root that lists it.
     plugins: HashSet<(RootId, FileId)>,
-    /// What they say.
+    /// The content of each plugin configuration.
     read_plugins: HashMap<FileId, Rc<Kustomization>>,
-    /// How many roots and references there are.
+    /// The number of references so far.
     references_read: usize,
-    /// How many of the references are remote.
+    /// The number of remote references so far.
     remotes: usize,
-    /// Whether there were more than there is room for.
+    /// Whether the walk ended because a limit was exceeded.
     is_full: bool,
     troubles: Vec<Trouble>,
-    /// The root of each directory at which a walk started, or why there is none; none where there was no room.
+    /// The root of each directory in which a walk started, or why there is none. `None` if a limit was exceeded before.
     started: HashMap<String, Option<WalkResult<RootId>>>,
-    /// The roots that references lead to which may not: a component among resources.
+    /// The roots that a reference names but may not, such as a component in `resources`.
     misfits: HashMap<EdgeId, RootId>,
 }
 
 impl Walker {
-    /// Returns whether there is room for more. Where there is none, the walk ends.
+    /// Whether the walk is within its limits. If it is not, the walk ends, with one trouble that says so.
     fn has_room(&mut self) -> bool {
         let reports = self.remotes + self.graph.notes.len() + self.troubles.len();
         let counts = [(RUN, self.references_read), (FINDINGS, reports)];
@@ -161,14 +164,14 @@ impl Walker {
         full.is_none()
     }
 
-    /// Makes directories at which the walk starts roots of the graph.
+    /// Adds the roots in `directories`, at which the walk starts, to the graph.
     fn start(&mut self, directories: &[String]) {
         let (mut unread, mut bytes) = (Vec::new(), 0);
         for directory in directories {
             if self.started.contains_key(directory) {
                 continue;
             }
-            let start = match self.place(SourceId::FIRST, directory) {
+            let start = match self.find_or_add_root(SourceId::FIRST, directory) {
                 _ if self.is_full => None,
                 Ok((root, text)) => {
                     bytes += text.as_ref().map_or(0, |text| text.len());
@@ -186,7 +189,7 @@ impl Walker {
         self.read(unread);
     }
 
-    /// Reads kustomizations side by side.
+    /// Parses kustomizations in parallel, and adds their references to their roots.
     fn read(&mut self, unread: Vec<(RootId, Rc<[u8]>)>) {
         let texts: Vec<&[u8]> = unread.iter().map(|(_, text)| &**text).collect();
         let threads = processors().min(THREADS).min(texts.len() / SHARE);
@@ -196,18 +199,19 @@ impl Walker {
         }
     }
 
-    /// Makes the directory (a real path) a root of the graph, whose references are followed later.
+    /// Adds the root in `directory` (a real path) to the graph and queues its references.
     fn enter(&mut self, source: SourceId, directory: &str) -> WalkResult<RootId> {
-        let (id, unread) = self.place(source, directory)?;
+        let (id, unread) = self.find_or_add_root(source, directory)?;
         if let Some(text) = unread {
-            // Which kind it is decides whether the reference that led here is a legal one.
+            // The kind must be known now: it decides whether the reference to this root is legal.
             self.fill(id, kustomization::read(&text));
         }
         Ok(id)
     }
 
-    /// Finds the kustomization of a directory. Returns its text too when the root is a new one.
-    fn place(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<Rc<[u8]>>)> {
+    /// The root in `directory`. A new root is added to the graph, and returned with the text of its kustomization,
+    /// which the caller parses.
+    fn find_or_add_root(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<Rc<[u8]>>)> {
         if let Some(known) = self.graph.root_in(source, directory) {
             return Ok((known, None));
         }
@@ -229,7 +233,7 @@ impl Walker {
         Ok((id, Some(self.configuration(file)?)))
     }
 
-    /// Gives a root what was read in its kustomization.
+    /// Sets the kind of a root, and adds its notes and references, from its parsed kustomization.
     fn fill(&mut self, id: RootId, read: Result<Kustomization, Refused>) {
         let file = self.graph.roots[id].file;
         let read = match read {
@@ -269,23 +273,24 @@ impl Walker {
 
     fn kustomization_file(&mut self, source: SourceId, directory: &str) -> WalkResult<(&'static str, FileId)> {
         let tree = self.graph.sources[source].tree.clone();
-        let mut found = Vec::new();
+        let mut candidates = Vec::new();
         for name in kustomization::FILE_NAMES {
-            // A link that leaves the root counts as absent (kustomize's loader refuses to read it).
+            // A link that leaves the root counts as absent: kustomize's loader refuses to read it.
             if let Resolved::File { path, executable } = tree::resolve(&*tree, &path::join(directory, name))?
                 && path::is_in(&path, directory)
             {
-                found.push((name, path, executable));
+                candidates.push((name, path, executable));
             }
         }
-        match found.as_slice() {
+        // kustomize needs exactly one kustomization in a directory.
+        match candidates.as_slice() {
             [(name, path, executable)] => {
-                // What is read comes later: a root that cannot be is there all the same.
+                // The file is read later: a root exists even if its kustomization cannot be read.
                 Ok((*name, self.file(source, path, *executable)))
             }
             [] => Err(self.without_kustomization(source, directory)?),
             [(first, ..), ..] => {
-                let names: Vec<String> = found.iter().map(|(name, ..)| (*name).to_owned()).collect();
+                let names: Vec<String> = candidates.iter().map(|(name, ..)| (*name).to_owned()).collect();
                 let message =
                     format!("`{}` contains several kustomizations: {}", tree.label(directory), listed(&names));
                 let kind = TroubleKind::BadKustomization { path: path::join(directory, first) };
@@ -308,16 +313,16 @@ impl Walker {
         FileId(self.graph.files.len() - 1)
     }
 
-    /// Reads a kustomization or plugin configuration, with the exceptions in it.
+    /// Reads a kustomization or plugin configuration, and the exceptions in its comments.
     fn configuration(&mut self, file: FileId) -> Result<Rc<[u8]>> {
         let bytes = self.graph.read(file)?;
         FILE.check(bytes.len(), || self.graph.label(file))?;
-        // What was brought in is not the user's word.
-        let is_own = |path: &str| self.graph.sources[0].repository.is_none() && stored::home(path).is_none();
-        if self.graph.own_path(file).is_some_and(is_own) {
+        // Comments count only in the user's own files: localized files were written upstream.
+        let is_user_tree = self.graph.sources[0].repository.is_none();
+        if self.graph.user_path(file).is_some_and(|path| is_user_tree && stored::home(path).is_none()) {
             let comments = Comments::of(&bytes);
             Rc::make_mut(&mut self.graph.files)[file].comments =
-                Some(Rc::new(comments)).filter(|one| !one.comments.is_empty());
+                Some(Rc::new(comments)).filter(|comments| !comments.comments.is_empty());
         }
         Ok(bytes)
     }
@@ -331,7 +336,7 @@ impl Walker {
         id
     }
 
-    /// Follows everything that was found, but what is remote.
+    /// Follows all queued references, and those of the roots that they lead to. Remote references become pending.
     fn follow_all(&mut self, mut remotes: Option<&mut dyn Remotes>) {
         loop {
             while !self.queue.is_empty() {
@@ -354,7 +359,7 @@ impl Walker {
     fn follow(&mut self, edge: EdgeId) {
         let Edge { from, reference, .. } = &self.graph[edge];
         let (from, reference) = (*from, reference.clone());
-        let remote = RemoteRef::of(&reference, || self.named_by(from));
+        let remote = RemoteRef::of(&reference, || self.upstream_url(from));
         self.remotes += usize::from(remote.is_some());
         self.graph[edge].remote = remote.map(Rc::new);
         let target = self.target(edge, &reference).unwrap_or_else(|stop| {
@@ -364,7 +369,7 @@ impl Walker {
         self.graph[edge].target = target;
     }
 
-    /// Notes what could not be followed; the rest goes on.
+    /// Records a trouble. The walk goes on.
     fn trouble(&mut self, stop: Trouble, at: At) {
         self.troubles.push(stop.at(&self.graph, at));
     }
@@ -373,10 +378,12 @@ impl Walker {
         let text = reference.text.as_str();
         if text.is_empty() {
             // kustomize skips empty strings in path fields.
-            return Ok(Target::Kept);
+            return Ok(Target::Unchanged);
         }
         if text.chars().any(char::is_control) {
-            return Err(Trouble::new(TroubleKind::Unsafe, "the reference contains control characters").hint(ANEW));
+            return Err(
+                Trouble::new(TroubleKind::Unsafe, "the reference contains control characters").hint(HINT_REWRITE)
+            );
         }
         if let Some(wanted) = self.graph[edge].remote.clone() {
             if !matches!(reference.accepts, Accepts::File | Accepts::Program) {
@@ -388,7 +395,8 @@ impl Walker {
         self.list_plugins(edge.root, reference, target)
     }
 
-    /// Reads a file that is listed for its plugin configurations, and remembers a root that is.
+    /// Reads a file that is listed as a plugin configuration. A root that is listed is read later, by
+    /// [`Walker::read_plugin_roots`].
     fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Target) -> WalkResult<Target> {
         match target {
             _ if reference.accepts != Accepts::Plugin => {}
@@ -396,7 +404,7 @@ impl Walker {
             Target::Root { id, .. } => {
                 self.plugin_roots.entry((lister, id)).or_insert_with(|| reference.field.clone());
             }
-            Target::Remote | Target::Kept | Target::Broken => {}
+            Target::Remote | Target::Unchanged | Target::Broken => {}
         }
         Ok(target)
     }
@@ -410,7 +418,7 @@ impl Walker {
         Rc::make_mut(&mut self.graph.notes).push(Noted { root, file, note });
     }
 
-    /// Notes what kustomize refuses in a file. Returns what could be read in it.
+    /// Records the problems of a file that kustomize refuses. Returns the part that could be parsed.
     fn problems(&mut self, file: FileId, refused: Refused) -> Kustomization {
         for problem in refused.problems {
             if !self.has_room() {
@@ -421,7 +429,7 @@ impl Walker {
                 ProblemKind::Reshaped => TroubleKind::Reshaped,
                 kind => TroubleKind::Problem(kind),
             };
-            let location = self.graph.spot(file, problem.position, &problem.field);
+            let location = self.graph.location_in(file, problem.position, &problem.field);
             let stop = Trouble::of(kind, Failure::new(problem.message).at(location));
             let hint = Some(problem.hint).filter(|hint| !hint.is_empty());
             self.trouble(*stop.hints(hint), At::File(file));

@@ -626,7 +626,7 @@ impl Target {
 
     /// Returns those of [`Self::roots`] that a walk over the tree came to.
     pub(crate) fn walked<'a>(&'a self, here: &'a Here, graph: &'a Graph) -> impl Iterator<Item = RootId> {
-        self.roots(here).filter_map(|root| graph.own_root(root))
+        self.roots(here).filter_map(|root| graph.user_root(root))
     }
 
     /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`, and what built that.

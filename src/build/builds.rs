@@ -158,7 +158,7 @@ impl Builds {
     fn add(&mut self, Explored { graph, troubles, .. }: &Explored, directories: &[String]) -> Result<usize> {
         let refusals = Refusals::of(graph, troubles, &self.more, &self.program);
         let roots = directories.iter().map(|directory| {
-            let root = graph.own_root(directory);
+            let root = graph.user_root(directory);
             let refused = root.and_then(|root| refusals.why(root));
             (directory.clone(), refused.map_or(Ok(root), Err))
         });

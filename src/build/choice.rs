@@ -67,7 +67,7 @@ impl Choice {
         let is_asked = |is_it: &dyn Fn(&Asked) -> bool| asked.is_empty() || asked.iter().any(is_it);
         let (mut all, mut built) = (Vec::new(), HashSet::new());
         let graph = &is.0.graph;
-        let known = graph.own_roots();
+        let known = graph.user_roots();
         let mut named = HashMap::new();
         let mut moved = |directories: &[&str]| {
             let roots = directories.iter().filter_map(|directory| known.get(directory).copied());
@@ -94,7 +94,7 @@ impl Choice {
         }
         // A base that is named is built, too.
         for directory in asked.iter().filter_map(|asked| asked.place.as_deref()) {
-            let is_root = [&was.0.graph, &is.0.graph].map(|graph| graph.own_roots().contains_key(directory));
+            let is_root = [&was.0.graph, &is.0.graph].map(|graph| graph.user_roots().contains_key(directory));
             let is_built = all.iter().any(|one: &Choice| matches!(&one.what, What::Root(root) if root == directory));
             let status = match is_root {
                 [true, true] => Status::Changed,

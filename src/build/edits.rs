@@ -12,7 +12,7 @@ use super::secrets::Secrets;
 use super::subject::Subject;
 use super::{disk, unread_reference};
 use crate::graph::Graph;
-use crate::graph::inputs::{of_no_root, places_of};
+use crate::graph::inputs::{of_no_root, paths_of};
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::record::sha256_hex;
@@ -55,7 +55,7 @@ impl Edits {
         let components = edits.iter().filter(|words| words.starts_with(&["add", "component"].map(str::to_owned)));
         let components = components.flat_map(|words| &words[2..]);
         let whole: Vec<String> = components.filter_map(|text| path::resolve(directory, &literal(text))).collect();
-        let places = places_of(&**tree, of_no_root(&**tree, directory, &whole)?)?;
+        let places = paths_of(&**tree, of_no_root(&**tree, directory, &whole)?)?;
         disk::write_temporary(&**tree, places, None, &top, None)?;
         let answers = Answers::of(&Graph::default(), true, &input)?;
         let (directory, file, commands) = (directory.clone(), file.clone(), edits.clone());

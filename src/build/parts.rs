@@ -86,21 +86,21 @@ impl Parts {
 
 /// Returns whether what the root in a directory reads itself differs, or may.
 fn own_differs(graph: &Graph, directory: &str, changes: &Changes) -> Result<bool> {
-    let Some(root) = graph.own_root(directory) else { return Ok(true) };
+    let Some(root) = graph.user_root(directory) else { return Ok(true) };
     Ok(graph.roots[root].kind == Some(Kind::Component) || changes.first_of(&graph.inputs(root)?.own)?.is_some())
 }
 
 /// Returns the directories of the roots of the tree that the root in one names.
 pub(super) fn named(graph: &Graph, directory: &str) -> Vec<String> {
-    let named = graph.own_root(directory).into_iter().flat_map(|root| graph.named(root));
-    let own = named.filter(|(_, root)| graph.own_path(graph.roots[*root].file).is_some());
+    let named = graph.user_root(directory).into_iter().flat_map(|root| graph.named(root));
+    let own = named.filter(|(_, root)| graph.user_path(graph.roots[*root].file).is_some());
     own.map(|(_, root)| graph.roots[root].directory.clone()).collect()
 }
 
 /// Returns whether both sides have a root in a directory that is built without what adds it.
 fn is_built_alone(graphs: &[Graph; 2], directory: &str) -> bool {
     graphs.iter().all(|graph| {
-        let root = graph.own_root(directory);
+        let root = graph.user_root(directory);
         root.is_some_and(|root| graph.roots[root].kind != Some(Kind::Component))
     })
 }

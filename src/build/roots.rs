@@ -378,7 +378,7 @@ mod tests {
             ("base/map.yaml", "kind: ConfigMap\n"),
         ];
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &["a", "b"].map(str::to_owned)).graph;
-        let wanted = ["a", "b"].map(|one| (one.to_owned(), Ok(graph.own_root(one)))).into();
+        let wanted = ["a", "b"].map(|one| (one.to_owned(), Ok(graph.user_root(one)))).into();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         let roots = Roots::write(&graph, wanted, writing).unwrap();
         let file = |root: &str, place: &str| {
@@ -402,7 +402,7 @@ mod tests {
         ];
         let all = ["app", "bad"].map(str::to_owned);
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
-        let wanted = all.iter().map(|one| (one.clone(), Ok(graph.own_root(one)))).collect();
+        let wanted = all.iter().map(|one| (one.clone(), Ok(graph.user_root(one)))).collect();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
         let roots = Roots::write(&graph, wanted, writing).unwrap();
         let (program, variables) = (&program, &Variables::default());

@@ -74,7 +74,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
 fn unseen(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Affected>> {
     let graph = &plan.before;
     let that = |is: bool| known.iter().filter(move |(_, built)| **built == is).map(|(root, _)| *root);
-    let next = graph.unseen(that(true), that(false)).into_iter().filter(|root| !known.contains_key(root));
+    let next = graph.unverified_roots(that(true), that(false)).into_iter().filter(|root| !known.contains_key(root));
     let next: Vec<Affected> = next.map(|root| Affected::own(graph, root, true)).collect();
     (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
 }
@@ -157,7 +157,7 @@ impl<'a> Pairs<'a> {
         (program, arguments): (&'a Program, &'a [String]),
         roots: &[&Affected],
     ) -> Result<Pairs<'a>> {
-        let (after, none) = (plan.after.own_roots(), HashSet::new());
+        let (after, none) = (plan.after.user_roots(), HashSet::new());
         let original = roots.iter().filter(|one| one.is_changed).map(|one| (one.original.clone(), Ok(Some(one.root))));
         let localized = roots.iter().map(|one| (one.localized.clone(), Ok(after.get(one.localized.as_str()).copied())));
         let closed = Writing { checks_out: checkout.is_some(), trusted: &none, offline: true, name: "localized" };

@@ -199,7 +199,7 @@ impl<'a> Building<'a> {
     /// Returns whether a target is to be built: what no object deploys, where what the run begins at leads there.
     fn wants(&self, target: &Target, begun: &Graph) -> bool {
         let Some(here) = target.here() else { return false };
-        if target.engine == Engine::Kustomize && !target.roots(here).any(|root| begun.own_root(root).is_some()) {
+        if target.engine == Engine::Kustomize && !target.roots(here).any(|root| begun.user_root(root).is_some()) {
             return false;
         }
         let is_in = |place: &str| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path));
@@ -216,7 +216,7 @@ impl<'a> Building<'a> {
 
     fn build(&self, builders: &[&Builder]) -> Vec<Output> {
         let has_all = |plan: &&Plan| {
-            let known = plan.before.own_roots();
+            let known = plan.before.user_roots();
             builders.iter().flat_map(|builder| builder.roots()).all(|root| known.contains_key(root))
         };
         let outputs = match self.planned.filter(has_all) {
@@ -269,7 +269,7 @@ impl<'a> Building<'a> {
     /// Builds what comes of a plan.
     fn outputs(&self, builders: &[&Builder], plan: &Plan) -> Result<Vec<Output>, Failures> {
         let Some(survey) = &plan.survey else { return Ok(Vec::new()) };
-        let (tree, known) = (survey.tree(), plan.before.own_roots());
+        let (tree, known) = (survey.tree(), plan.before.user_roots());
         let left = |builder: &Builder| {
             let roots = builder.roots().filter_map(|root| known.get(root).copied());
             left_among(&plan.before, &plan.before.reach(roots, |_, _| true))

@@ -192,9 +192,9 @@ impl<'a> Context<'a> {
     pub(super) fn links(&self, root: &Root, edge: &Edge) -> Vec<(String, String)> {
         let mut links = Vec::new();
         let mut next = path::resolve(&root.directory, &edge.reference.text);
-        while let Some(written) =
-            next.filter(|written| links.len() < MOST_LINKS && self.graph.real(edge).is_some_and(|real| real != written))
-        {
+        while let Some(written) = next.filter(|written| {
+            links.len() < MOST_LINKS && self.graph.real_path(edge).is_some_and(|real| real != written)
+        }) {
             let above: Vec<&str> = path::and_above(&written).collect();
             let link = above.into_iter().rev().find(|place| self.tree.entry(place) == Ok(Some(Entry::Link)));
             let Some(link) = link else { break };

@@ -89,13 +89,13 @@ impl<'a> Deployed<'a> {
         if targets.targets.is_empty() {
             return deployed;
         }
-        let by_directory = graph.own_roots();
+        let by_directory = graph.user_roots();
         for target in deployed.distinct.clone() {
             let is_wanted = |here: &&Here| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&here.path);
             if let Some(here) = target.here().filter(is_wanted) {
                 let starts = target.roots(here).filter_map(|root| by_directory.get(root));
                 let starts: Vec<RootId> = starts.copied().collect();
-                let roots = graph.insisted(starts.iter().copied());
+                let roots = graph.reach_localized(starts.iter().copied());
                 deployed.here.push(One { target, here, starts, roots });
             }
         }
@@ -139,7 +139,7 @@ impl<'a> Deployed<'a> {
     fn files(&self, one: &One<'_>) -> BTreeSet<&'a str> {
         let roots = one.roots.iter().map(|root| &self.graph.roots[*root]);
         let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
-        files.filter_map(|file| self.graph.own_path(file)).collect()
+        files.filter_map(|file| self.graph.user_path(file)).collect()
     }
 
     /// Returns what is wrong with the files of which a checkout makes another text: Flux reads them as they are stored.

@@ -24,7 +24,7 @@ pub(crate) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets
 /// Does the same for any files, as those of a repository.
 pub(crate) fn deployed_from(repo: &Rc<LocalRepo>, workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     let (tree, config) = (&workspace.tree, &workspace.config);
-    let begun: Vec<String> = plan.before.own_roots().into_keys().map(str::to_owned).collect();
+    let begun: Vec<String> = plan.before.user_roots().into_keys().map(str::to_owned).collect();
     let found = targets::find_from(workspace.survey(), &begun, config, &|| Identity::of_any_clone(repo, config))?;
     let targets = found.settle(&plan.before);
     if targets.targets.is_empty() && targets.generators.is_empty() {

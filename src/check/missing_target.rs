@@ -64,7 +64,7 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
     let message = format!("{} deploys {}: {why}", target.by(), one.here.shown());
     let mut help = Vec::new();
     // A file is there by its name, and is no directory.
-    if let Some(like) = graph::alike(context.tree, &one.here.path) {
+    if let Some(like) = graph::similar_path(context.tree, &one.here.path) {
         help.push(format!("did you mean `{like}`?"));
     }
     help.push(
@@ -115,7 +115,7 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
 
 /// Returns whether a kustomization that was read is none that can be added.
 fn is_no_component(context: &Context<'_>, directory: &str) -> bool {
-    let root = context.graph.own_root(directory).map(|root| &context.graph.roots[root]);
+    let root = context.graph.user_root(directory).map(|root| &context.graph.roots[root]);
     root.is_some_and(|root| root.kind == Some(Kind::Kustomization))
 }
 

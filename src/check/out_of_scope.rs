@@ -21,7 +21,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Looks whether a reference is an absolute path: it leads into this checkout only. The walk refuses absolute links.
 fn absolute(context: &Context<'_>, id: RootId, edge: &Edge) -> Option<Finding> {
     let (graph, text) = (context.graph, edge.reference.text.as_str());
-    graph.real(edge).filter(|_| path::is_absolute(text))?;
+    graph.real_path(edge).filter(|_| path::is_absolute(text))?;
     let failure = graph.absolute(id, text);
     Some(context.at_reference(Rule::OutOfScope, edge, failure.message, failure.hints))
 }
@@ -29,7 +29,7 @@ fn absolute(context: &Context<'_>, id: RootId, edge: &Edge) -> Option<Finding> {
 /// Looks whether a reference leaves the scope that the configuration sets for its root.
 fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding> {
     let scope = context.config.scope_of(&context.graph.roots[root].directory)?;
-    let real = context.graph.real(edge).filter(|real| !path::is_in(real, &scope))?;
+    let real = context.graph.real_path(edge).filter(|real| !path::is_in(real, &scope))?;
     let message = format!(
         "`{}` names `{}`, outside of the scope `{}` that {} sets",
         edge.reference.text,

@@ -69,7 +69,7 @@ struct Effect {
 /// Returns what each pattern of `exclude` does.
 fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effect> {
     let (graph, mut effects) = (context.graph, vec![Effect::default(); exclude.len()]);
-    let own = graph.own_roots();
+    let own = graph.user_roots();
     for directory in roots.iter().map(|place| path::parent(place)) {
         for index in exclude.covering(directory) {
             effects[index].has_roots = true;

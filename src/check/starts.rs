@@ -15,11 +15,11 @@ pub(super) fn name(context: &Context<'_>, deployed: &Deployed<'_>, findings: &mu
     let mut roots: HashMap<&str, BTreeSet<RootId>> = HashMap::new();
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         let files = root.edges.iter().map(|edge| edge.from).chain([root.file]);
-        for path in files.filter_map(|file| graph.own_path(file)) {
+        for path in files.filter_map(|file| graph.user_path(file)) {
             roots.entry(path).or_default().insert(id);
         }
     }
-    let users = graph.users();
+    let users = graph.referrers();
     let mut known: HashMap<String, Arc<Starts>> = HashMap::new();
     for finding in findings {
         let Some(own) = roots.get(&*finding.path) else { continue };

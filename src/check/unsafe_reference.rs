@@ -6,7 +6,7 @@
 mod ambiguous_path;
 
 use super::Context;
-use crate::graph::{ANEW, Target};
+use crate::graph::{HINT_REWRITE, Target};
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule, Severity};
 use crate::message::redact;
@@ -18,7 +18,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (_, edge) in context.edges() {
         // A reference to something in the tree is a path, and its name is not a secret.
-        if !matches!(edge.target, Target::Remote | Target::Kept | Target::Broken) {
+        if !matches!(edge.target, Target::Remote | Target::Unchanged | Target::Broken) {
             continue;
         }
         let text = edge.reference.text.as_str();
@@ -41,7 +41,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         let shown = redact::url(url);
         let refused = reference::refuse_unsafe(url, None).err();
         let told = [
-            refused.map(|reason| (format!("`{shown}` is refused: {reason}"), vec![ANEW.to_owned()])),
+            refused.map(|reason| (format!("`{shown}` is refused: {reason}"), vec![HINT_REWRITE.to_owned()])),
             redact::has_secret(url).then(|| secret(&shown)),
         ];
         for (message, help) in told.into_iter().flatten() {

@@ -127,7 +127,7 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> 
     let named = ReferenceTree::survey(tree.clone(), &Config::of(&*tree, "")?, &[])?;
     let mut named_by: BTreeMap<Option<&Upstream>, BTreeSet<String>> = BTreeMap::new();
     for link in named.links.iter().filter(|link| link.from.remote.is_none()) {
-        let place = format!("{}:{}", link.place.file, link.place.position.line);
+        let place = format!("{}:{}", link.location.file, link.location.position.line);
         named_by.entry(link.to.remote.as_ref()).or_default().insert(place);
     }
     for component in &mut all {

@@ -102,7 +102,7 @@ impl ReferenceTree {
         let flux = flux_objects(&explored);
         let mut roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
         roots.retain(|root| !flux.contains(&graph.roots[*root].file));
-        let starts = graph.unnamed(&roots, graph.root_ids());
+        let starts = graph.top_roots(&roots, graph.root_ids());
         let namer = Namer::of(&explored)?;
         let links = graph.root_ids().flat_map(|root| namer.named(root)).collect();
         Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), links })
@@ -126,7 +126,7 @@ impl ReferenceTree {
         let sources = leading_to(url, lock);
         let is_source = |source: &Upstream| is_named(url, &source.to_string()) || sources.contains(source);
         let is_meant = |node: &&Node| {
-            (node.is_away() || node.remote.is_some())
+            (node.is_remote() || node.remote.is_some())
                 && (is_named(url, &node.name) || node.remote.as_ref().is_some_and(is_source))
         };
         let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
@@ -191,7 +191,7 @@ fn styled(node: &Node, color: bool) -> String {
     let (dim, state) = (plain.clone().dim(), node.state());
     let style = match node.kind {
         _ if node.locked.is_some() => plain.green(),
-        _ if node.is_away() || node.why.is_some() => plain.red(),
+        _ if node.is_remote() || node.why.is_some() => plain.red(),
         NodeKind::Kustomization => plain.bold(),
         _ => plain,
     };

@@ -45,8 +45,8 @@ pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> 
     }
     let mut in_use = BTreeSet::new();
     if used.sources.first().is_some_and(|source| source.repository.is_none()) {
-        in_use.extend(used.own_paths().map(str::to_owned));
-        in_use.extend(used.own_links()?);
+        in_use.extend(used.user_paths().map(str::to_owned));
+        in_use.extend(used.user_links()?);
     }
     let changed = uncommitted(repo, &**tree, in_use)?;
     if changed.is_empty() {

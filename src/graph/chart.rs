@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use super::local::absent;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
-use super::{ANEW, FileId, Graph, Origin, Policy, Remotes, RootId, Walker};
+use super::{FileId, Graph, HINT_REWRITE, Origin, Policy, Remotes, RootId, Walker};
 use crate::config::FILE_NAME;
 use crate::kustomization::NoteKind;
 use crate::message::failure::{Failure, Result};
@@ -125,7 +125,7 @@ impl ChartRef {
             None => return Ok(()),
             Some(why) => why,
         };
-        Err(Failure::new(format!("the chart {} is refused: {why}", self.upstream())).hint(ANEW))
+        Err(Failure::new(format!("the chart {} is refused: {why}", self.upstream())).hint(HINT_REWRITE))
     }
 }
 
@@ -205,8 +205,8 @@ impl Walker {
 
     /// Brings in charts that are not in the tree.
     fn bring_in(&mut self, asked: Vec<(usize, ChartRef)>, remotes: &mut dyn Remotes, policy: &Policy<'_>) {
-        let named_by = |chart: usize| self.named_by(self.graph.notes[self.graph.charts[chart].note].file);
-        let wanted: Vec<_> = asked.iter().map(|(chart, wanted)| (wanted.clone(), named_by(*chart))).collect();
+        let upstream_url = |chart: usize| self.upstream_url(self.graph.notes[self.graph.charts[chart].note].file);
+        let wanted: Vec<_> = asked.iter().map(|(chart, wanted)| (wanted.clone(), upstream_url(*chart))).collect();
         for ((chart, wanted), answer) in asked.into_iter().zip(remotes.charts(&wanted)) {
             let note = self.graph.charts[chart].note;
             let lines = self.graph.lines_of(note);
@@ -293,7 +293,7 @@ impl Walker {
             (Place::Missing(path), None)
                 if policy.may_be_missing(&self.graph, source, &path, self.graph.lines_of(*note)) =>
             {
-                self.graph.keep_missing(root, &path);
+                self.graph.allow_missing(root, &path);
                 Ok(None)
             }
             (Place::Missing(path), None) => {

@@ -1,5 +1,5 @@
-//! Roots that lead back to themselves. kustomize refuses a root that equals or contains one on its
-//! own referrer chain (`fileloader.go`, `errIfArgEqualOrHigher`).
+//! Cycles of roots. kustomize refuses a root that equals or contains one on its own chain of referrers
+//! (`fileloader.go`, `errIfArgEqualOrHigher`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,24 +8,24 @@ use super::trouble::{At, Trouble, TroubleKind};
 use crate::message::redact;
 use crate::tree::path;
 
-/// How many rings are reported.
+/// The most cycles that are reported.
 const MOST: usize = 100;
-/// How many references of a chain are shown.
+/// The most references of a chain that are shown.
 const SHOWN: usize = 32;
 
-/// Returns a trouble for every ring of roots, and for other references that kustomize takes for a cycle.
+/// A trouble for every cycle of roots, and for every other reference that kustomize takes for one.
 pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
-    let rings = rings(graph);
-    let mut told: HashSet<EdgeId> = rings.iter().flatten().copied().collect();
+    let cycles = cycles(graph);
+    let mut reported: HashSet<EdgeId> = cycles.iter().flatten().copied().collect();
     let mut troubles: Vec<Trouble> =
-        rings.iter().filter_map(|chain| trouble(graph, chain, "leads back to itself")).collect();
-    // Roots that reach, by local references only, a directory that contains them.
+        cycles.iter().filter_map(|chain| trouble(graph, chain, "leads back to itself")).collect();
+    // kustomize also refuses a root that reaches, by local references only, a directory that contains it.
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         for above in path::and_above(&root.directory).map(path::parent) {
             if let Some(above) = graph.root_in(root.source, above)
                 && above != id
-                && let Some(chain) = graph.way(id, above)
-                && chain.last().is_some_and(|last| told.insert(*last))
+                && let Some(chain) = graph.local_chain(id, above)
+                && chain.last().is_some_and(|last| reported.insert(*last))
             {
                 troubles.extend(trouble(graph, &chain, "leads to a directory that contains it"));
             }
@@ -34,46 +34,46 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
     troubles
 }
 
-/// Follows every reference once, and returns those that lead back to where the way to them passed, each with that way from
-/// there on.
-fn rings(graph: &Graph) -> Vec<Vec<EdgeId>> {
+/// The cycles of the graph, each as its references. A depth-first search follows every reference once; a reference back
+/// to a root on the current path closes a cycle.
+fn cycles(graph: &Graph) -> Vec<Vec<EdgeId>> {
     let mut starts: Vec<RootId> = graph.root_ids().collect();
-    // It does not depend on where the walk began.
+    // The result must not depend on the order of the walk.
     starts.sort_by_key(|id| (graph.roots[*id].source, &graph.roots[*id].directory));
-    let mut rings = Vec::new();
-    // The index of a root on the way; none of one that was left.
+    let mut cycles = Vec::new();
+    // The index of a root on the current path. `None` if the search has left it.
     let mut known: HashMap<RootId, Option<usize>> = HashMap::new();
     for start in starts {
         if known.contains_key(&start) {
             continue;
         }
-        // Each with the index of the edge to follow next.
-        let mut way = vec![EdgeId { root: start, index: 0 }];
+        // Each step has the index of the reference to follow next.
+        let mut path = vec![EdgeId { root: start, index: 0 }];
         known.insert(start, Some(0));
-        while let Some(EdgeId { root, index }) = way.last_mut() {
+        while let Some(EdgeId { root, index }) = path.last_mut() {
             let Some(edge) = graph.roots[*root].edges.get(*index) else {
                 known.insert(*root, None);
-                way.pop();
+                path.pop();
                 continue;
             };
             *index += 1;
             let Target::Root { id, .. } = edge.target else { continue };
             match known.get(&id) {
-                Some(Some(at)) if rings.len() < MOST => {
-                    rings.push(way[*at..].iter().map(|step| EdgeId { index: step.index - 1, ..*step }).collect());
+                Some(Some(at)) if cycles.len() < MOST => {
+                    cycles.push(path[*at..].iter().map(|step| EdgeId { index: step.index - 1, ..*step }).collect());
                 }
                 Some(_) => {}
                 None => {
-                    known.insert(id, Some(way.len()));
-                    way.push(EdgeId { root: id, index: 0 });
+                    known.insert(id, Some(path.len()));
+                    path.push(EdgeId { root: id, index: 0 });
                 }
             }
         }
     }
-    rings
+    cycles
 }
 
-fn trouble(graph: &Graph, chain: &[EdgeId], what: &str) -> Option<Trouble> {
+fn trouble(graph: &Graph, chain: &[EdgeId], problem: &str) -> Option<Trouble> {
     let (first, last) = (chain.first()?.root, *chain.last()?);
     let label = |root: RootId| format!("`{}`", graph.root_label(root));
     let mut shown = vec![label(first)];
@@ -84,7 +84,7 @@ fn trouble(graph: &Graph, chain: &[EdgeId], what: &str) -> Option<Trouble> {
         }
     }
     shown.extend(chain.get(SHOWN).map(|_| "…".to_owned()));
-    let message = format!("cycle: {} {what}: {}", label(first), shown.join(" -> "));
+    let message = format!("cycle: {} {problem}: {}", label(first), shown.join(" -> "));
     let hint = "remove the reference, or move the shared part to a root of its own";
     Some(Trouble::new(TroubleKind::Cycle, message).hint(hint).at(graph, At::Edge(last)))
 }

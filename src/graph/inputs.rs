@@ -1,4 +1,4 @@
-//! What the build of a root reads.
+//! The inputs of builds: every path, URL and chart that the build of a root reads.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -10,86 +10,86 @@ use crate::record::LoadRestrictor;
 use crate::tree::recorded::RecordedTree;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
-/// Something that a build reads.
+/// An input of a build.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
-    /// What is at a path of the tree: nothing, a file and what it holds, a link and where it leads, or that it is a
-    /// directory.
+    /// The entry at a path of the tree: none, a file with its content, a link with its target, or a directory.
     At(String),
     /// Everything at and below a path of the tree.
     Below(String),
-    /// What a URL leads to.
+    /// The content of a URL.
     Remote(Rc<RemoteRef>),
-    /// The chart of a repository.
+    /// A chart of a repository.
     Chart(ChartRef),
 }
 
-/// What the build of one root reads.
+/// The inputs of the build of one root.
 #[derive(Debug, Default)]
 pub(crate) struct RootInputs {
-    /// What it reads itself.
+    /// The inputs that the root reads itself.
     pub own: Vec<Input>,
-    /// The roots whose output is part of its own.
+    /// The roots whose output is part of the output of this root.
     pub roots: BTreeSet<RootId>,
 }
 
 impl Graph {
-    /// Returns what the build of a root reads of its own tree. A fetched tree may hold only what the walk has asked for:
-    /// it is asked for nothing else.
+    /// The inputs of a root's build in its own tree. A fetched tree may have only the files that the walk asked for, so
+    /// no other file of it is read.
     pub(crate) fn inputs(&self, id: RootId) -> Result<RootInputs> {
         let root = &self.roots[id];
         let source = &self.sources[root.source];
         let is_fetched = source.repository.is_some();
-        let mut reader = Reader::new(&*source.tree);
+        let mut recorder = InputRecorder::new(&*source.tree);
         let mut roots: BTreeSet<RootId> = self.named(id).map(|(_, named)| named).collect();
-        reader.kustomization(&root.directory)?;
+        recorder.kustomization(&root.directory)?;
         for edge in &root.edges {
-            reader.inputs.extend(edge.remote.clone().map(Input::Remote));
-            let is_found = matches!(edge.target, Target::Root { .. } | Target::File(_)) && edge.remote.is_none();
-            let place = self.local_path(id, &edge.reference.text);
-            let Some(place) = place.filter(|_| is_found || !is_fetched) else {
+            recorder.inputs.extend(edge.remote.clone().map(Input::Remote));
+            let is_resolved = matches!(edge.target, Target::Root { .. } | Target::File(_)) && edge.remote.is_none();
+            let path = self.local_path(id, &edge.reference.text);
+            let Some(path) = path.filter(|_| is_resolved || !is_fetched) else {
                 continue;
             };
-            if let Resolved::Directory { path } = reader.resolve(&place)? {
+            if let Resolved::Directory { path } = recorder.resolve(&path)? {
                 match self.root_in(root.source, &path) {
-                    // Also of the wrong kind: another one may be the right one.
+                    // A root of the wrong kind counts too: another file in it may have the right kind.
                     Some(id) => drop(roots.insert(id)),
-                    None => reader.kustomization(&path)?,
+                    None => recorder.kustomization(&path)?,
                 }
             }
         }
+        // helm looks for a chart in its home first.
         for chart in self.charts_of(id) {
             if let Some(home) = self.local_path(id, &chart.home) {
-                reader.resolve(&home)?;
+                recorder.resolve(&home)?;
             }
             if let Place::There(path) | Place::Missing(path) | Place::Submodule(path) = &chart.place {
                 if is_fetched {
-                    reader.resolve(path)?;
+                    recorder.resolve(path)?;
                 } else {
-                    reader.named(path)?;
+                    recorder.named(path)?;
                 }
             }
-            reader.inputs.extend(chart.wanted.clone().map(Input::Chart));
+            recorder.inputs.extend(chart.wanted.clone().map(Input::Chart));
         }
-        // Code is started in the directory of the root.
+        // A program runs in the directory of its root, and may read any file there.
         if !is_fetched && root.runs_code {
-            reader.whole(root.directory.clone())?;
+            recorder.whole(root.directory.clone())?;
         }
         roots.remove(&id);
-        Ok(RootInputs { own: reader.finish(), roots })
+        Ok(RootInputs { own: recorder.finish(), roots })
     }
 }
 
 impl Graph {
-    /// Returns the links of the user's tree that lead to what its roots read.
-    pub(crate) fn own_links(&self) -> Result<BTreeSet<String>> {
+    /// The links of the user's tree through which its roots read files.
+    pub(crate) fn user_links(&self) -> Result<BTreeSet<String>> {
         let (tree, mut links) = (&self.sources[0].tree, BTreeSet::new());
         for root in self.root_ids().filter(|root| self.roots[*root].source == SourceId::FIRST) {
             for input in self.inputs(root)?.own {
-                if let Input::At(place) = input
-                    && tree.entry(&place)? == Some(Entry::Link)
+                if let Input::At(path) = input
+                    && tree.entry(&path)? == Some(Entry::Link)
                 {
-                    links.insert(place);
+                    links.insert(path);
                 }
             }
         }
@@ -98,60 +98,62 @@ impl Graph {
 }
 
 impl Survey {
-    /// Returns what builds of the roots in `directories` read, whoever builds: files outside of their root as well.
+    /// The inputs of the builds of the roots in `directories`. Files outside of their root count, because some builds
+    /// lift the load restrictor.
     pub(crate) fn read(&self, directories: &[String]) -> Explored {
         self.judged(directories, &Policy { load_restrictor: LoadRestrictor::None, ..Policy::default() })
     }
 
-    /// Returns what builds of every kustomization read.
+    /// The inputs of the builds of all kustomizations.
     pub(crate) fn read_all(&self) -> Result<Explored> {
         let kustomizations = self.tree().kustomizations()?;
-        let directories: BTreeSet<&str> = kustomizations.iter().map(|place| path::parent(place)).collect();
+        let directories: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
         Ok(self.read(&directories.into_iter().map(str::to_owned).collect::<Vec<String>>()))
     }
 }
 
-/// Walks a tree for what its builds read.
+/// Walks a tree from the roots in `directories` for the inputs of their builds.
 pub(crate) fn explore(tree: Rc<dyn Tree>, directories: &[String]) -> Explored {
     Survey::of(tree).read(directories)
 }
 
-/// Walks a tree so from every kustomization.
+/// Walks a tree from every kustomization for the inputs of the builds.
 pub(crate) fn explore_all(tree: Rc<dyn Tree>) -> Result<Explored> {
     Survey::of(tree).read_all()
 }
 
-/// Returns what the build of a directory reads that is no root, and all of the files and directories `whole`.
+/// The inputs of the build of a directory that is not a root: its kustomization names, and everything at and below
+/// `whole`.
 pub(crate) fn of_no_root(tree: &dyn Tree, directory: &str, whole: &[String]) -> Result<Vec<Input>> {
-    let mut reader = Reader::new(tree);
-    reader.kustomization(directory)?;
-    for place in whole {
-        reader.named(place)?;
+    let mut recorder = InputRecorder::new(tree);
+    recorder.kustomization(directory)?;
+    for path in whole {
+        recorder.named(path)?;
     }
-    Ok(reader.finish())
+    Ok(recorder.finish())
 }
 
-/// Returns the paths of what is read of a tree.
-pub(crate) fn places_of(tree: &dyn Tree, inputs: Vec<Input>) -> Result<Vec<String>> {
-    let mut places = Vec::new();
+/// The paths of all inputs of a tree.
+pub(crate) fn paths_of(tree: &dyn Tree, inputs: Vec<Input>) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
     for input in inputs {
         match input {
-            Input::At(place) => places.push(place),
-            Input::Below(directory) => places.extend(tree.below(&directory)?),
+            Input::At(path) => paths.push(path),
+            Input::Below(directory) => paths.extend(tree.below(&directory)?),
             Input::Remote(_) | Input::Chart(_) => {}
         }
     }
-    Ok(places)
+    Ok(paths)
 }
 
-/// Returns why what is at a path cannot be read elsewhere, if not: it is a link or a submodule, and the tree does not hold what
-/// is there.
-pub(crate) fn leads_out(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
-    if !matches!(tree.entry(place)?, Some(Entry::Link | Entry::Submodule)) {
+/// Why the content of a path cannot be read elsewhere: it is a link or a submodule whose target the tree does not have.
+/// `None` if the tree has it.
+pub(crate) fn leads_out(tree: &dyn Tree, link: &str) -> Result<Option<String>> {
+    if !matches!(tree.entry(link)?, Some(Entry::Link | Entry::Submodule)) {
         return Ok(None);
     }
-    Ok(match tree::resolve(tree, place)? {
-        Resolved::Leaves { .. } => Some(format!("the link `{}` leads out of the repository", tree.label(place))),
+    Ok(match tree::resolve(tree, link)? {
+        Resolved::Leaves { .. } => Some(format!("the link `{}` leads out of the repository", tree.label(link))),
         Resolved::Submodule { path } => {
             Some(format!("the files of the submodule `{}` are not in this repository", tree.label(&path)))
         }
@@ -159,24 +161,24 @@ pub(crate) fn leads_out(tree: &dyn Tree, place: &str) -> Result<Option<String>> 
     })
 }
 
-/// Asks a tree, and remembers what was asked.
-struct Reader<'a> {
+/// A tree that records each path that it is asked for.
+struct InputRecorder<'a> {
     tree: RecordedTree<'a>,
     inputs: Vec<Input>,
-    /// What is read as a whole already.
+    /// The directories that were recorded as a whole.
     whole: BTreeSet<String>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> InputRecorder<'a> {
     fn new(tree: &'a dyn Tree) -> Self {
-        Reader { tree: RecordedTree::new(tree), inputs: Vec::new(), whole: BTreeSet::new() }
+        InputRecorder { tree: RecordedTree::new(tree), inputs: Vec::new(), whole: BTreeSet::new() }
     }
 
-    fn resolve(&self, place: &str) -> Result<Resolved> {
-        tree::resolve(&self.tree, place)
+    fn resolve(&self, path: &str) -> Result<Resolved> {
+        tree::resolve(&self.tree, path)
     }
 
-    /// Reads the kustomization of a directory: that it has one of the names, and no other.
+    /// Records the names that a kustomization in `directory` may have: a build depends on which of them exist.
     fn kustomization(&self, directory: &str) -> Result<()> {
         for name in FILE_NAMES {
             self.resolve(&path::join(directory, name))?;
@@ -184,24 +186,24 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads a file, or everything of a directory.
-    fn named(&mut self, place: &str) -> Result<()> {
-        match self.resolve(place)? {
+    /// Records a file, or everything below a directory.
+    fn named(&mut self, named: &str) -> Result<()> {
+        match self.resolve(named)? {
             Resolved::Directory { path } => self.whole(path),
             _ => Ok(()),
         }
     }
 
-    /// Reads everything of a directory (a real path), and what links in it lead to.
+    /// Records everything below a directory (a real path), and below the directories that links in it lead to.
     fn whole(&mut self, directory: String) -> Result<()> {
         let mut todo = vec![directory];
         while let Some(directory) = todo.pop() {
             if !self.whole.insert(directory.clone()) {
                 continue;
             }
-            for place in self.tree.tree.below(&directory)? {
-                if self.tree.tree.entry(&place)? == Some(Entry::Link)
-                    && let Resolved::Directory { path } = self.resolve(&place)?
+            for entry in self.tree.tree.below(&directory)? {
+                if self.tree.tree.entry(&entry)? == Some(Entry::Link)
+                    && let Resolved::Directory { path } = self.resolve(&entry)?
                 {
                     todo.push(path);
                 }

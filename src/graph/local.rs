@@ -1,4 +1,4 @@
-//! References to what lies in the same tree.
+//! References to files and directories of the same tree.
 
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{Absence, EdgeId, Graph, Policy, Root, RootId, Source, SourceId, Target, Walker};
@@ -9,30 +9,30 @@ use crate::message::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, Tree, path};
 
-/// How many names are compared with one that is missing, and for how many troubles.
-const ALIKE: usize = 500;
+/// How many names are compared with a missing one, and for how many troubles a similar name is searched.
+const MOST_COMPARED: usize = 500;
 
-/// What to do about what lies outside the scope of a copy.
-pub(super) const WIDER: &str = "name a directory that contains both with `--scope DIR`";
+/// The hint for a path outside of the scope of a copy.
+pub(super) const HINT_WIDER_SCOPE: &str = "name a directory that contains both with `--scope DIR`";
 
-/// Returns a name without its ending, and whether it has one.
+/// A name without its extension, and whether it has one.
 fn stem(name: &str) -> (&str, bool) {
     name.rsplit_once('.').map_or((name, false), |(stem, _)| (stem, true))
 }
 
-/// Returns what lies beside a path that is not there, and has nearly its name.
-pub(crate) fn alike(tree: &dyn Tree, missing: &str) -> Option<String> {
+/// The sibling of a missing path whose name is nearest to it. `None` if no name is near enough.
+pub(crate) fn similar_path(tree: &dyn Tree, missing: &str) -> Option<String> {
     let parent = path::parent(missing);
-    let names = tree.names(parent).ok().filter(|names| names.len() <= ALIKE)?;
-    let (wanted, has_ending) = stem(path::name(missing));
-    let mut alike = names.iter().filter(|name| stem(name).1 == has_ending);
-    let found = nearest(wanted, alike.clone().map(|name| stem(name).0))?;
-    let name = alike.find(|name| stem(name).0 == found)?;
-    Some(path::join(parent, name)).filter(|found| found != missing)
+    let names = tree.names(parent).ok().filter(|names| names.len() <= MOST_COMPARED)?;
+    let (missing_stem, has_extension) = stem(path::name(missing));
+    let mut candidates = names.iter().filter(|name| stem(name).1 == has_extension);
+    let nearest_stem = nearest(missing_stem, candidates.clone().map(|name| stem(name).0))?;
+    let name = candidates.find(|name| stem(name).0 == nearest_stem)?;
+    Some(path::join(parent, name)).filter(|path| path != missing)
 }
 
 impl Graph {
-    /// Returns what to say of an absolute path.
+    /// The failure of an absolute path, with the relative path to write instead.
     pub(crate) fn absolute(&self, root: RootId, text: &str) -> Failure {
         let failure = Failure::new(format!("`{text}` is an absolute path, which does not exist in other checkouts"));
         failure.hint(match self.local_path(root, text) {
@@ -41,7 +41,7 @@ impl Graph {
         })
     }
 
-    /// Returns what to say of a path that follows a link to what no other checkout has.
+    /// The failure of a path through a link whose target other checkouts do not have.
     pub(crate) fn leaves(&self, source: SourceId, text: &str, link: &str, target: &str) -> Failure {
         let tree = &self.sources[source].tree;
         let link = tree.label(link);
@@ -61,18 +61,19 @@ impl Graph {
 }
 
 impl Walker {
-    /// Follows a local reference.
+    /// Resolves a reference to a path of the same tree.
     pub(super) fn local(&mut self, edge: EdgeId, reference: &Reference) -> WalkResult<Target> {
         let (text, accepts) = (reference.text.as_str(), reference.accepts);
         let id = self.graph.roots[edge.root].source;
         let source = &self.graph.sources[id];
         let (tree, scope, is_remote) = (source.tree.clone(), source.scope.clone(), source.repository.is_some());
-        let place = self.graph.local_path(edge.root, text);
-        let resolved = place.as_deref().map(|place| tree::resolve(&*tree, place)).transpose()?;
+        let local_path = self.graph.local_path(edge.root, text);
+        let resolved = local_path.as_deref().map(|path| tree::resolve(&*tree, path)).transpose()?;
+        // The field decides whether a file or a directory is expected; some fields take both.
         let is_file = match accepts {
             Accepts::File | Accepts::Program => true,
             Accepts::Component => false,
-            // A link that leaves may lead to a file.
+            // A link that leaves the tree may lead to a file.
             Accepts::Either | Accepts::Plugin => {
                 matches!(resolved, Some(Resolved::File { .. } | Resolved::Leaves { .. } | Resolved::Loop { .. }))
             }
@@ -80,10 +81,11 @@ impl Walker {
         if !matches!(resolved, Some(Resolved::File { .. })) || !is_file {
             refuse_unsupported(text)?;
         }
-        if path::is_absolute(text) && (!is_file || is_remote || place.is_none()) {
+        // The text is judged before the path that it resolves to: a better message can be given for it.
+        if path::is_absolute(text) && (!is_file || is_remote || local_path.is_none()) {
             return Err(Trouble::of(TroubleKind::OutOfScope, self.graph.absolute(edge.root, text)));
         }
-        let (Some(place), Some(resolved)) = (place, resolved) else {
+        let (Some(local_path), Some(resolved)) = (local_path, resolved) else {
             let message = format!("`{text}` leads out of the repository");
             return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(if is_remote {
                 "a remote root cannot reach out of its repository"
@@ -91,10 +93,10 @@ impl Walker {
                 "copy its target into this repository, or reference it by URL"
             }));
         };
+        // A program runs with the rights of the user, so it must not leave the scope.
         let is_program = accepts == Accepts::Program;
-        let outside = |bound: &str, is_restricted| outside(text, &tree.label(bound), is_restricted, is_remote);
-        if is_program && !path::is_in(&place, &scope) {
-            return Err(outside(&scope, false));
+        if is_program && !path::is_in(&local_path, &scope) {
+            return Err(outside(text, &tree.label(&scope), false, is_remote));
         }
         if is_program && climbs(text) {
             let message = format!("`{text}` has `..` after a directory name, which may be a link");
@@ -102,13 +104,13 @@ impl Walker {
         }
         match resolved {
             Resolved::File { path, executable } if is_file => {
-                // Who builds it all the same builds what it names, too.
-                self.bound(edge, path::parent(&path), is_program);
+                // Recorded, not returned: a build without the load restrictor reads this file, so the walk goes on.
+                self.check_bounds(edge, path::parent(&path), is_program);
                 Ok(Target::File(self.file(id, &path, executable)))
             }
             Resolved::Directory { path } if !is_file => {
                 if !path::is_in(&path, &scope) {
-                    return Err(outside(&scope, false));
+                    return Err(outside(text, &tree.label(&scope), false, is_remote));
                 }
                 let id = self.enter(id, &path)?;
                 if let Err(stop) = self.check_kind(id, text, accepts) {
@@ -118,7 +120,7 @@ impl Walker {
                 Ok(Target::Root { id, remote: false })
             }
             Resolved::Missing { path } => {
-                self.bound(edge, &path, is_program || !is_file);
+                self.check_bounds(edge, &path, is_program || !is_file);
                 let absence = Absence::Nowhere;
                 Err(Trouble::new(TroubleKind::Missing { path, absence }, String::new()))
             }
@@ -130,24 +132,24 @@ impl Walker {
         }
     }
 
-    /// Notes that a reference leads out of its root, or out of the scope: it is followed all the same. `is_free`: it may
-    /// lead out of its root.
-    fn bound(&mut self, edge: EdgeId, place: &str, is_free: bool) {
+    /// Records a reference that leads out of its root or out of the scope. The walk still follows it. With `is_free` it
+    /// may lead out of its root.
+    fn check_bounds(&mut self, edge: EdgeId, path: &str, is_free: bool) {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let Source { tree, scope, repository } = &self.graph.sources[*source];
         let (text, is_remote) = (&self.graph[edge].reference.text, repository.is_some());
         let bounds = [(directory, true), (scope, false)].into_iter().skip(usize::from(is_free));
-        let left = bounds.filter(|(bound, _)| !path::is_in(place, bound));
+        let exceeded = bounds.filter(|(bound, _)| !path::is_in(path, bound));
         let stops: Vec<_> =
-            left.map(|(bound, restricted)| outside(text, &tree.label(bound), restricted, is_remote)).collect();
+            exceeded.map(|(bound, restricted)| outside(text, &tree.label(bound), restricted, is_remote)).collect();
         stops.into_iter().for_each(|stop| self.trouble(*stop, At::Edge(edge)));
     }
 
-    /// Refuses references to where the result is going to be.
+    /// Refuses references to the directory that the result will be written to.
     pub(super) fn refuse_forbidden(&mut self, forbidden: &str) {
         let mut stops = Vec::new();
         for (id, edge) in self.graph.edges() {
-            if self.graph.real(edge).is_some_and(|real| path::is_in(real, forbidden)) {
+            if self.graph.real_path(edge).is_some_and(|path| path::is_in(path, forbidden)) {
                 let (text, label) = (&edge.reference.text, self.graph.sources[0].tree.label(forbidden));
                 let message = format!("`{text}` is in `{label}`, where the result will be written");
                 stops.push((Trouble::refused(message).hint("choose another NEW_DIR"), At::Edge(id)));
@@ -156,7 +158,7 @@ impl Walker {
         stops.into_iter().for_each(|(stop, at)| self.trouble(*stop, at));
     }
 
-    /// Explains why a path cannot be followed.
+    /// The trouble of a path that resolves to nothing usable.
     pub(super) fn unresolved(&self, source: SourceId, text: &str, resolved: Resolved) -> Box<Trouble> {
         let tree = &self.graph.sources[source].tree;
         match resolved {
@@ -179,12 +181,12 @@ impl Walker {
         }
     }
 
-    /// Returns what to say of a trouble about what is not there; none where it says that itself. `number` is how many came
-    /// before.
+    /// The trouble of a missing path with its message and hints. `None` if the trouble has them already. `number` is
+    /// its index among all troubles: only the first ones are compared with similar names.
     pub(super) fn explained(&self, trouble: &Trouble, number: usize, policy: &Policy<'_>) -> Option<Box<Trouble>> {
         match (&trouble.kind, trouble.at) {
             (TroubleKind::Missing { path, .. }, At::Edge(edge)) => {
-                Some(self.missing(edge, path, number < ALIKE, policy))
+                Some(self.missing(edge, path, number < MOST_COMPARED, policy))
             }
             (TroubleKind::NoKustomization { directory, .. }, at) => {
                 let source = match at {
@@ -197,11 +199,12 @@ impl Walker {
         }
     }
 
-    /// Explains why there is nothing at the path that a reference means.
+    /// Explains why there is nothing at the path that a reference names.
     fn missing(&self, edge: EdgeId, path: &str, is_close: bool, policy: &Policy<'_>) -> Box<Trouble> {
         let Root { source, directory, .. } = &self.graph.roots[edge.root];
         let Reference { text, accepts, .. } = &*self.graph[edge].reference;
         let is_file = matches!(accepts, Accepts::File | Accepts::Program);
+        // A file field may name a git repository by mistake.
         if RepoSpec::parse(text).is_ok() {
             let message = format!("`{}` names a git repository, but this field takes a file", redact::url(text));
             return Trouble::new(TroubleKind::Unsupported, message).hint("name the file by its raw https URL");
@@ -212,6 +215,7 @@ impl Walker {
         if absence == Absence::Nowhere && !is_file {
             absence = policy.absence(&self.graph, *source, &path::join(path, FILE_NAMES[0]));
         }
+        // The likeliest cause decides which hint is given.
         let message = format!("there is no `{}`", tree.label(path));
         let scheme = reference::without_scheme(text);
         let hint = match () {
@@ -224,8 +228,8 @@ impl Walker {
             () => "add it, or remove the reference",
         };
         let (message, mut hints) = absent(&absence, path, is_file, message, hint);
-        let is_lost = matches!(absence, Absence::Nowhere | Absence::Deleted) && is_close;
-        if let Some(like) = alike(&**tree, path).filter(|_| is_lost) {
+        let is_gone = matches!(absence, Absence::Nowhere | Absence::Deleted) && is_close;
+        if let Some(like) = similar_path(&**tree, path).filter(|_| is_gone) {
             hints.insert(0, format!("did you mean `{}`?", path::relative(directory, &like)));
         }
         Trouble::new(TroubleKind::Missing { path: path.to_owned(), absence }, message).hints(hints)
@@ -234,12 +238,13 @@ impl Walker {
     /// Explains why there is no kustomization in a directory.
     fn no_kustomization(&self, source: SourceId, directory: &str, policy: &Policy<'_>) -> Box<Trouble> {
         let tree = &self.graph.sources[source].tree;
-        let mut there = FILE_NAMES.iter().map(|name| path::join(directory, name));
-        let there = there.find_map(|path| match policy.absence(&self.graph, source, &path) {
+        // A kustomization on disk that is not committed is the likeliest cause.
+        let mut candidates = FILE_NAMES.iter().map(|name| path::join(directory, name));
+        let uncommitted = candidates.find_map(|path| match policy.absence(&self.graph, source, &path) {
             Absence::Nowhere => None,
             absence => Some((absence, path)),
         });
-        let (absence, path) = there.unwrap_or((Absence::Nowhere, String::new()));
+        let (absence, path) = uncommitted.unwrap_or((Absence::Nowhere, String::new()));
         let message = format!("no kustomization in `{}`", tree.label(directory));
         let hint = "add a `kustomization.yaml` to it, or name its files one by one";
         let (message, hints) = absent(&absence, &path, true, message, hint);
@@ -247,7 +252,7 @@ impl Walker {
         Trouble::new(TroubleKind::NoKustomization { directory, absence }, message).hints(hints)
     }
 
-    /// Notes that there is no kustomization in a directory.
+    /// The trouble of a directory without a kustomization. Fails if the tree cannot be read.
     pub(super) fn without_kustomization(&self, source: SourceId, directory: &str) -> Result<Box<Trouble>> {
         let tree = &self.graph.sources[source].tree;
         for path in FILE_NAMES.iter().map(|name| path::join(directory, name)) {
@@ -276,7 +281,7 @@ impl Walker {
 fn outside(text: &str, shown: &str, is_restricted: bool, is_remote: bool) -> Box<Trouble> {
     if !is_restricted {
         let message = format!("`{text}` is outside the scope `{shown}`");
-        return Trouble::new(TroubleKind::OutOfScope, message).hint(WIDER);
+        return Trouble::new(TroubleKind::OutOfScope, message).hint(HINT_WIDER_SCOPE);
     }
     let message = format!("`{text}` is outside its kustomization root `{shown}`");
     let stop = Trouble::new(TroubleKind::Restricted, message);

@@ -1,4 +1,4 @@
-//! What roots and references are called, and in which state they are.
+//! Names of roots and references, and their state, as `tree` and reports show them.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use crate::record::{Digest, LOCK_NAME, Lock};
 use crate::reference::{Pin, Upstream};
 use crate::tree::path;
 
-/// Something that is named, or that names something.
+/// A root, a file or something remote, as reports show it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct Node {
     /// Its path from the top of the repository (`.` for the top), or its URL without secrets.
@@ -21,13 +21,13 @@ pub(crate) struct Node {
     pub kind: NodeKind,
     /// Whether a kustomization is a Component.
     pub component: bool,
-    /// The source that it is in the lock, or that it was brought in from.
+    /// The upstream: as the lock has it, or as the file was fetched from. `None` if it is neither locked nor fetched.
     pub remote: Option<Upstream>,
     /// How firmly the ref of a git repository names a commit.
     pub pin: Option<Pin>,
-    /// What the lock holds for something remote.
+    /// The digest in the lock. `None` if the lock has none, or for a local node.
     pub locked: Option<Digest>,
-    /// Why it cannot be followed, or its references are unknown, in a word or two.
+    /// Why it cannot be followed, or why its references are unknown, in a word or two.
     pub why: Option<&'static str>,
 }
 
@@ -53,14 +53,14 @@ impl Node {
     }
 
     /// Makes one of something on another host, which `lock` may hold.
-    fn away(name: String, kind: NodeKind, upstream: Option<Upstream>, lock: &Lock) -> Node {
+    fn remote_node(name: String, kind: NodeKind, upstream: Option<Upstream>, lock: &Lock) -> Node {
         let held = upstream.filter(|upstream| lock.holds(upstream));
         let locked = held.as_ref().and_then(|upstream| lock.get(upstream)).map(|pinned| pinned.digest.clone());
         Node { name, kind, remote: held.map(|upstream| upstream.source()), locked, ..Node::default() }
     }
 
     /// Returns whether it is on another host.
-    pub(crate) fn is_away(&self) -> bool {
+    pub(crate) fn is_remote(&self) -> bool {
         matches!(self.kind, NodeKind::Git | NodeKind::Http | NodeKind::Chart)
     }
 
@@ -69,7 +69,7 @@ impl Node {
         let origin = match (&self.locked, &self.remote) {
             (Some(digest), _) => Some(format!("locked {}", short(digest.hex()))),
             (None, Some(label)) => Some(format!("from {label}")),
-            (None, None) => self.is_away().then(|| "not locked".to_owned()),
+            (None, None) => self.is_remote().then(|| "not locked".to_owned()),
         };
         let parts = [
             self.component.then(|| "component".to_owned()),
@@ -82,16 +82,16 @@ impl Node {
     }
 }
 
-/// One reference.
+/// A reference, as reports show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Link {
-    /// What names; as JSON its name.
+    /// The root that has the reference. In JSON it is its name.
     #[serde(serialize_with = "name")]
     pub from: Rc<Node>,
-    /// What is named.
+    /// The target of the reference.
     pub to: Node,
     #[serde(flatten)]
-    pub place: Location,
+    pub location: Location,
     /// Its text, without secrets.
     pub reference: String,
 }
@@ -100,94 +100,98 @@ fn name<S: Serializer>(node: &Rc<Node>, serializer: S) -> std::result::Result<S:
     node.name.serialize(serializer)
 }
 
-/// Says what roots and references of a walk without a network are.
+/// Names the roots and references of a walk that had no network.
 pub(crate) struct Namer<'a> {
     graph: &'a Graph,
-    /// The lock at the top.
+    /// The lock at the top of the tree.
     lock: Rc<Lock>,
-    /// The sources that stored files were brought in from, by path from the top.
-    brought: HashMap<String, Upstream>,
+    /// The upstreams of localized files, by path from the top of the tree.
+    localized_from: HashMap<String, Upstream>,
     /// Why something cannot be followed.
-    whys: HashMap<At, &'static str>,
+    reasons: HashMap<At, &'static str>,
 }
 
 impl<'a> Namer<'a> {
     pub(crate) fn of(explored: &'a Explored) -> Result<Namer<'a>> {
         let graph = &explored.graph;
         let tree = &*graph.sources[0].tree;
-        let mut brought = HashMap::new();
-        let mut at_top = Rc::default();
-        for place in tree.locks()? {
-            let Some(lock) = Lock::at(tree, &place)? else { continue };
+        let mut localized_from = HashMap::new();
+        let mut top_lock = Rc::default();
+        for lock_path in tree.locks()? {
+            let Some(lock) = Lock::at(tree, &lock_path)? else { continue };
             for (file, remote) in lock.files.iter().filter_map(|file| Some((file, file.remote.clone()?))) {
-                brought.insert(path::join(path::parent(&place), &file.path), remote);
+                localized_from.insert(path::join(path::parent(&lock_path), &file.path), remote);
             }
-            if place == LOCK_NAME {
-                at_top = lock;
+            if lock_path == LOCK_NAME {
+                top_lock = lock;
             }
         }
-        // Of one place the first counts.
-        let whys = explored.troubles.iter().rev().map(|trouble| (trouble.at, why(&trouble.kind)));
-        Ok(Namer { graph, lock: at_top, brought, whys: whys.collect() })
+        // The first trouble at a location counts: of equal keys `collect` keeps the last one.
+        let reasons = explored.troubles.iter().rev().map(|trouble| (trouble.at, reason(&trouble.kind)));
+        Ok(Namer { graph, lock: top_lock, localized_from, reasons: reasons.collect() })
     }
 
-    /// Returns what is not in the tree among what roots lead to.
+    /// The nodes that `roots` reach and that are not in the tree: remote or broken.
     pub(crate) fn beyond(&self, roots: impl IntoIterator<Item = RootId>) -> impl Iterator<Item = Node> {
-        let roots = self.graph.insisted(roots).into_iter();
+        let roots = self.graph.reach_localized(roots).into_iter();
         let nodes = roots.flat_map(|root| self.named(root).map(|link| link.to).chain([self.root(root)]));
-        nodes.filter(|node| node.is_away() || node.why.is_some())
+        nodes.filter(|node| node.is_remote() || node.why.is_some())
     }
 
     pub(crate) fn root(&self, id: RootId) -> Node {
         let root = &self.graph.roots[id];
-        let why = self.whys.get(&At::File(root.file)).copied();
+        let reason = self.reasons.get(&At::File(root.file)).copied();
         Node {
             name: path::shown(&self.graph.root_label(id)).to_owned(),
             kind: NodeKind::Kustomization,
             component: root.kind == Some(Kind::Component),
             remote: self.origin(root.file),
-            why: why.or(root.kind.is_none().then_some("invalid")),
+            why: reason.or(root.kind.is_none().then_some("invalid")),
             ..Node::default()
         }
     }
 
     fn origin(&self, file: FileId) -> Option<Upstream> {
-        self.graph.own_path(file).and_then(|path| self.brought.get(path)).cloned()
+        self.graph.user_path(file).and_then(|path| self.localized_from.get(path)).cloned()
     }
 
-    /// Returns the references of a root, and its charts: these are no references of kustomize, which leaves them to helm.
+    /// The references of a root, then its charts. kustomize does not count charts as references: it leaves them to
+    /// helm.
     pub(crate) fn named(&self, root: RootId) -> impl Iterator<Item = Link> {
         let from = Rc::new(self.root(root));
-        let link = move |to, place, text| Link { from: from.clone(), to, place, reference: redact::url(text) };
-        let link_chart = link.clone();
-        let edges = self.graph.edges_of(root).map(move |(id, edge)| {
-            let place = self.graph.location(edge.from, &edge.reference);
-            link(self.leads_to(id), place, &edge.reference.text)
+        let chart_from = from.clone();
+        let edges = self.graph.edges_of(root).map(move |(id, edge)| Link {
+            from: from.clone(),
+            to: self.target(id),
+            location: self.graph.location(edge.from, &edge.reference),
+            reference: redact::url(&edge.reference.text),
         });
-        let charts = self.graph.charts_of(root).iter().map(move |chart| {
-            let repo = chart.wanted.as_ref().map(|wanted| wanted.repo.exposed());
-            link_chart(self.chart(chart), self.graph.note_location(chart.note), repo.unwrap_or(&chart.name))
+        let charts = self.graph.charts_of(root).iter().map(move |chart| Link {
+            from: chart_from.clone(),
+            to: self.chart(chart),
+            location: self.graph.note_location(chart.note),
+            reference: redact::url(chart.wanted.as_ref().map_or(&chart.name, |wanted| wanted.repo.exposed())),
         });
         edges.chain(charts)
     }
 
-    fn leads_to(&self, id: EdgeId) -> Node {
-        let (edge, why) = (&self.graph[id], self.whys.get(&At::Edge(id)).copied());
+    fn target(&self, id: EdgeId) -> Node {
+        let (edge, reason) = (&self.graph[id], self.reasons.get(&At::Edge(id)).copied());
         match (edge.target, &edge.remote) {
-            // References that kustomize does not follow are not drawn as if it did.
-            (Target::Root { id, .. }, _) if why.is_none() => self.root(id),
-            (Target::File(file), _) if why.is_none() => {
+            // A reference that kustomize does not follow must not be drawn as if it did.
+            (Target::Root { id, .. }, _) if reason.is_none() => self.root(id),
+            (Target::File(file), _) if reason.is_none() => {
                 Node { name: self.graph.label(file), remote: self.origin(file), ..Node::default() }
             }
-            (Target::Remote | Target::Kept, Some(wanted)) => self.remote(wanted),
+            (Target::Remote | Target::Unchanged, Some(wanted)) => self.remote(wanted),
             (_, remote) => {
                 let text = &edge.reference.text;
                 let name = match path::resolve(&self.graph.roots[id.root].directory, text) {
                     Some(path) if remote.is_none() => redact::message(path::shown(&path)).into_owned(),
                     _ => redact::url(text),
                 };
-                let is_kept = edge.target == Target::Kept;
-                Node::broken(name, why.or(is_kept.then_some("left as it is")).unwrap_or("invalid"))
+                let is_unchanged = edge.target == Target::Unchanged;
+                Node::broken(name, reason.or(is_unchanged.then_some("left as it is")).unwrap_or("invalid"))
             }
         }
     }
@@ -201,21 +205,21 @@ impl<'a> Namer<'a> {
         };
         let kind = spec.map_or(NodeKind::Http, |_| NodeKind::Git);
         let pin = spec.map(|spec| Pin::of(spec.reference.as_deref()));
-        Node { pin, ..Node::away(wanted.text.shown(), kind, locked, &self.lock) }
+        Node { pin, ..Node::remote_node(wanted.text.shown(), kind, locked, &self.lock) }
     }
 
     fn chart(&self, chart: &Chart) -> Node {
         match (&chart.place, &chart.wanted) {
-            // A directory that is of use as a whole is one thing, like a file.
-            (Place::There(place), _) => {
-                let brought = self.brought.iter().find(|(path, _)| path::is_in(path, place));
+            // A chart is used as a whole, so its directory is one node, like a file.
+            (Place::There(path), _) => {
+                let localized = self.localized_from.iter().find(|(file, _)| path::is_in(file, path));
                 let source = self.graph.roots[chart.root].source;
-                let name = self.graph.sources[source].tree.label(place);
-                Node { name, remote: brought.map(|(_, source)| source.clone()), ..Node::default() }
+                let name = self.graph.sources[source].tree.label(path);
+                Node { name, remote: localized.map(|(_, upstream)| upstream.clone()), ..Node::default() }
             }
             (_, Some(wanted)) => {
                 let upstream = wanted.upstream();
-                Node::away(upstream.to_string(), NodeKind::Chart, Some(upstream), &self.lock)
+                Node::remote_node(upstream.to_string(), NodeKind::Chart, Some(upstream), &self.lock)
             }
             (Place::Missing(path), None) => Node::broken(path.clone(), "missing"),
             (Place::Submodule(path), None) => Node::broken(path.clone(), "in a submodule"),
@@ -224,8 +228,8 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// Returns why something cannot be followed, in a word or two.
-fn why(trouble: &TroubleKind) -> &'static str {
+/// Why something cannot be followed, in a word or two.
+fn reason(trouble: &TroubleKind) -> &'static str {
     match trouble {
         TroubleKind::Missing { .. } => "missing",
         TroubleKind::NoKustomization { .. } => "no kustomization",

@@ -1,4 +1,4 @@
-//! What a walk yields: roots and files as nodes, references as edges.
+//! The graph that a walk yields: roots and files are nodes, references are edges.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,21 +18,21 @@ use crate::reference::{RepoSpec, Upstream};
 use crate::tree::{SharedTree, path};
 
 macro_rules! ids {
-    ($(#[$doc:meta] $id:ident of $one:ident;)+) => {$(
+    ($(#[$doc:meta] $id:ident of $element:ident;)+) => {$(
         #[$doc]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) struct $id(pub usize);
 
-        impl Index<$id> for Vec<$one> {
-            type Output = $one;
+        impl Index<$id> for Vec<$element> {
+            type Output = $element;
 
-            fn index(&self, id: $id) -> &$one {
+            fn index(&self, id: $id) -> &$element {
                 &self[id.0]
             }
         }
 
-        impl IndexMut<$id> for Vec<$one> {
-            fn index_mut(&mut self, id: $id) -> &mut $one {
+        impl IndexMut<$id> for Vec<$element> {
+            fn index_mut(&mut self, id: $id) -> &mut $element {
                 &mut self[id.0]
             }
         }
@@ -40,15 +40,15 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A tree that the walk reads from, by its place in [`Graph::sources`].
+    /// A tree that the walk reads, by its index in [`Graph::sources`].
     SourceId of Source;
-    /// A kustomization root, by its place in [`Graph::roots`].
+    /// A kustomization root, by its index in [`Graph::roots`].
     RootId of Root;
-    /// A file, by its place in [`Graph::files`].
+    /// A file, by its index in [`Graph::files`].
     FileId of File;
 }
 
-/// A reference: the root whose it is, and its place among the references of that.
+/// A reference: the root that has it, and its index in [`Root::edges`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EdgeId {
     pub root: RootId,
@@ -70,85 +70,84 @@ impl IndexMut<EdgeId> for Graph {
 }
 
 impl SourceId {
-    /// The one in which the walk starts.
+    /// The tree in which the walk starts.
     pub(crate) const FIRST: SourceId = SourceId(0);
 }
 
-/// Where something stands in a file, by its lines, for [`Graph::exception`].
+/// The lines of a file that something occupies. [`Graph::exception`] looks for comments at them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lines {
     pub file: FileId,
     pub span: Span,
 }
 
-/// The references of a kustomization and everything they lead to.
+/// The references of a kustomization and everything that they lead to.
 #[derive(Default, Clone)]
 pub(crate) struct Graph {
-    /// The trees that were read.
+    /// The trees that the walk has read.
     pub sources: Vec<Source>,
     /// The kustomization roots, the target first, each once per tree.
     pub roots: Rc<Vec<Root>>,
-    /// The roots of each tree, by their directories.
+    /// The roots of each tree, by directory.
     pub(super) directories: Rc<HashMap<SourceId, HashMap<String, RootId>>>,
     /// The files, each once.
     pub files: Rc<Vec<File>>,
-    /// The charts, by the roots that name them. One for which the tree could not tell is among the troubles.
+    /// The charts, by the roots that name them. A chart that could not be found because reading the tree failed is a
+    /// trouble instead.
     pub charts: Vec<Chart>,
-    /// The references that stay remote by decision, each with the reason.
-    pub left: HashMap<EdgeId, String>,
-    /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
+    /// The references that stay remote by an exception or a rule, each with the reason.
+    pub stays_remote: HashMap<EdgeId, String>,
+    /// The roots that lack a local file which an exception lets be missing, each with the path of such a file.
     pub missing: BTreeMap<RootId, String>,
-    /// The roots that name a file outside of themselves, as who lifts the load restrictor may.
+    /// The roots that reference a file outside of themselves. Such a build needs a lifted load restrictor.
     pub leaves: BTreeSet<RootId>,
-    /// Whether no comments count: nobody who may decide wrote them.
+    /// Whether comments do not count, because nobody who may decide wrote them.
     pub(super) ignores_comments: bool,
-    /// What works but should be known.
+    /// Findings that do not stop the work.
     pub findings: Vec<Finding>,
-    /// What kustomize accepts although it deserves a note, with the data that rules need.
+    /// The notes of the parser on what kustomize accepts, with the data that rules need.
     pub notes: Rc<Vec<Noted>>,
 }
 
-/// A note and where it stands.
+/// A note of the parser and its file.
 #[derive(Debug, Clone)]
 pub(crate) struct Noted {
-    /// The root whose kustomization, or plugin configuration, it is in.
+    /// The root whose kustomization or plugin configuration has it.
     pub root: RootId,
-    /// The file that it is in.
+    /// The file that has it.
     pub file: FileId,
-    /// The note.
     pub note: Note,
 }
 
-/// One tree and what bounds it.
+/// A tree and the directory that bounds references in it.
 #[derive(Clone)]
 pub(crate) struct Source {
-    /// The files.
     pub tree: SharedTree,
-    /// The directory that roots of this tree may not leave.
+    /// The directory that references of this tree may not leave.
     pub scope: String,
-    /// Where it was fetched from; none for the tree of the user.
+    /// The repository that the tree was fetched from. `None` for the user's tree.
     pub repository: Option<Rc<Repository>>,
 }
 
-/// One commit of a repository that a remote root named.
+/// A commit of a repository that a remote root names.
 pub(crate) struct Repository {
-    /// Its files, as a checkout gives them.
+    /// Its files, as a checkout writes them.
     pub tree: SharedTree,
-    /// The request.
+    /// The URL that was requested.
     pub version: RepoSpec,
-    /// The commit, in full.
+    /// The full commit id.
     pub commit: String,
-    /// Who signed it: as a lock says, or as was verified in this run.
+    /// The signer: from the lock, or as verified in this run.
     pub signed: OnceCell<String>,
 }
 
 impl Repository {
-    /// Returns the ref as written, or what stands for it in paths when none was: the commit.
+    /// The ref as written. Without a ref it is the commit, which stands for it in paths.
     pub(crate) fn version_name(&self) -> &str {
         self.version.reference.as_deref().unwrap_or(&self.commit)
     }
 
-    /// Returns what it is in a lock, where none of its directories is in use yet.
+    /// The lock entry of the repository, without paths.
     pub(crate) fn pinned(&self) -> (Upstream, Pinned) {
         let digest = Digest::GitCommit(self.commit.clone());
         (Upstream::git(&self.version), Pinned { signed: self.signed.get().cloned(), ..Pinned::new(digest) })
@@ -158,48 +157,45 @@ impl Repository {
 /// A directory with a kustomization file.
 #[derive(Clone)]
 pub(crate) struct Root {
-    /// The tree it lies in.
+    /// The tree that has it.
     pub source: SourceId,
-    /// Its real path in that tree.
+    /// Its real path in the tree.
     pub directory: String,
-    /// The name of its kustomization file, one of the three.
+    /// The name of its kustomization file, one of the three that kustomize accepts.
     pub file_name: &'static str,
-    /// The kustomization file.
     pub file: FileId,
-    /// Kustomization or Component; none where the file could not be read.
+    /// Kustomization or Component. `None` if the file could not be read.
     pub kind: Option<Kind>,
-    /// Whether it starts code of its tree.
+    /// Whether its build runs a program of the tree.
     pub runs_code: bool,
-    /// Every reference of the kustomization and of the plugin configurations that it lists.
+    /// The references of the kustomization and of the plugin configurations that it lists.
     pub edges: Vec<Edge>,
 }
 
-/// A file that is in use.
+/// A file that some build reads.
 #[derive(Clone)]
 pub(crate) struct File {
-    /// Where it comes from.
     pub origin: Origin,
     /// Whether its mode is 100755.
     pub executable: bool,
-    /// The exceptions that the user wrote in it.
+    /// The exceptions in its comments. `None` if it has none, or is not the user's.
     pub comments: Option<Rc<Comments>>,
 }
 
-/// Where a file comes from.
+/// The origin of a file.
 #[derive(Clone)]
 pub(crate) enum Origin {
     Tree {
-        /// Which one.
+        /// The tree that has it.
         source: SourceId,
-        /// Its real path there.
+        /// Its real path in the tree.
         path: String,
     },
     Remote(Rc<RemoteFile>),
-    /// A chart that was pulled.
+    /// A file of a chart that was pulled.
     Archive {
-        /// Which one.
         archive: Rc<Archive>,
-        /// The path in the directory of the chart.
+        /// Its path in the chart.
         path: String,
     },
 }
@@ -214,54 +210,60 @@ pub(crate) struct RemoteFile {
 }
 
 impl RemoteFile {
-    /// Returns what it is in a lock.
+    /// The lock entry of the file.
     pub(crate) fn pinned(&self) -> (Upstream, Pinned) {
         let (digest, size) = (Digest::Sha256(self.sha256.clone()), Some(self.bytes.len() as u64));
         (Upstream::File { url: self.url.shown() }, Pinned { size, ..Pinned::new(digest) })
     }
 }
 
-/// One reference and where it leads.
+/// A reference and its resolution.
 #[derive(Clone)]
 pub(crate) struct Edge {
-    /// The file that holds the reference: the kustomization, or a plugin configuration.
+    /// The file that has the reference: the kustomization or a plugin configuration.
     pub from: FileId,
-    /// The reference.
     pub reference: Rc<Reference>,
-    /// What kustomize asks the network for, as far as text and field tell; none for a path.
+    /// What kustomize requests for the reference, as far as text and field tell. `None` for a path.
     pub remote: Option<Rc<RemoteRef>>,
-    /// Where it leads.
     pub target: Target,
 }
 
-/// Where a reference leads.
+/// The file or root that a reference leads to, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A kustomization root; `remote` when the reference is a URL.
+    /// A kustomization root.
     Root {
-        /// Which one.
         id: RootId,
         /// Whether the reference is a URL.
         remote: bool,
     },
     File(FileId),
-    /// A remote file or root that was not resolved, because the walk has no network.
+    /// A remote file or root that was not resolved, because the walk has no network or an exception covers it.
     Remote,
-    /// Unchanged, with a warning.
-    Kept,
-    /// Could not be followed; a failure explains why.
+    /// The reference stays as it is: it is empty, or its file is allowed to be missing.
+    Unchanged,
+    /// The reference could not be followed. A trouble says why.
     Broken,
 }
 
 impl Edge {
-    /// Returns where it stands.
+    /// The lines of the reference.
     pub(crate) fn lines(&self) -> Lines {
         Lines { file: self.from, span: self.reference.span }
+    }
+
+    /// The files that a build reads for the reference: the one that has it, and the one that it leads to.
+    pub(super) fn files(&self) -> impl Iterator<Item = FileId> + use<> {
+        let target = match self.target {
+            Target::File(file) => Some(file),
+            _ => None,
+        };
+        [self.from].into_iter().chain(target)
     }
 }
 
 impl Graph {
-    /// Reads a file, as kustomize does.
+    /// Reads a file as kustomize does. A Git LFS pointer is an error.
     pub(crate) fn read(&self, file: FileId) -> Result<Rc<[u8]>> {
         let (tree, path) = match &self.files[file].origin {
             Origin::Tree { source, path } => (&self.sources[*source].tree, path),
@@ -278,13 +280,12 @@ impl Graph {
         Ok(bytes.into())
     }
 
-    /// Returns the bytes of a file that was read before; none where that fails now.
+    /// The bytes of a file that was read before; empty if reading it fails now.
     pub(crate) fn bytes(&self, file: FileId) -> Rc<[u8]> {
         self.read(file).unwrap_or_default()
     }
 
-    /// Returns why something that a rule is about stays as it is: because of a comment at the lines of a file where it is
-    /// named, or of the configuration.
+    /// The reason for an exception from `rule`, if a comment at the lines of the file or the configuration has one.
     pub(crate) fn exception(
         &self,
         config: &Config,
@@ -293,13 +294,13 @@ impl Graph {
         Lines { file, span }: Lines,
     ) -> Option<String> {
         let comments = self.files[file].comments.as_deref().filter(|_| !self.ignores_comments);
-        let mut said = comments.into_iter().flat_map(|comments| comments.allowing(rule, Some(span)));
-        let comment = said.next().map(|(_, said)| said.reason.clone());
+        let mut allowing = comments.into_iter().flat_map(|comments| comments.allowing(rule, Some(span)));
+        let comment = allowing.next().map(|(_, directive)| directive.reason.clone());
         comment.or_else(|| config.reason(rule, subject))
     }
 
-    /// Notes that a root lacks a local file that may be missing.
-    pub(super) fn keep_missing(&mut self, root: RootId, path: &str) {
+    /// Records that a root lacks a local file that is allowed to be missing.
+    pub(super) fn allow_missing(&mut self, root: RootId, path: &str) {
         let shown = self.sources[0].tree.label(path);
         self.missing.entry(root).or_insert(shown);
     }
@@ -320,7 +321,7 @@ impl Graph {
         self.roots[root].edges.iter().enumerate().map(move |(index, edge)| (EdgeId { root, index }, edge))
     }
 
-    /// Returns whether a reference is an absolute path, or a path that leads out of its tree.
+    /// Whether any reference is an absolute path, or a path that leads out of its tree.
     pub(crate) fn reads_outside(&self) -> bool {
         self.edges().filter(|(_, edge)| edge.remote.is_none()).any(|(EdgeId { root, .. }, edge)| {
             let text = &edge.reference.text;
@@ -328,13 +329,13 @@ impl Graph {
         })
     }
 
-    /// Returns where a note stands.
+    /// The lines of a note.
     pub(crate) fn lines_of(&self, note: usize) -> Lines {
         let Noted { file, note, .. } = &self.notes[note];
         Lines { file: *file, span: Span::from(note.position) }
     }
 
-    /// Returns the file's path as the user would name it.
+    /// The file's path or URL as messages show it.
     pub(crate) fn label(&self, file: FileId) -> String {
         match &self.files[file].origin {
             Origin::Tree { source, path } => self.sources[*source].tree.label(path),
@@ -343,7 +344,8 @@ impl Graph {
         }
     }
 
-    /// Returns that the kustomization of a root is too much to be read, if it is.
+    /// The failure of a root whose kustomization is too large to be parsed. `None` if it was parsed, or failed for
+    /// another reason.
     pub(crate) fn too_large(&self, root: RootId) -> Option<Failure> {
         let Root { kind: None, file, .. } = &self.roots[root] else { return None };
         let refused = kustomization::read(&self.bytes(*file)).err()?;
@@ -351,12 +353,12 @@ impl Graph {
         Some(Failure::new(format!("`{}`: {}", self.label(*file), problem.message)).hint(problem.hint))
     }
 
-    /// Returns whether a file lies in the tree where the walk starts.
-    pub(crate) fn is_start(&self, file: FileId) -> bool {
+    /// Whether the file is in the tree where the walk starts.
+    pub(crate) fn is_in_first_tree(&self, file: FileId) -> bool {
         matches!(self.files[file].origin, Origin::Tree { source: SourceId::FIRST, .. })
     }
 
-    /// Returns what a file was brought in from, as it is in a lock; `None` if it is the user's.
+    /// The upstream that a file was fetched from, with its lock entry. `None` if the file is the user's.
     pub(crate) fn pinned(&self, file: FileId) -> Option<(Upstream, Pinned)> {
         match &self.files[file].origin {
             Origin::Archive { archive, .. } => Some(archive.pinned()),
@@ -365,7 +367,7 @@ impl Graph {
         }
     }
 
-    /// Returns whether a file came over the network.
+    /// Whether the file came over the network.
     pub(crate) fn is_fetched(&self, file: FileId) -> bool {
         match &self.files[file].origin {
             Origin::Tree { source, .. } => self.sources[*source].repository.is_some(),
@@ -373,8 +375,8 @@ impl Graph {
         }
     }
 
-    /// Returns a file as the place of a message.
-    pub(crate) fn place(&self, file: FileId) -> Location {
+    /// The location of a file, as messages name it, without a line.
+    pub(crate) fn file_location(&self, file: FileId) -> Location {
         let url = self.pinned(file).map(|(upstream, _)| upstream.to_string()).unwrap_or_default();
         let file = match &self.files[file].origin {
             Origin::Remote(_) => String::new(),
@@ -384,87 +386,85 @@ impl Graph {
         Location { url, file, ..Location::default() }
     }
 
-    /// Returns a place of a file.
-    pub(crate) fn spot(&self, file: FileId, position: Position, field: &str) -> Location {
-        Location { position, field: field.to_owned(), ..self.place(file) }
+    /// A location in a file.
+    pub(crate) fn location_in(&self, file: FileId, position: Position, field: &str) -> Location {
+        Location { position, field: field.to_owned(), ..self.file_location(file) }
     }
 
-    /// Returns the place of a note.
+    /// The location of a note.
     pub(crate) fn note_location(&self, note: usize) -> Location {
         let Noted { file, note, .. } = &self.notes[note];
-        self.spot(*file, note.position, &note.field)
+        self.location_in(*file, note.position, &note.field)
     }
 
-    /// Returns the place of a reference that stands in `file`.
+    /// The location of a reference in `file`.
     pub(crate) fn location(&self, file: FileId, reference: &Reference) -> Location {
-        self.spot(file, reference.span.start, &reference.field)
+        self.location_in(file, reference.span.start, &reference.field)
     }
 
-    /// Returns the files that a build of a root reads for itself.
+    /// The files that the build of a root reads, without those of the roots that it references.
     pub(crate) fn read_by(&self, id: RootId) -> BTreeSet<FileId> {
         let root = &self.roots[id];
-        let of_edge = |edge: &Edge| match edge.target {
-            Target::File(file) => [Some(edge.from), Some(file)],
-            _ => [Some(edge.from), None],
-        };
-        let of_edges = root.edges.iter().flat_map(of_edge).flatten();
+        let of_edges = root.edges.iter().flat_map(Edge::files);
         let of_charts = self.charts_of(id).iter().flat_map(|chart| chart.files.values().copied());
         of_edges.chain(of_charts).chain([root.file]).collect()
     }
 
-    /// Returns the file to which a reference leads: of a root, its kustomization.
-    pub(crate) fn led_to(&self, edge: &Edge) -> Option<FileId> {
+    /// The file that a reference leads to. For a root it is the kustomization. `None` if the reference was not
+    /// resolved.
+    pub(crate) fn target_file(&self, edge: &Edge) -> Option<FileId> {
         match edge.target {
             Target::Root { id, .. } => Some(self.roots[id].file),
             Target::File(file) => Some(file),
-            Target::Remote | Target::Kept | Target::Broken => None,
+            Target::Remote | Target::Unchanged | Target::Broken => None,
         }
     }
 
-    /// Returns the roots of the tree where the walk starts, by their directories.
-    pub(crate) fn own_roots(&self) -> HashMap<&str, RootId> {
-        let own = self.directories.get(&SourceId::FIRST).into_iter().flatten();
-        own.map(|(directory, id)| (directory.as_str(), *id)).collect()
+    /// The roots of the tree where the walk starts, by directory.
+    pub(crate) fn user_roots(&self) -> HashMap<&str, RootId> {
+        let roots = self.directories.get(&SourceId::FIRST).into_iter().flatten();
+        roots.map(|(directory, id)| (directory.as_str(), *id)).collect()
     }
 
-    /// Returns the root in a directory of a tree.
+    /// The root in a directory of a tree.
     pub(crate) fn root_in(&self, source: SourceId, directory: &str) -> Option<RootId> {
         self.directories.get(&source)?.get(directory).copied()
     }
 
-    /// Returns the root in a directory of the tree where the walk starts.
-    pub(crate) fn own_root(&self, directory: &str) -> Option<RootId> {
+    /// The root in a directory of the tree where the walk starts.
+    pub(crate) fn user_root(&self, directory: &str) -> Option<RootId> {
         self.root_in(SourceId::FIRST, directory)
     }
 
-    /// Returns the path of a file of the tree where the walk starts.
-    pub(crate) fn own_path(&self, file: FileId) -> Option<&str> {
+    /// The path of a file. `None` unless the file is in the tree where the walk starts.
+    pub(crate) fn user_path(&self, file: FileId) -> Option<&str> {
         match &self.files[file].origin {
             Origin::Tree { source: SourceId::FIRST, path } => Some(path),
             _ => None,
         }
     }
 
-    /// Returns the paths of all files of the tree where the walk starts.
-    pub(crate) fn own_paths(&self) -> impl Iterator<Item = &str> {
-        self.file_ids().filter_map(|file| self.own_path(file))
+    /// The paths of all files of the tree where the walk starts.
+    pub(crate) fn user_paths(&self) -> impl Iterator<Item = &str> {
+        self.file_ids().filter_map(|file| self.user_path(file))
     }
 
-    /// Returns the files of repositories, and the directories of their roots.
+    /// The files of fetched repositories that builds read, and the directories of their roots.
     pub(super) fn of_repositories(&self) -> Vec<(Rc<Repository>, String)> {
         let files = self.files.iter().filter_map(|file| match &file.origin {
             Origin::Tree { source, path } => Some((*source, path.as_str())),
             Origin::Remote(_) | Origin::Archive { .. } => None,
         });
         let roots = self.roots.iter().flat_map(|root| [(root.source, &*root.directory), (root.source, "")]);
-        let all: BTreeSet<_> = files.chain(roots).collect();
-        let of_repository =
-            |(source, path): (SourceId, &str)| Some((self.sources[source].repository.clone()?, path.to_owned()));
-        all.into_iter().filter_map(of_repository).collect()
+        let paths: BTreeSet<_> = files.chain(roots).collect();
+        paths
+            .into_iter()
+            .filter_map(|(source, path)| Some((self.sources[source].repository.clone()?, path.to_owned())))
+            .collect()
     }
 
-    /// Returns the directories of the charts that lie in the tree where the walk starts.
-    pub(crate) fn own_charts(&self) -> impl Iterator<Item = &str> {
+    /// The directories of the charts in the tree where the walk starts.
+    pub(crate) fn user_charts(&self) -> impl Iterator<Item = &str> {
         self.charts.iter().filter(|chart| self.roots[chart.root].source == SourceId::FIRST).filter_map(|chart| {
             match &chart.place {
                 ChartPlace::There(path) => Some(path.as_str()),
@@ -473,25 +473,25 @@ impl Graph {
         })
     }
 
-    /// Returns the path of the file of the tree where the walk starts to which a reference leads.
-    pub(crate) fn own_file(&self, edge: &Edge) -> Option<&str> {
+    /// The path of the file that a reference leads to. `None` unless the file is in the tree where the walk starts.
+    pub(crate) fn user_file(&self, edge: &Edge) -> Option<&str> {
         match edge.target {
-            Target::File(file) => self.own_path(file),
+            Target::File(file) => self.user_path(file),
             _ => None,
         }
     }
 
-    /// Returns the real path of what a reference leads to in the tree where the walk starts, by a path.
-    pub(crate) fn real(&self, edge: &Edge) -> Option<&str> {
+    /// The real path that a local reference leads to. `None` unless it is in the tree where the walk starts.
+    pub(crate) fn real_path(&self, edge: &Edge) -> Option<&str> {
         match edge.target {
             Target::Root { id, remote: false } if self.roots[id].source == SourceId::FIRST => {
                 Some(&self.roots[id].directory)
             }
-            _ => self.own_file(edge),
+            _ => self.user_file(edge),
         }
     }
 
-    /// Returns the path in the tree that a text means to a root, as a path; none out of the tree.
+    /// The path from the top of the tree that `text` means as a path in `root`. `None` if it leads out of the tree.
     pub(crate) fn local_path(&self, root: RootId, text: &str) -> Option<String> {
         let root = &self.roots[root];
         if path::is_absolute(text) {
@@ -501,13 +501,13 @@ impl Graph {
         }
     }
 
-    /// Returns the root's directory as the user would name it.
+    /// The root's directory as messages show it.
     pub(crate) fn root_label(&self, root: RootId) -> String {
         let root = &self.roots[root];
         self.sources[root.source].tree.label(&root.directory)
     }
 
-    /// Returns the path of a root relative to the scope of its tree.
+    /// A path of a tree, relative to the scope of the tree.
     pub(crate) fn in_scope<'a>(&self, source: SourceId, path: &'a str) -> &'a str {
         path::below(path, &self.sources[source].scope).unwrap_or(path)
     }

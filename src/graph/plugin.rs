@@ -1,16 +1,16 @@
-//! Plugin configurations: what `generators`, `transformers` and `validators` list. They may be files, or
-//! roots whose resources they are.
+//! Plugin configurations, which `generators`, `transformers` and `validators` list. They may be files, or roots whose
+//! resources are the configurations.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::trouble::{At, WalkResult};
-use super::{Edge, FileId, RootId, Target, Walker};
+use super::{Edge, FileId, Graph, RootId, Target, Walker};
 use crate::kustomization::{self, Accepts, Kustomization, Reference};
 
 impl Walker {
-    /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
-    /// them there, wherever the configuration itself lies.
+    /// Adds the references of a plugin configuration to the root that lists it. kustomize resolves them in that root,
+    /// wherever the configuration is.
     pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> WalkResult<()> {
         if !self.plugins.insert((root, file)) || !self.has_room() {
             return Ok(());
@@ -26,12 +26,13 @@ impl Walker {
         Ok(())
     }
 
-    /// Returns what a plugin configuration says, which is read once, whoever lists it. What is wrong with it is noted.
+    /// The references and notes of a plugin configuration. It is parsed once, whoever lists it, and its problems are
+    /// recorded then.
     fn plugin_file(&mut self, file: FileId) -> WalkResult<Rc<Kustomization>> {
         if let Some(known) = self.read_plugins.get(&file) {
             return Ok(known.clone());
         }
-        // A file that cannot be read fails once, too.
+        // An empty entry first, so that a file that cannot be read fails only once.
         self.read_plugins.insert(file, Rc::default());
         let plugin = kustomization::read_plugin(&self.configuration(file)?);
         let plugin = Rc::new(plugin.unwrap_or_else(|refused| self.problems(file, refused)));
@@ -39,43 +40,40 @@ impl Walker {
         Ok(plugin)
     }
 
-    /// Reads the resources of roots that are listed as plugin configurations, as far as they are known.
-    /// Returns whether there were any that had not been read.
+    /// Reads the resources of the roots that are listed as plugin configurations. Returns whether any of them was new.
     pub(super) fn read_plugin_roots(&mut self) -> bool {
-        let mut any = false;
-        // None are left where there is no room.
+        let mut is_any_new = false;
+        // After a limit was exceeded this map is empty.
         for ((lister, root), field) in self.plugin_roots.clone() {
             for file in self.configurations(root).1 {
                 if self.plugins.contains(&(lister, file)) {
                     continue;
                 }
-                any = true;
+                is_any_new = true;
                 if let Err(stop) = self.read_plugin(lister, file, &field) {
                     self.trouble(*stop, At::File(file));
                 }
             }
         }
-        any
+        is_any_new
     }
 
-    /// Returns a root and those that it names, and the files that hold their resources.
+    /// A root and all roots that it references as resources, and the files that have their resources.
     fn configurations(&self, root: RootId) -> (BTreeSet<RootId>, Vec<FileId>) {
         let graph = &self.graph;
-        // A file that a configuration names is not one itself.
-        let is_configured = |root: RootId, edge: &Edge| {
-            edge.from == graph.roots[root].file && edge.reference.accepts != Accepts::Plugin
-        };
-        let roots = graph.reach([root], |id, edge| is_configured(id.root, edge));
+        // A file that a configuration references is not a configuration itself.
+        let roots = graph.reach([root], |id, edge| graph.is_of_kustomization(id.root, edge));
         let edges = roots.iter().flat_map(|root| graph.roots[*root].edges.iter().map(|edge| (*root, edge)));
-        let files = edges.filter_map(|(root, edge)| match edge.target {
-            Target::File(file) if edge.reference.accepts == Accepts::Either && is_configured(root, edge) => Some(file),
+        let edges = edges.filter(|(root, edge)| graph.is_of_kustomization(*root, edge));
+        let files = edges.filter_map(|(_, edge)| match edge.target {
+            Target::File(file) if edge.reference.accepts == Accepts::Either => Some(file),
             _ => None,
         });
         let files = files.collect();
         (roots, files)
     }
 
-    /// Notes the roots of plugin configurations that are not simply those in their files.
+    /// Records a problem for each root of plugin configurations that changes the configurations in its files.
     pub(super) fn refuse_reshaped_plugins(&mut self) {
         let listed = self.plugin_roots.keys().map(|(_, top)| self.configurations(*top).0);
         let listed: BTreeSet<RootId> = listed.flatten().collect();
@@ -87,5 +85,12 @@ impl Walker {
                 Err(failure) => self.trouble(*super::Trouble::of(super::TroubleKind::Failed, failure), At::File(file)),
             }
         }
+    }
+}
+
+impl Graph {
+    /// Whether the kustomization itself has the reference, in a field that does not list plugins.
+    fn is_of_kustomization(&self, root: RootId, edge: &Edge) -> bool {
+        edge.from == self.roots[root].file && edge.reference.accepts != Accepts::Plugin
     }
 }

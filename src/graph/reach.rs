@@ -1,4 +1,4 @@
-//! What leads where: the one way in which work lists are followed.
+//! Reachability in graphs. Every work list of the program is followed by these functions.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;
@@ -6,55 +6,56 @@ use std::hash::Hash;
 use super::{Edge, EdgeId, Graph, RootId, SourceId, Target};
 use crate::os::limits::LOADS;
 
-/// Returns these and all that they lead to, step by step.
+/// All nodes that are reachable from `starts`, which are included.
 pub(crate) fn reach<T: Ord + Clone, N: IntoIterator<Item = T>>(
     starts: impl IntoIterator<Item = T>,
     mut next: impl FnMut(&T) -> N,
 ) -> BTreeSet<T> {
     let mut reached = BTreeSet::new();
     let mut todo: Vec<T> = starts.into_iter().collect();
-    while let Some(one) = todo.pop() {
-        if reached.insert(one.clone()) {
-            todo.extend(next(&one));
+    while let Some(node) = todo.pop() {
+        if reached.insert(node.clone()) {
+            todo.extend(next(&node));
         }
     }
     reached
 }
 
-/// The last step of a shortest way to something, and where that begins; none of what the ways begin at.
-pub(crate) type Ways<T, S> = HashMap<T, Option<(T, S)>>;
+/// The predecessors in a breadth-first search: for each node the previous node and the step from it. `None` for a
+/// start.
+pub(crate) type Predecessors<T, S> = HashMap<T, Option<(T, S)>>;
 
-/// Returns the shortest ways from some of these to all that they lead to.
-pub(crate) fn ways<T: Copy + Eq + Hash, S, N: IntoIterator<Item = (S, T)>>(
+/// The predecessors of every node that is reachable from `starts`, on shortest paths.
+pub(crate) fn predecessors<T: Copy + Eq + Hash, S, N: IntoIterator<Item = (S, T)>>(
     starts: impl IntoIterator<Item = T>,
     mut next: impl FnMut(T) -> N,
-) -> Ways<T, S> {
+) -> Predecessors<T, S> {
     let mut todo: VecDeque<T> = starts.into_iter().collect();
-    let mut ways: Ways<T, S> = todo.iter().map(|start| (*start, None)).collect();
+    let mut predecessors: Predecessors<T, S> = todo.iter().map(|start| (*start, None)).collect();
     while let Some(from) = todo.pop_front() {
         for (step, to) in next(from) {
-            ways.entry(to).or_insert_with(|| {
+            predecessors.entry(to).or_insert_with(|| {
                 todo.push_back(to);
                 Some((from, step))
             });
         }
     }
-    ways
+    predecessors
 }
 
-/// Returns the steps that lead to something; none where nothing leads there.
-pub(crate) fn way<T: Copy + Eq + Hash, S: Copy>(ways: &Ways<T, S>, to: T) -> Option<Vec<S>> {
-    let (mut way, mut last) = (Vec::new(), *ways.get(&to)?);
-    while let Some((from, step)) = last {
-        way.push(step);
-        last = ways[&from];
+/// The steps of a shortest path to a node. `None` if no path leads there.
+pub(crate) fn steps_to<T: Copy + Eq + Hash, S: Copy>(predecessors: &Predecessors<T, S>, to: T) -> Option<Vec<S>> {
+    let (mut steps, mut previous) = (Vec::new(), *predecessors.get(&to)?);
+    while let Some((from, step)) = previous {
+        steps.push(step);
+        previous = predecessors[&from];
     }
-    way.reverse();
-    Some(way)
+    steps.reverse();
+    Some(steps)
 }
 
 impl Graph {
-    /// Returns the roots that a root names, each with the reference that does.
+    /// The roots that a root references, each with the reference.
     pub(crate) fn named(&self, root: RootId) -> impl Iterator<Item = (EdgeId, RootId)> {
         self.edges_of(root).filter_map(|(edge, Edge { target, .. })| match target {
             Target::Root { id, .. } => Some((edge, *id)),
@@ -62,84 +63,86 @@ impl Graph {
         })
     }
 
-    /// Returns these roots and all that they lead to, over the references that `follows` takes.
+    /// `starts` and all roots that are reachable from them over the references that `follows` accepts.
     pub(crate) fn reach(
         &self,
         starts: impl IntoIterator<Item = RootId>,
         follows: impl Fn(EdgeId, &Edge) -> bool,
     ) -> BTreeSet<RootId> {
-        let named = |root: &RootId| -> Vec<RootId> {
-            let named = self.named(*root).filter(|(edge, _)| follows(*edge, &self[*edge]));
-            named.map(|(_, id)| id).collect()
-        };
-        reach(starts, named)
+        reach(starts, |root| {
+            let references = self.named(*root).filter(|(edge, _)| follows(*edge, &self[*edge]));
+            references.map(|(_, id)| id).collect::<Vec<RootId>>()
+        })
     }
 
-    /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
-    pub(crate) fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        self.reach(starts, |edge, _| !self.left.contains_key(&edge))
+    /// `starts` and all roots that are reachable from them without a reference that stays remote.
+    pub(crate) fn reach_localized(&self, starts: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        self.reach(starts, |edge, _| !self.stays_remote.contains_key(&edge))
     }
 
-    /// Returns of some roots those to which none of `others` leads but themselves, and one of each ring that is left.
-    pub(crate) fn unnamed(&self, roots: &[RootId], others: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        let named = |root: RootId| self.named(root).map(|(_, id)| id).filter(move |id| *id != root);
-        let named: BTreeSet<RootId> = others.into_iter().flat_map(named).collect();
-        let (below, above): (Vec<RootId>, Vec<RootId>) = roots.iter().partition(|root| named.contains(root));
+    /// The members of `roots` that no other root in `others` references, and one of each cycle, so that the result
+    /// reaches all of `roots`.
+    pub(crate) fn top_roots(&self, roots: &[RootId], others: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
+        let edges = others.into_iter().flat_map(|root| self.named(root).map(move |(_, id)| (root, id)));
+        let referenced: BTreeSet<RootId> = edges.filter(|(root, id)| root != id).map(|(_, id)| id).collect();
+        let (below, above): (Vec<RootId>, Vec<RootId>) = roots.iter().partition(|root| referenced.contains(root));
         let mut reached = BTreeSet::new();
-        let mut unnamed = BTreeSet::new();
+        let mut top_roots = BTreeSet::new();
+        // A root that is referenced counts only if nothing before it reaches it: it is in a cycle.
         for root in above.into_iter().chain(below) {
             if !reached.contains(&root) {
-                unnamed.insert(root);
+                top_roots.insert(root);
                 reached.extend(self.reach([root], |_, _| true));
             }
         }
-        unnamed
+        top_roots
     }
 
-    /// Returns the user's roots that some of `failed` name, and to which nothing leads that is `built`: a build that failed,
-    /// or was not run, may not have come to them.
-    pub(crate) fn unseen(
+    /// The user's roots that a root in `failed` references and no root in `built` reaches. A build that failed, or did
+    /// not run, may not have come to them.
+    pub(crate) fn unverified_roots(
         &self,
         built: impl IntoIterator<Item = RootId>,
         failed: impl IntoIterator<Item = RootId>,
     ) -> BTreeSet<RootId> {
-        let seen = self.reach(built, |_, _| true);
+        let reached = self.reach(built, |_, _| true);
         let named = failed.into_iter().flat_map(|root| self.named(root).map(|(_, named)| named));
-        named.filter(|root| self.roots[*root].source == SourceId::FIRST && !seen.contains(root)).collect()
+        named.filter(|root| self.roots[*root].source == SourceId::FIRST && !reached.contains(root)).collect()
     }
 
-    /// Returns the roots that name each root.
-    pub(crate) fn users(&self) -> Vec<Vec<RootId>> {
-        let mut users = vec![Vec::new(); self.roots.len()];
+    /// For each root the roots that reference it, by the index of the root.
+    pub(crate) fn referrers(&self) -> Vec<Vec<RootId>> {
+        let mut referrers = vec![Vec::new(); self.roots.len()];
         for root in self.root_ids() {
-            self.named(root).for_each(|(_, named)| users[named.0].push(root));
+            self.named(root).for_each(|(_, named)| referrers[named.0].push(root));
         }
-        users
+        referrers
     }
 
-    /// Returns these roots and all that lead to them.
+    /// `roots` and all roots that reach them.
     pub(crate) fn leading_to(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        let users = self.users();
-        reach(roots, |root| users[root.0].iter().copied())
+        let referrers = self.referrers();
+        reach(roots, |root| referrers[root.0].iter().copied())
     }
 
-    /// Returns the roots whose builds load too many.
+    /// The roots whose builds load too many roots.
     pub(crate) fn overloaded(&self) -> BTreeSet<RootId> {
         let loads = self.loads();
         self.root_ids().filter(|root| loads[root.0] > LOADS.most as u64).collect()
     }
 
-    /// Returns how many roots a build of each root loads, each as often as it is named.
+    /// The number of roots that the build of each root loads, counted as often as they are referenced.
     fn loads(&self) -> Vec<u64> {
         let mut loads: Vec<Option<u64>> = vec![None; self.roots.len()];
         for start in self.root_ids() {
+            // Depth first: the second visit to a root, with `true`, comes after all roots that it references.
             let mut todo = vec![(start, false)];
             while let Some((root, is_known)) = todo.pop() {
                 if is_known {
                     let below = self.named(root).map(|(_, id)| loads[id.0].unwrap_or_default());
                     loads[root.0] = Some(below.fold(1, u64::saturating_add));
                 } else if loads[root.0].is_none() {
-                    // One that leads back to itself is not built.
+                    // A root in a cycle is never built, so any number will do.
                     loads[root.0] = Some(1);
                     todo.push((root, true));
                     todo.extend(self.named(root).map(|(_, id)| (id, false)));
@@ -149,10 +152,11 @@ impl Graph {
         loads.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Returns a shortest chain of local references from a root to another one.
-    pub(super) fn way(&self, from: RootId, to: RootId) -> Option<Vec<EdgeId>> {
-        let is_local = |target| matches!(target, Target::Root { remote: false, .. });
-        let ways = ways([from], |root| self.named(root).filter(|(edge, _)| is_local(self[*edge].target)));
-        way(&ways, to)
+    /// A shortest chain of local references from one root to another. `None` if there is none.
+    pub(super) fn local_chain(&self, from: RootId, to: RootId) -> Option<Vec<EdgeId>> {
+        let predecessors = predecessors([from], |root| {
+            self.named(root).filter(|(edge, _)| matches!(self[*edge].target, Target::Root { remote: false, .. }))
+        });
+        steps_to(&predecessors, to)
     }
 }

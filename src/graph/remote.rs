@@ -3,11 +3,11 @@
 use std::fmt::Display;
 use std::rc::Rc;
 
-use super::local::alike;
+use super::local::similar_path;
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{
-    ANEW, EdgeId, FileId, Found, Lines, Origin, Policy, RemoteRef, Remotes, Repository, RootId, Source, SourceId,
-    Target, Walker,
+    EdgeId, FileId, HINT_REWRITE, Lines, Origin, Policy, RemoteContent, RemoteRef, Remotes, Repository, RootId, Source,
+    SourceId, Target, Walker,
 };
 use crate::kustomization::{Accepts, Reference};
 use crate::message::failure::{Failure, FailureKind, Result};
@@ -16,27 +16,26 @@ use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::{self, Resolved};
 
 impl Walker {
-    /// Leaves a remote reference for the end of this level.
+    /// Queues a remote reference until its level is complete. Refuses text that git could misread, and local paths in
+    /// upstreams.
     pub(super) fn wait(&mut self, edge: EdgeId, wanted: &RemoteRef) -> WalkResult<Target> {
         let (text, spec) = (wanted.text.exposed(), wanted.spec.as_ref());
-        let refused = |why: &dyn Display| {
-            Trouble::new(TroubleKind::Unsafe, format!("`{}` is refused: {why}", wanted.text.shown()))
-        };
-        // Of what is meant as a file, what git could misread is refused before git gets it: kustomize asks for the file first.
+        // kustomize asks for a file first, but text that git could misread is refused before git can get it.
         reference::refuse_unsafe(text, wanted.repository()).map_err(|reason| {
-            let meant = reference::web_page(text).or_else(|| reference::plus_hint(text, spec?));
-            refused(&reason).hint(meant.unwrap_or_else(|| ANEW.to_owned()))
+            let correction = reference::web_page(text).or_else(|| reference::plus_hint(text, spec?));
+            refused(wanted, &reason).hint(correction.unwrap_or_else(|| HINT_REWRITE.to_owned()))
         })?;
-        let is_from_here = wanted.by.as_ref().is_none_or(|url| url.starts_with("file://"));
-        if spec.is_some_and(RepoSpec::is_file) && !is_from_here {
-            return Err(refused(&"an upstream may not reference a local path")
+        let is_by_user = wanted.by.as_ref().is_none_or(|url| url.starts_with("file://"));
+        if spec.is_some_and(RepoSpec::is_file) && !is_by_user {
+            return Err(refused(wanted, &"an upstream may not reference a local path")
                 .hint("your local files would be published: use another ref or a fork"));
         }
         self.pending.push(edge);
         Ok(Target::Remote)
     }
 
-    /// Refuses something that came in and lacks what the entry of `sources` asks of it that covers the reference.
+    /// Refuses a fetched upstream that lacks what the entry of `sources` for the reference demands, such as a
+    /// signature.
     pub(super) fn trust(
         &self,
         remotes: &dyn Remotes,
@@ -46,12 +45,12 @@ impl Walker {
         lines: Lines,
     ) -> Result<()> {
         let policy = by.leave.and_then(|config| config.source(named));
-        let is_lifted = || by.exception(&self.graph, Rule::YoungSource, &named.subject(), lines).is_some();
-        policy.map_or(Ok(()), |policy| remotes.trust(upstream, policy, is_lifted()))
+        let exception = || by.exception(&self.graph, Rule::YoungSource, &named.subject(), lines);
+        policy.map_or(Ok(()), |policy| remotes.trust(upstream, policy, exception().is_some()))
     }
 
-    /// Returns the URL of the upstream that a file is of; none of the user's.
-    pub(super) fn named_by(&self, file: FileId) -> Option<String> {
+    /// The URL of the upstream that has a file. `None` if the file is the user's.
+    pub(super) fn upstream_url(&self, file: FileId) -> Option<String> {
         Some(match &self.graph.files[file].origin {
             Origin::Remote(file) => file.url.shown(),
             Origin::Archive { archive, .. } => archive.chart.repo.shown(),
@@ -62,48 +61,50 @@ impl Walker {
         })
     }
 
-    /// Returns the kustomizations and plugin configurations of repositories that following the queue reads.
+    /// The kustomizations and plugin configurations of fetched repositories that following the queue will read.
     pub(super) fn read_next(&self) -> Vec<(Rc<Repository>, String)> {
-        let read_for = |edge: &EdgeId| {
-            let Source { tree, repository, .. } = &self.graph.sources[self.graph.roots[edge.root].source];
-            let (repository, Reference { text, accepts, .. }) = (repository.as_ref()?, &*self.graph[*edge].reference);
-            let path = match tree::resolve(&**tree, &self.graph.local_path(edge.root, text)?).ok()? {
-                Resolved::Directory { path } => tree::kustomization_in(&**tree, &path).ok()??.1,
-                Resolved::File { path, .. } if *accepts == Accepts::Plugin => path,
-                _ => return None,
-            };
-            Some((repository.clone(), path))
-        };
-        self.queue.iter().filter_map(read_for).collect()
+        self.queue.iter().filter_map(|edge| self.read_for(*edge)).collect()
     }
 
-    /// Brings in what references wait for.
+    fn read_for(&self, edge: EdgeId) -> Option<(Rc<Repository>, String)> {
+        let Source { tree, repository, .. } = &self.graph.sources[self.graph.roots[edge.root].source];
+        let (repository, Reference { text, accepts, .. }) = (repository.as_ref()?, &*self.graph[edge].reference);
+        let path = match tree::resolve(&**tree, &self.graph.local_path(edge.root, text)?).ok()? {
+            Resolved::Directory { path } => tree::kustomization_in(&**tree, &path).ok()??.1,
+            Resolved::File { path, .. } if *accepts == Accepts::Plugin => path,
+            _ => return None,
+        };
+        Some((repository.clone(), path))
+    }
+
+    /// Fetches the files and roots that pending references name, and resolves the references.
     pub(super) fn resolve(&mut self, pending: Vec<EdgeId>, remotes: &mut dyn Remotes, policy: &Policy<'_>) {
-        let remote = |edge: &EdgeId| self.graph[*edge].remote.clone();
-        let wanted: Vec<Rc<RemoteRef>> = pending.iter().filter_map(remote).collect();
+        let wanted: Vec<Rc<RemoteRef>> = pending.iter().filter_map(|edge| self.graph[*edge].remote.clone()).collect();
         let answers = remotes.resolve(&wanted);
-        let found = answers.iter().zip(&wanted).filter_map(|(answer, one)| match (answer, &one.spec) {
-            (Ok(Found::Root(repository)), Some(spec)) => Some((repository.clone(), spec.directory())),
+        // One request per repository gets the kustomizations of all new roots.
+        let roots = answers.iter().zip(&wanted).filter_map(|(answer, wanted)| match (answer, &wanted.spec) {
+            (Ok(RemoteContent::Root(repository)), Some(spec)) => Some((repository, spec.directory())),
             _ => None,
         });
-        let kustomization = |(repository, directory): (Rc<Repository>, String)| {
+        let kustomizations = roots.filter_map(|(repository, directory)| {
             let (_, path) = tree::kustomization_in(&*repository.tree, &directory).ok()??;
-            Some((repository, path))
-        };
-        remotes.prefetch(&found.filter_map(kustomization).collect::<Vec<_>>());
-        for ((edge, one), answer) in pending.into_iter().zip(wanted).zip(answers) {
+            Some((repository.clone(), path))
+        });
+        remotes.prefetch(&kustomizations.collect::<Vec<_>>());
+        for ((edge, wanted), answer) in pending.into_iter().zip(wanted).zip(answers) {
             let reference = self.graph[edge].reference.clone();
             let lines = self.graph[edge].lines();
-            let answer = answer.and_then(|found| {
-                self.trust(remotes, policy, &one.meant(), &found.upstream(&one), lines)?;
-                Ok(found)
+            // `sources` is checked on the content before it becomes part of the graph.
+            let answer = answer.and_then(|content| {
+                self.trust(remotes, policy, &wanted.meant(), &content.upstream(&wanted), lines)?;
+                Ok(content)
             });
-            let target = self.arrive(&one, reference.accepts, answer);
+            let target = self.add_content(&wanted, reference.accepts, answer);
             let target = target.and_then(|target| self.list_plugins(edge.root, &reference, target));
             let target = target.unwrap_or_else(|mut stop| {
-                // Other fixes for a page do not make it a file or a root.
+                // The hint for a web page comes first: other fixes do not turn a page into a file or a root.
                 let hint = reference::web_page_hint(&reference.text);
-                stop.failure.kind = meaning(&one, stop.failure.kind, hint.is_some());
+                stop.failure.kind = failure_kind(&wanted, stop.failure.kind, hint.is_some());
                 stop.failure.hints.splice(0..0, hint);
                 self.trouble(*stop, At::Edge(edge));
                 Target::Broken
@@ -112,11 +113,11 @@ impl Walker {
         }
     }
 
-    /// Refuses a URL of a root that is also a path here. kustomize takes a file of that name first, and goes on to git
-    /// when it does not load, if only because an object in it is there already.
+    /// Refuses the URL of a root that is also a path of the user's tree. kustomize reads a file of that name first, and
+    /// falls back to git if it does not load, for example because its object exists already.
     ///
-    /// Only of the user's tree: of an upstream, what no reference names may not be here. What is made of it names nothing
-    /// remote any more, and is built.
+    /// In an upstream this is not an error: its tree may lack files that no reference names, and the localized copy,
+    /// which is built, has no URL any more.
     pub(super) fn refuse_shadowed(&self, root: RootId, wanted: &RemoteRef) -> WalkResult<()> {
         let source = &self.graph.sources[self.graph.roots[root].source];
         let path = self.graph.local_path(root, wanted.text.exposed());
@@ -133,10 +134,15 @@ impl Walker {
             .hint("or rename the local path"))
     }
 
-    fn arrive(&mut self, wanted: &RemoteRef, accepts: Accepts, answer: Result<Found>) -> WalkResult<Target> {
+    fn add_content(
+        &mut self,
+        wanted: &RemoteRef,
+        accepts: Accepts,
+        answer: Result<RemoteContent>,
+    ) -> WalkResult<Target> {
         let (repository, spec) = match (answer?, &wanted.spec) {
-            (Found::File(remote), _) => return Ok(Target::File(self.downloaded(&remote))),
-            (Found::Root(repository), Some(spec)) => (repository, spec),
+            (RemoteContent::File(remote), _) => return Ok(Target::File(self.downloaded(&remote))),
+            (RemoteContent::Root(repository), Some(spec)) => (repository, spec),
             _ => return Err(Failure::new("the reference is not a git URL").into()),
         };
         let source = self.source(&repository);
@@ -163,8 +169,12 @@ impl Walker {
     }
 
     fn source(&mut self, repository: &Rc<Repository>) -> SourceId {
-        let is_it = |source: &Source| source.repository.as_ref().is_some_and(|known| Rc::ptr_eq(known, repository));
-        if let Some(known) = self.graph.sources.iter().position(is_it) {
+        let known = self
+            .graph
+            .sources
+            .iter()
+            .position(|source| source.repository.as_ref().is_some_and(|known| Rc::ptr_eq(known, repository)));
+        if let Some(known) = known {
             return SourceId(known);
         }
         self.graph.sources.push(Source {
@@ -176,7 +186,12 @@ impl Walker {
     }
 }
 
-/// Returns the failure of a directory that a repository does not hold.
+/// The trouble of a reference whose text may not be passed on.
+fn refused(wanted: &RemoteRef, why: &dyn Display) -> Box<Trouble> {
+    Trouble::new(TroubleKind::Unsafe, format!("`{}` is refused: {why}", wanted.text.shown()))
+}
+
+/// The failure of a directory that a repository does not have.
 pub(crate) fn no_directory(repository: &Repository, directory: &str) -> Failure {
     let failure = Failure::new(format!(
         "there is no directory `{directory}` in {} at {}",
@@ -184,15 +199,15 @@ pub(crate) fn no_directory(repository: &Repository, directory: &str) -> Failure 
         repository.commit
     ));
     let failure = failure.because(FailureKind::NotInRepository);
-    match alike(&*repository.tree, directory) {
+    match similar_path(&*repository.tree, directory) {
         Some(like) => failure.hint(format!("did you mean `{like}`?")),
         None => failure,
     }
 }
 
-/// Returns what it means that a reference could not be resolved: what is not there, but was probably misspelled, is not
-/// gone. Nobody here can correct an upstream.
-fn meaning(wanted: &RemoteRef, kind: FailureKind, has_hint: bool) -> FailureKind {
+/// The kind of a failure to resolve a reference. A missing upstream is not gone if the reference is probably
+/// misspelled. If an upstream misspelled it, the user cannot correct it, so it counts as missing.
+fn failure_kind(wanted: &RemoteRef, kind: FailureKind, has_hint: bool) -> FailureKind {
     match kind {
         FailureKind::Misspelled if wanted.by.is_some() => FailureKind::NotInRepository,
         _ if wanted.by.is_some() => kind,

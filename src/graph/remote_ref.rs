@@ -1,4 +1,4 @@
-//! What a walk requests from the network, and the interface to it.
+//! Remote references, and the interface by which a walk fetches them.
 
 use std::rc::Rc;
 
@@ -12,14 +12,14 @@ use crate::record::Lock;
 use crate::reference::{self, PLAIN_QUERY, Pin, RepoSpec, Upstream};
 use crate::tree::path;
 
-/// What a reference that kustomize reads over the network may turn out to be.
+/// The kind of content that kustomize accepts for a remote reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Wants {
-    /// A file field: always an HTTP GET.
+    /// A file, by HTTP GET: the field takes only files.
     File,
-    /// `components`, and whatever is not an http(s) URL: always git.
+    /// A root, by git: `components`, and any text that is not an http(s) URL.
     Root,
-    /// `resources`, `bases` and plugin lists: a file if the answer is one, else git.
+    /// A file if the answer is one, otherwise a root: `resources`, `bases` and lists of plugins.
     Either,
 }
 
@@ -28,37 +28,35 @@ pub(crate) enum Wants {
 pub(crate) struct RemoteRef {
     /// The reference as written.
     pub text: SafeUrl,
-    /// What it may be.
+    /// The kind of content that the field accepts.
     pub wants: Wants,
-    /// How kustomize splits it, if it takes it for git.
+    /// The URL as kustomize splits it. `None` if kustomize does not take it for a git URL.
     pub spec: Option<RepoSpec>,
-    /// The upstream whose files name it, by its URL without secrets; none for the user's own.
+    /// The URL, without secrets, of the upstream that has the reference. `None` if the user's files have it.
     pub by: Option<String>,
-    /// Whether HTML is meant: data of a generator whose name says so.
+    /// Whether an HTML page is expected: the key or URL of a generator ends like one.
     pub is_page: bool,
 }
 
 impl RemoteRef {
-    /// Returns what kustomize would read over the network for a reference, as far as its text and its
-    /// field tell; `None` for a local path.
+    /// The remote reference that kustomize makes of a text and its field. `None` for a local path.
     pub(super) fn of(reference: &Reference, by: impl FnOnce() -> Option<String>) -> Option<RemoteRef> {
         let text = reference.text.as_str();
         let is_http = reference::is_remote_file(text);
-        let spec = || RepoSpec::parse(text).ok();
+        let spec = RepoSpec::parse(text).ok();
         let (wants, spec) = match reference.accepts {
             Accepts::File | Accepts::Program if is_http => (Wants::File, None),
             Accepts::File | Accepts::Program => return None,
             // A URL whose path climbs is not accepted as a repository, but it may be a file.
-            Accepts::Either | Accepts::Plugin if is_http => (Wants::Either, spec().filter(|spec| !spec.escapes())),
-            _ => (Wants::Root, Some(spec()?)),
+            Accepts::Either | Accepts::Plugin if is_http => (Wants::Either, spec.filter(|spec| !spec.escapes())),
+            _ => (Wants::Root, Some(spec?)),
         };
         let is_page =
             reference.key.as_ref().is_some_and(|key| reference::names_page(&key.name) || reference::names_page(text));
         Some(RemoteRef { text: text.into(), wants, spec, by: by(), is_page })
     }
 
-    /// Returns how it is read as a repository, unless it is meant as a file. Only an answer would tell for
-    /// sure.
+    /// The reference as a repository. `None` if it looks like a file. Only an answer would tell for sure.
     pub(crate) fn repository(&self) -> Option<&RepoSpec> {
         let spec = self.spec.as_ref()?;
         match self.wants {
@@ -70,19 +68,19 @@ impl RemoteRef {
         }
     }
 
-    /// Returns what it is for a policy, as far as text and field tell.
+    /// The subject of rules and exceptions, as far as text and field tell.
     pub(crate) fn subject(&self) -> Subject {
         self.meant().subject()
     }
 
-    /// Returns what was probably meant, also where kustomize cannot read all of it.
+    /// The upstream that was probably meant, even if kustomize drops a part of the query.
     pub(crate) fn meant(&self) -> Upstream {
         self.repository().map_or_else(|| self.file(), Upstream::git)
     }
 
-    /// Returns what it names, as far as text and field tell.
+    /// The upstream that kustomize reads, as far as text and field tell.
     pub(crate) fn upstream(&self) -> Upstream {
-        // What kustomize cannot read of a query names no ref.
+        // If kustomize drops a part of the query, the URL names no ref.
         self.repository().filter(|spec| !spec.query_dropped).map_or_else(|| self.file(), Upstream::git)
     }
 
@@ -90,27 +88,27 @@ impl RemoteRef {
         Upstream::File { url: self.text.shown() }
     }
 
-    /// Returns what it names in a lock that has an entry for it, maybe without the directory. The kind of the entry decides
-    /// what it is, too.
+    /// The upstream by which `lock` has an entry for the reference, although maybe not for its directory. `None` if it
+    /// has none. The kind of the entry decides whether it is a file or a repository.
     pub(crate) fn locked(&self, lock: &Lock) -> Option<Upstream> {
         let file = (self.wants != Wants::Root).then(|| self.file());
-        // What kustomize cannot read of a query is not what a lock holds for the HEAD that it builds instead.
+        // If kustomize drops a part of the query, it builds HEAD, which the entry of a lock does not pin.
         let is_repository = |spec: &&RepoSpec| self.wants != Wants::File && !spec.query_dropped;
-        let repository = || self.spec.as_ref().filter(is_repository).map(Upstream::git);
-        let is_there = |upstream: &Upstream| lock.get(upstream).is_some();
-        file.filter(is_there).or_else(|| repository().filter(is_there))
+        let repository = self.spec.as_ref().filter(is_repository).map(Upstream::git);
+        file.into_iter().chain(repository).find(|upstream| lock.get(upstream).is_some())
     }
 
-    /// Returns whether a lock holds it, so that it is localized.
+    /// Whether a lock has the upstream and its directory, so that the reference is localized.
     pub(crate) fn is_locked(&self, lock: &Lock) -> bool {
         self.locked(lock).is_some_and(|upstream| lock.holds(&upstream))
     }
 
-    /// Returns what is wrong where a lock does not hold it, with what to do before it can be locked; none if it does.
+    /// The problem of a reference that `lock` does not have, with what to change before it can be locked. `None` if the
+    /// lock has it.
     pub(crate) fn unlocked(&self, lock: Option<&Lock>) -> Option<Failure> {
         let directory = match lock.and_then(|lock| Some((lock, self.locked(lock)?))) {
             Some((lock, upstream)) if lock.holds(&upstream) => return None,
-            // What that one names in turn was never looked at.
+            // The lock has the repository but not this directory, so its references were never looked at.
             Some((_, upstream)) => Some(path::shown(upstream.path()).to_owned()),
             None => None,
         };
@@ -122,14 +120,14 @@ impl RemoteRef {
         Some(self.correction().into_iter().fold(failure, Failure::hint))
     }
 
-    /// Returns what to write before it can be locked; `None` if the text is as it should be.
+    /// The text to write instead, before the reference can be locked. `None` if the text can be locked.
     pub(crate) fn correction(&self) -> Option<String> {
         if let Some(page) = reference::web_page(self.text.exposed()) {
             return Some(page);
         }
         let spec = self.repository()?;
         match Pin::of(spec.reference.as_deref()) {
-            // The current HEAD is not necessarily what was meant.
+            // HEAD, which kustomize would build, is not necessarily what was meant.
             _ if spec.query_dropped => Some(PLAIN_QUERY.to_owned()),
             Pin::ShortCommit => Some("write the commit id in full, 40 digits: git cannot fetch a short one".to_owned()),
             _ => None,
@@ -137,42 +135,42 @@ impl RemoteRef {
     }
 }
 
-/// What something remote turned out to be.
+/// The content that a remote reference was resolved to.
 #[derive(Clone)]
-pub(crate) enum Found {
+pub(crate) enum RemoteContent {
     File(Rc<RemoteFile>),
-    /// A repository; the root lies in the directory that the reference names.
+    /// A repository. The reference names the directory of the root in it.
     Root(Rc<Repository>),
-    /// `None` of a chart that stays remote.
+    /// A chart. `None` if it stays remote.
     Chart(Option<Rc<Archive>>),
 }
 
-impl Found {
-    /// Returns what this is, which a reference names.
+impl RemoteContent {
+    /// The upstream that a reference to this content names.
     pub(super) fn upstream(&self, wanted: &RemoteRef) -> Upstream {
         match (self, &wanted.spec) {
-            (Found::Root(_), Some(spec)) => Upstream::git(spec),
+            (RemoteContent::Root(_), Some(spec)) => Upstream::git(spec),
             _ => wanted.file(),
         }
     }
 }
 
-/// Brings in what remote references name.
+/// Fetches the content of remote references.
 pub(crate) trait Remotes {
-    /// Resolves references that were found at one depth, side by side: one answer for each, in
-    /// their order.
-    fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<Found>>;
+    /// Resolves the references of one level in parallel. Returns one answer for each, in their order.
+    fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>>;
 
-    /// Brings in charts, side by side: one answer for each, in their order; none for one that is left remote. With each
-    /// comes the upstream whose files name it.
+    /// Fetches charts in parallel. Returns one answer for each, in their order; `None` for a chart that stays remote.
+    /// Each chart comes with the upstream whose files name it, if any.
     fn charts(&mut self, wanted: &[(ChartRef, Option<String>)]) -> Vec<Result<Option<Rc<Archive>>>> {
         wanted.iter().map(|_| Ok(None)).collect()
     }
 
-    /// Brings in files of repositories that are going to be read, side by side: of a directory its licences.
+    /// Fetches files of repositories that will be read, in parallel. For a directory, the licences in it are fetched.
     fn prefetch(&mut self, _files: &[(Rc<Repository>, String)]) {}
 
-    /// Refuses something that was resolved in this run and lacks what `policy` asks of it. `is_lifted`: it may be young.
+    /// Refuses content that lacks what `policy` demands. With `is_lifted`, content that is younger than allowed is
+    /// accepted.
     fn trust(&self, _upstream: &Upstream, _policy: &config::Source, _is_lifted: bool) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What the files of a tree say, found once in a run and as far as it is asked for.
+//! The survey of a tree: its references, walked once per run, and only as far as a command asks for them.
 
 use std::cell::{Ref, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -13,13 +13,13 @@ use crate::kustomization::Accepts;
 use crate::os::failpoint;
 use crate::tree::SharedTree;
 
-/// What the files of a tree say. It judges nothing: it knows no configuration, no lock and no network.
+/// The references of the files of a tree. A survey judges nothing: it knows no configuration, lock or network.
 pub(crate) struct Survey {
     walker: RefCell<Walker>,
 }
 
 impl Survey {
-    /// Begins to look at a tree from its top.
+    /// Begins a survey of the whole tree. Nothing is read yet.
     pub(crate) fn of(tree: SharedTree) -> Survey {
         Survey::in_scope(Source { tree, scope: String::new(), repository: None })
     }
@@ -35,8 +35,8 @@ impl Survey {
         self.walker.borrow().graph.sources[0].tree.clone()
     }
 
-    /// Walks what the roots in `directories` (real paths) reference, as far as it was not walked before. What cannot be
-    /// followed never stops the rest. Returns what all walks have found.
+    /// Walks the references of the roots in `directories` (real paths), as far as they were not walked before. A
+    /// reference that cannot be followed never stops the rest. Returns the graph of all walks so far.
     pub(crate) fn walk(&self, directories: &[String]) -> Ref<'_, Graph> {
         let mut walker = self.walker.borrow_mut();
         walker.start(directories);
@@ -45,37 +45,37 @@ impl Survey {
         Ref::map(self.walker.borrow(), |walker| &walker.graph)
     }
 
-    /// Returns what the roots in `directories` lead to.
+    /// The part of the graph that the roots in `directories` reach.
     pub(crate) fn graph(&self, directories: &[String]) -> Graph {
         drop(self.walk(directories));
         self.walker.borrow().part(directories).0.graph
     }
 
-    /// Returns whether a root that was walked names a file outside of itself.
+    /// Whether a root that was walked references a file outside of itself.
     pub(crate) fn leaves_roots(&self) -> bool {
         let walker = self.walker.borrow();
         walker.troubles.iter().any(|trouble| trouble.kind == TroubleKind::Restricted)
     }
 
-    /// Returns the files of the tree that the roots in `directories`, and those that they lead to, list as resources.
+    /// The files of the tree that the roots in `directories`, and all roots that they reach, list as resources.
     pub(crate) fn listed(&self, directories: &[String]) -> BTreeSet<String> {
         drop(self.walk(directories));
         let walker = self.walker.borrow();
         let roots = walker.reached(walker.starts(directories).into_iter().flatten());
         let edges = roots.into_iter().flat_map(|root| &walker.graph.roots[root].edges);
         let edges = edges.filter(|edge| edge.reference.accepts == Accepts::Either);
-        edges.filter_map(|edge| walker.graph.own_file(edge)).map(str::to_owned).collect()
+        edges.filter_map(|edge| walker.graph.user_file(edge)).map(str::to_owned).collect()
     }
 
-    /// Returns what the roots in `directories` lead to, with what a policy says about it.
+    /// The part of the graph that the roots in `directories` reach, judged by a policy, without fetching.
     pub(crate) fn judged(&self, directories: &[String], policy: &Policy<'_>) -> Explored {
         drop(self.walk(directories));
         let (part, starts) = self.walker.borrow().part(directories);
         part.judged(starts, None, policy)
     }
 
-    /// Returns what the roots in `directories` lead to, with `remotes` also where something remote is named that does not
-    /// stay so.
+    /// The part of the graph that the roots in `directories` reach, judged by a policy. With `remotes`, remote
+    /// references that do not stay remote are fetched and followed.
     pub(crate) fn explore(
         &self,
         directories: &[String],
@@ -92,14 +92,14 @@ impl Survey {
     }
 }
 
-/// The new numbers of what is kept, by the old ones.
-struct Kept {
+/// The new ids of the roots and files of a part, by their ids in the whole graph.
+struct Renumbering {
     roots: HashMap<RootId, RootId>,
     files: HashMap<FileId, FileId>,
 }
 
 impl Walker {
-    /// Returns what some directories lead to, as if nothing else had been walked, and the root of each.
+    /// The part of the walk that some directories reach, as if nothing else had been walked, and the root of each.
     fn part(&self, directories: &[String]) -> (Walker, Vec<Option<RootId>>) {
         let starts = self.starts(directories);
         let roots = self.reached(starts.iter().flatten().copied());
@@ -110,13 +110,13 @@ impl Walker {
         (part, starts)
     }
 
-    /// Returns the root in each of some directories where a walk has started.
+    /// The root in each of some directories at which a walk has started.
     fn starts(&self, directories: &[String]) -> Vec<Option<RootId>> {
-        let root = |directory| self.started.get(directory)?.as_ref()?.as_ref().ok().copied();
-        directories.iter().map(root).collect()
+        let roots = directories.iter().map(|directory| self.started.get(directory)?.as_ref()?.as_ref().ok().copied());
+        roots.collect()
     }
 
-    /// Returns all that was walked.
+    /// A copy of the whole walk. The state that only a walk under way needs is left out.
     fn whole(&self) -> Walker {
         Walker {
             graph: self.graph.clone(),
@@ -133,51 +133,54 @@ impl Walker {
         }
     }
 
-    /// Returns what was walked of some roots.
+    /// The part of the walk that belongs to `roots`, with new ids.
     fn among(&self, roots: &[RootId], starts: &[Option<RootId>]) -> (Walker, Vec<Option<RootId>>) {
         let files: BTreeSet<FileId> = roots.iter().flat_map(|root| self.graph.used_by(*root)).collect();
-        let kept = Kept {
+        let renumbering = Renumbering {
             files: files.iter().enumerate().map(|(new, old)| (*old, FileId(new))).collect(),
             roots: roots.iter().enumerate().map(|(new, old)| (*old, RootId(new))).collect(),
         };
         let mut part = Walker {
-            graph: kept.graph(&self.graph, roots, &files),
+            graph: renumbering.graph(&self.graph, roots, &files),
             references_read: self.references_read,
             remotes: self.remotes,
             is_full: self.is_full,
             ..Walker::default()
         };
+        // New paths must find the files of the part.
         for (id, file) in part.graph.file_ids().zip(part.graph.files.iter()) {
             if let Origin::Tree { source, path } = &file.origin {
                 Rc::make_mut(&mut part.files).entry(*source).or_default().insert(path.clone(), id);
             }
         }
-        part.pending = self.pending.iter().filter_map(|edge| kept.edge(*edge)).collect();
-        let plugins = self.plugins.iter().filter_map(|(root, file)| Some((kept.root(*root)?, kept.file(*file)?)));
+        // Pending references and plugin configurations count only if the part has their roots and files.
+        part.pending = self.pending.iter().filter_map(|edge| renumbering.edge(*edge)).collect();
+        let plugins =
+            self.plugins.iter().filter_map(|(root, file)| Some((renumbering.root(*root)?, renumbering.file(*file)?)));
         part.plugins = plugins.collect();
-        let plugin_roots = self
-            .plugin_roots
-            .iter()
-            .filter_map(|((lister, root), field)| Some(((kept.root(*lister)?, kept.root(*root)?), field.clone())));
+        let plugin_roots = self.plugin_roots.iter().filter_map(|((lister, root), field)| {
+            Some(((renumbering.root(*lister)?, renumbering.root(*root)?), field.clone()))
+        });
         part.plugin_roots = plugin_roots.collect();
-        let read = self.read_plugins.iter().filter_map(|(file, read)| Some((kept.file(*file)?, read.clone())));
+        let read = self.read_plugins.iter().filter_map(|(file, read)| Some((renumbering.file(*file)?, read.clone())));
         part.read_plugins = read.collect();
+        // A trouble in a file counts only if the part has read that file.
         let plugins = part.plugins.iter().map(|(_, file)| *file);
         let read: HashSet<FileId> = plugins.chain(part.graph.roots.iter().map(|root| root.file)).collect();
         let troubles = self.troubles.iter().filter_map(|trouble| {
             let at = match trouble.at {
-                At::Edge(edge) => At::Edge(kept.edge(edge)?),
-                At::File(file) => At::File(kept.file(file).filter(|file| read.contains(file))?),
+                At::Edge(edge) => At::Edge(renumbering.edge(edge)?),
+                At::File(file) => At::File(renumbering.file(file).filter(|file| read.contains(file))?),
                 At::Nothing => At::Nothing,
                 At::Note(_) => return None,
             };
             Some(Trouble { at, ..trouble.clone() })
         });
         part.troubles = troubles.collect();
-        (part, starts.iter().map(|start| kept.root((*start)?)).collect())
+        (part, starts.iter().map(|start| renumbering.root((*start)?)).collect())
     }
 
-    /// Returns these roots and those that they lead to, in the order in which a walk finds them.
+    /// `starts` and all roots that they reach, in the order in which a walk enters them.
     fn reached(&self, starts: impl Iterator<Item = RootId>) -> Vec<RootId> {
         let mut seen = HashSet::new();
         let mut reached: Vec<RootId> = starts.filter(|root| seen.insert(*root)).collect();
@@ -196,7 +199,7 @@ impl Walker {
     }
 }
 
-impl Kept {
+impl Renumbering {
     fn root(&self, root: RootId) -> Option<RootId> {
         self.roots.get(&root).copied()
     }
@@ -214,6 +217,7 @@ impl Kept {
             let (root, file) = (self.root(noted.root)?, self.file(noted.file)?);
             Some(Noted { root, file, note: noted.note.clone() })
         });
+        // Roots refer to files and roots by id, so both are renumbered.
         let files = files.iter().map(|file| of.files[*file].clone());
         let mut graph = Graph {
             sources: of.sources.clone(),
@@ -240,14 +244,9 @@ impl Kept {
 }
 
 impl Graph {
-    /// Returns the files that a root names, and those in which it does.
+    /// The files that a root references, and the files that have its references.
     pub(super) fn used_by(&self, root: RootId) -> impl Iterator<Item = FileId> {
-        let of_edge = |edge: &Edge| match edge.target {
-            Target::File(file) => [Some(edge.from), Some(file)],
-            _ => [Some(edge.from), None],
-        };
-        let edges = self.roots[root].edges.iter();
-        edges.flat_map(of_edge).flatten().chain([self.roots[root].file])
+        self.roots[root].edges.iter().flat_map(Edge::files).chain([self.roots[root].file])
     }
 }
 
@@ -274,10 +273,10 @@ mod tests {
         ("none/file.yaml", ""),
     ];
 
-    /// Returns everything that was found, in its order.
-    fn told(Explored { graph, troubles, starts }: &Explored) -> Vec<String> {
+    /// Everything that was found, one line each, in its order.
+    fn lines(Explored { graph, troubles, starts }: &Explored) -> Vec<String> {
         let edges = graph.edges().map(|(EdgeId { root, .. }, edge)| {
-            let to = graph.led_to(edge).map(|file| graph.label(file));
+            let to = graph.target_file(edge).map(|file| graph.label(file));
             format!("{} {} {} {to:?}", root.0, graph.root_label(root), edge.reference.text)
         });
         let notes = graph.notes.iter().map(|noted| format!("{} {:?}", graph.root_label(noted.root), noted.note));
@@ -300,17 +299,17 @@ mod tests {
             drop(survey.walk(&["c".to_owned()]));
             for number in 1..1 << all.len() {
                 let some = all.iter().enumerate().filter(|(index, _)| number & 1 << index != 0);
-                let some: Vec<String> = some.map(|(_, one)| (*one).to_owned()).collect();
+                let some: Vec<String> = some.map(|(_, name)| (*name).to_owned()).collect();
                 let alone = explore(source(&FILES), &some, None, &policy);
-                // In a graph that others have begun, roots have other numbers.
+                // Ids of roots differ in a graph that other roots have begun.
                 let sorted = |explored| {
-                    let mut told: Vec<String> = told(explored)
+                    let mut lines: Vec<String> = lines(explored)
                         .into_iter()
-                        .map(|one| one.trim_start_matches(char::is_numeric).to_owned())
+                        .map(|line| line.trim_start_matches(char::is_numeric).to_owned())
                         .collect();
-                    told.retain(|one| !one.starts_with("Some("));
-                    told.sort();
-                    told
+                    lines.retain(|line| !line.starts_with("Some("));
+                    lines.sort();
+                    lines
                 };
                 assert_eq!(sorted(&survey.judged(&some, &policy)), sorted(&alone), "{some:?}");
             }

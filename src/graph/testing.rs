@@ -1,9 +1,9 @@
-//! What tests of walks and plans start from: trees in memory, and upstreams that are there.
+//! Trees in memory and upstreams without a network, for tests of walks and plans.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use super::{Found, RemoteFile, RemoteRef, Remotes, Repository, Source, Wants};
+use super::{RemoteContent, RemoteFile, RemoteRef, Remotes, Repository, Source, Wants};
 use crate::message::failure::{Failure, Result};
 use crate::reference::RepoSpec;
 use crate::tree::overlay::OverlayTree;
@@ -20,9 +20,9 @@ pub(crate) fn source(files: &[(&str, &str)]) -> Source {
     Source { tree: Rc::new(tree(files)), scope: String::new(), repository: None }
 }
 
-/// Repositories and files by their URLs; nothing else is there.
+/// Repositories and files by their URLs. Nothing else exists.
 #[derive(Default, Clone)]
-pub(crate) struct Upstreams(Vec<(String, Found)>);
+pub(crate) struct Upstreams(Vec<(String, RemoteContent)>);
 
 impl Upstreams {
     /// Adds a repository, which has the ref `v1`.
@@ -33,7 +33,7 @@ impl Upstreams {
             commit: "c".repeat(40),
             signed: OnceCell::new(),
         };
-        self.0.push((url.to_owned(), Found::Root(Rc::new(repository))));
+        self.0.push((url.to_owned(), RemoteContent::Root(Rc::new(repository))));
         self
     }
 
@@ -43,26 +43,21 @@ impl Upstreams {
             sha256: crate::record::sha256_hex(text.as_bytes()),
             bytes: text.as_bytes().into(),
         };
-        self.0.push((url.to_owned(), Found::File(Rc::new(file))));
+        self.0.push((url.to_owned(), RemoteContent::File(Rc::new(file))));
         self
     }
 }
 
 impl Remotes for Upstreams {
-    fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<Found>> {
-        let one = |wanted: &Rc<RemoteRef>| {
+    fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
+        let resolve = |wanted: &Rc<RemoteRef>| {
             let text = wanted.text.exposed();
-            let is_it = |(url, found): &&(String, Found)| match found {
-                Found::File(_) => text == url && wanted.wants != Wants::Root,
-                _ => {
-                    let rest = text.strip_prefix(url.as_str());
-                    rest.is_some_and(|rest| rest.starts_with(['/', '?']))
-                }
-            };
-            let found = self.0.iter().find(is_it);
-            let found = found.map(|(_, found)| found.clone());
-            found.ok_or_else(|| Failure::new("not there"))
+            let answer = self.0.iter().find(|(url, content)| match content {
+                RemoteContent::File(_) => text == url && wanted.wants != Wants::Root,
+                _ => text.strip_prefix(url.as_str()).is_some_and(|rest| rest.starts_with(['/', '?'])),
+            });
+            answer.map(|(_, content)| content.clone()).ok_or_else(|| Failure::new("not there"))
         };
-        wanted.iter().map(one).collect()
+        wanted.iter().map(resolve).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What a walk could not follow, with what rules need to know of it.
+//! Troubles: references that a walk could not follow, with the data that rules need.
 
 use std::collections::BTreeSet;
 
@@ -7,83 +7,84 @@ use crate::kustomization::ProblemKind;
 use crate::message::failure::{Failure, Location};
 use crate::message::finding::Rule;
 
-/// Something that the walk could not follow, or that kustomize refuses. While the walk is on its way, what stops a step.
+/// A reference that the walk could not follow, or a file that kustomize refuses. During the walk it is also the error
+/// that ends a step.
 #[derive(Debug, Clone)]
 pub(crate) struct Trouble {
     pub kind: TroubleKind,
     pub at: At,
-    /// What it is, where, and what to do about it.
+    /// The message, location and hints.
     pub failure: Failure,
 }
 
-/// What a [`Trouble`] is about.
+/// The subject of a [`Trouble`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum At {
     Edge(EdgeId),
-    /// Something that was noted: index into [`Graph::notes`].
+    /// A note, by its index in [`Graph::notes`].
     Note(usize),
     File(FileId),
-    /// A place where there is no file.
+    /// No file and no reference, for example a directory without a kustomization.
     Nothing,
 }
 
-/// The sorts of [`Trouble`].
+/// The kinds of [`Trouble`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TroubleKind {
     /// Something could not be read or fetched, so the answer is unknown.
     Failed,
-    /// A chart could not be brought in, or is none.
+    /// A chart could not be fetched, or is not a chart.
     Chart,
-    /// A schema of a chart makes helm read something that is not in the chart, or cannot be read.
+    /// The schema of a chart makes helm read something that is not in the chart.
     Schema {
-        /// What helm reads; empty if that is not known.
+        /// The URL or path that helm reads. Empty if it is not known.
         url: String,
     },
-    /// The reference holds what git or kustomize could take for something else.
+    /// The reference has text that git or kustomize could misread.
     Unsafe,
-    /// The reference was surely meant to be remote, but kustomize cannot read it; or it is a URL for kustomize, and there is
-    /// something at the path of that name.
+    /// The reference was surely meant to be remote, but kustomize cannot read it. Or kustomize takes it for a URL
+    /// although a path of that name exists.
     Unsupported,
-    /// The upstream may not be locked, as this rule says.
+    /// This rule forbids to lock the upstream.
     Distrusted(Rule),
     /// The path leaves its scope or the tree, or is absolute.
     OutOfScope,
-    /// The path leaves its root, which may read files in or below it only.
+    /// The path leaves its root, which may read only files in or below it.
     Restricted,
     /// There is nothing at the path.
     Missing {
-        /// The path from the top of the tree, links followed.
+        /// The path from the top of the tree, with links followed.
         path: String,
         absence: Absence,
     },
-    /// The directory holds no kustomization.
+    /// The directory has no kustomization.
     NoKustomization {
-        /// Its path from the top of the tree.
+        /// The path of the directory from the top of the tree.
         directory: String,
         absence: Absence,
     },
-    /// The directory contains several kustomizations, or something of that name that is none.
+    /// The directory has several kustomizations, or something of that name that is not a file.
     BadKustomization {
-        /// The path of that.
+        /// The path of the first of them.
         path: String,
     },
-    /// The path lies in a submodule.
+    /// The path is in a submodule.
     Submodule {
         /// The path of the submodule.
         path: String,
     },
-    /// Roots lead back to themselves.
+    /// Roots reference each other in a cycle.
     Cycle,
-    /// Plugin configurations are not simply what stands in their files.
+    /// The root of plugin configurations changes them, so they are not what their files say.
     Reshaped,
-    /// What kustomize refuses in a file.
+    /// kustomize refuses something in the file.
     Problem(ProblemKind),
-    /// What else `kustomize build` refuses: a file for a directory, a component among resources.
+    /// kustomize refuses the reference for another reason, such as a component in `resources`.
     Refused,
 }
 
 impl TroubleKind {
-    /// Returns whether something was not read as a whole, so that it may name more than is known.
+    /// Whether a file was not read as a whole, so that it may have more references than are known.
     pub(crate) fn hides_references(&self) -> bool {
         use TroubleKind::{BadKustomization, Failed, Problem, Reshaped};
         matches!(self, Failed | Problem(_) | Reshaped | BadKustomization { .. })
@@ -91,7 +92,7 @@ impl TroubleKind {
 }
 
 impl Graph {
-    /// Returns the root that paths at a place are relative to.
+    /// The root whose directory paths at `at` are relative to. `None` if `at` is in no root.
     pub(crate) fn root_at(&self, at: At) -> Option<RootId> {
         match at {
             At::Edge(edge) => Some(edge.root),
@@ -100,7 +101,7 @@ impl Graph {
         }
     }
 
-    /// Returns whether a place belongs to one of some roots. `At::Nothing` belongs to all.
+    /// Whether `at` belongs to one of `roots`. `At::Nothing` belongs to all.
     pub(crate) fn is_in(&self, at: At, roots: &BTreeSet<RootId>) -> bool {
         match (self.root_at(at), at) {
             (Some(root), _) => roots.contains(&root),
@@ -109,7 +110,7 @@ impl Graph {
         }
     }
 
-    /// Returns the file of a place.
+    /// The file of `at`. `None` for `At::Nothing`.
     pub(crate) fn file_at(&self, at: At) -> Option<FileId> {
         match at {
             At::Edge(edge) => Some(self[edge].from),
@@ -128,7 +129,7 @@ impl Graph {
     }
 }
 
-/// The result of one step of the walk. Boxed, because what stops one is large and rare.
+/// The result of one step of the walk. The error is boxed because it is large and rare.
 pub(super) type WalkResult<T> = Result<T, Box<Trouble>>;
 
 impl Trouble {
@@ -136,7 +137,7 @@ impl Trouble {
         Trouble::of(kind, Failure::new(message))
     }
 
-    /// What kustomize refuses besides.
+    /// A trouble of a reference or file that `kustomize build` refuses.
     pub(super) fn refused(message: impl Into<String>) -> Box<Self> {
         Trouble::new(TroubleKind::Refused, message)
     }
@@ -154,7 +155,7 @@ impl Trouble {
         hints.into_iter().fold(self, Trouble::hint)
     }
 
-    /// Returns what it means for what it happened at.
+    /// Binds the trouble to its subject, and adds the location of it to the message.
     pub(super) fn at(self, graph: &Graph, at: At) -> Trouble {
         let failure = match graph.location_at(at) {
             Some(location) => self.failure.at(location),

@@ -185,7 +185,7 @@ fn localized(
     let mut localized = localize(graph, roots, &workspace.config, &held, true)?;
     let roots = placed.iter().map(|root| &graph.roots[*root]);
     let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
-    let walked: BTreeSet<&str> = files.filter_map(|file| graph.own_path(file)).collect();
+    let walked: BTreeSet<&str> = files.filter_map(|file| graph.user_path(file)).collect();
     for place in turned.files.iter().filter(|place| walked.contains(place.as_str())) {
         if localized.local_files.insert(place.clone()) {
             let file = edited(&*turned.tree, place, &[])?;
@@ -199,7 +199,7 @@ fn localized(
 /// Refuses to go on where localized files that were not made again are used as files of the tree, or all of them with
 /// `is_any`: something could not be read that may use them, and what they are now is unknown.
 fn refuse_unclear(others: &[&StoredFile], after: &Graph, is_any: bool) -> Result<()> {
-    let used: BTreeSet<&str> = after.own_paths().collect();
+    let used: BTreeSet<&str> = after.user_paths().collect();
     let places = others.iter().map(|file| file.path.as_str()).filter(|place| is_any || used.contains(place));
     let places: Vec<String> = places.map(str::to_owned).collect();
     if places.is_empty() {
@@ -241,7 +241,7 @@ fn relocked(
 /// built to see that nothing changed, and that nothing reaches out.
 fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<Affected> {
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| home(path)).map(path::parent).collect();
-    let is_touched = |file: FileId| graph.own_path(file).is_some_and(|path| changes.contains_key(path));
+    let is_touched = |file: FileId| graph.user_path(file).is_some_and(|path| changes.contains_key(path));
     let is_hit = |id: &RootId| {
         let root = &graph.roots[*id];
         root.source == SourceId::FIRST
@@ -249,10 +249,10 @@ fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<Affected> {
                 || graph.read_by(*id).into_iter().any(is_touched)
                 || graph.charts_of(*id).iter().any(|chart| chart.archive.is_some()))
     };
-    let users = graph.users();
+    let users = graph.referrers();
     let changed = graph.leading_to(graph.root_ids().filter(is_hit));
     let is_built = |root: &RootId| users[root.0].is_empty() && (changed.contains(root) || all);
-    let roots = graph.own_roots().into_iter().filter(|(_, root)| is_built(root));
+    let roots = graph.user_roots().into_iter().filter(|(_, root)| is_built(root));
     let affected: BTreeMap<&str, RootId> = roots.collect();
     affected.into_values().map(|root| Affected::own(graph, root, changed.contains(&root))).collect()
 }

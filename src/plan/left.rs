@@ -16,7 +16,7 @@ pub(crate) fn among(graph: &Graph, roots: &BTreeSet<RootId>) -> Option<String> {
         let is_left = |chart: &&Chart| chart.wanted.is_some() && !chart.is_there() && chart.archive.is_none();
         let chart =
             graph.charts_of(root).iter().find(is_left).and_then(|chart| chart.wanted.as_ref()).map(ChartRef::upstream);
-        let edge = || graph.edges_of(root).find(|(edge, _)| graph.left.contains_key(edge));
+        let edge = || graph.edges_of(root).find(|(edge, _)| graph.stays_remote.contains_key(edge));
         if let Some(what) =
             chart.map(|chart| chart.to_string()).or_else(|| edge().map(|(_, edge)| redact::url(&edge.reference.text)))
         {

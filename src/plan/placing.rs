@@ -159,7 +159,7 @@ impl Builder<'_> {
                 }
                 Origin::Remote(_) | Origin::Archive { .. } => Lead::File(file, brought()?),
             },
-            Target::Kept | Target::Remote | Target::Broken => Lead::None,
+            Target::Unchanged | Target::Remote | Target::Broken => Lead::None,
         })
     }
 
@@ -267,12 +267,12 @@ impl Builder<'_> {
                 }
                 Some(destination)
             }
-            Lead::None if edge.target == Target::Kept => {
+            Lead::None if edge.target == Target::Unchanged => {
                 let directory = self.destination(instance, &node.directory);
                 self.kept.extend(path::resolve(&directory, &edge.reference.text));
                 None
             }
-            Lead::None if stays || graph.left.contains_key(&id) => None,
+            Lead::None if stays || graph.stays_remote.contains_key(&id) => None,
             Lead::None => {
                 return Err(Failure::new("a reference was not resolved").at(location()));
             }

@@ -11,13 +11,13 @@ use crate::tree::path;
 /// tree, except for those that led nowhere before. Without one, nothing did: a copy lacks nothing.
 pub(super) fn assert_whole(before: Option<&Graph>, after: &Explored, localized: &Localized) -> Result<(), Failures> {
     let graph = &after.graph;
-    let old = before.map(Graph::own_roots).unwrap_or_default();
+    let old = before.map(Graph::user_roots).unwrap_or_default();
     let troubles = after.troubles.iter().filter(|_| before.is_none());
     let mut failures: Vec<Failure> = troubles.map(|trouble| trouble.failure.clone()).collect();
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
         for (id, edge) in graph.edges_of(id) {
-            let leads = !matches!(edge.target, Target::Remote | Target::Broken) || graph.left.contains_key(&id);
-            let is_ours = graph.own_path(edge.from).is_some_and(|path| localized.files.contains_key(path));
+            let leads = !matches!(edge.target, Target::Remote | Target::Broken) || graph.stays_remote.contains_key(&id);
+            let is_ours = graph.user_path(edge.from).is_some_and(|path| localized.files.contains_key(path));
             if leads || !is_ours {
                 continue;
             }

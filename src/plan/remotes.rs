@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::config::Config;
-use crate::graph::{Edge, FileId, Graph, KEPT, Lines, Origin, RootId, SourceId, Target};
+use crate::graph::{Edge, FileId, Graph, Lines, Origin, REASON_NOT_AN_ERROR, RootId, SourceId, Target};
 use crate::kustomization::{NoteKind, Runs, is_pinned};
 use crate::message::failure::{Failure, Result};
 use crate::message::finding::Rule;
@@ -44,7 +44,7 @@ pub(crate) fn remotes(graph: &Graph, held: &Lock) -> Result<Remotes> {
         let named = match edge.target {
             Target::Root { id, .. } => names.of_root(id),
             Target::File(file) => names.files.get(&file).cloned().unwrap_or_default(),
-            Target::Remote | Target::Kept | Target::Broken => BTreeSet::new(),
+            Target::Remote | Target::Unchanged | Target::Broken => BTreeSet::new(),
         };
         let added = add(&mut all, &upstream, pinned, named);
         added.map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
@@ -70,7 +70,7 @@ pub(super) fn own(graph: &Graph, config: &Config, held: &Lock) -> Own {
         }
         let rule = upstream.rule();
         let exception = graph.exception(config, rule, &upstream.subject(), lines);
-        let kept = (rule == Rule::RemoteReference).then(|| KEPT.to_owned());
+        let kept = (rule == Rule::RemoteReference).then(|| REASON_NOT_AN_ERROR.to_owned());
         match exception.or(kept).filter(|_| is_left) {
             Some(reason) => {
                 own.left.insert(upstream, reason);
@@ -136,7 +136,7 @@ fn named(graph: &Graph, held: &Lock) -> Vec<Named> {
         let wanted = edge.remote.as_ref().filter(|_| edge.target == Target::Remote);
         let unresolved = || wanted.map(|wanted| wanted.locked(held).unwrap_or_else(|| wanted.upstream()));
         let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
-        let is_left = graph.left.contains_key(&id);
+        let is_left = graph.stays_remote.contains_key(&id);
         all.extend(upstream.map(|upstream| Named { upstream, root: id.root, lines: edge.lines(), is_left }));
     }
     for chart in &graph.charts {

@@ -168,7 +168,7 @@ impl Builder<'_> {
             return Ok(None);
         }
         kustomization::edit(bytes, &edits).map(Some).map_err(|error| {
-            let location = Location { position: error.position, ..graph.place(placed.file) };
+            let location = Location { position: error.position, ..graph.file_location(placed.file) };
             Failure::new(format!("cannot be rewritten: {}", error.message))
                 .at(location)
                 .hint("write the value where it is used, in plain quotes")

@@ -177,7 +177,7 @@ pub(crate) fn retargeted(
     let mut is_named = false;
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let spec = edge.remote.as_ref().and_then(|wanted| wanted.spec.as_ref());
-        let (Some(spec), Some(place)) = (spec, graph.own_path(edge.from)) else {
+        let (Some(spec), Some(place)) = (spec, graph.user_path(edge.from)) else {
             continue;
         };
         let text = &edge.reference.text;

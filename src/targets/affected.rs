@@ -187,12 +187,12 @@ fn hidden(explored: &Explored) -> BTreeMap<RootId, Unread> {
     }
     let flux = flux_objects(explored);
     let files: BTreeMap<FileId, RootId> =
-        graph.own_roots().into_values().map(|root| (graph.roots[root].file, root)).collect();
+        graph.user_roots().into_values().map(|root| (graph.roots[root].file, root)).collect();
     let hidden = troubles.filter_map(|trouble| {
         let file = graph.file_at(trouble.at).filter(|file| !flux.contains(file))?;
         let root = graph.root_at(trouble.at).or_else(|| files.get(&file).copied())?;
         let message = "its references are unknown (see: git kustomize-localize check)";
-        let path = graph.own_path(file)?.to_owned();
+        let path = graph.user_path(file)?.to_owned();
         let is_template = trouble.kind == TroubleKind::Problem(ProblemKind::Template);
         let why = if is_template { Why::Template } else { Why::Invalid };
         let unread = Unread { file: path, line: 0, message: message.to_owned(), why };
@@ -231,10 +231,10 @@ fn unnamed((explored, targets): &(Explored, Targets), directories: &BTreeSet<Str
     let flux = flux_objects(explored);
     let deployed = targets.here().flat_map(|(target, here)| target.roots(here));
     let starts = directories.iter().map(String::as_str).chain(deployed);
-    let reached = graph.insisted(starts.filter_map(|directory| graph.own_root(directory)));
-    let unnamed = graph.unnamed(&graph.root_ids().collect::<Vec<_>>(), reached);
+    let reached = graph.reach_localized(starts.filter_map(|directory| graph.user_root(directory)));
+    let unnamed = graph.top_roots(&graph.root_ids().collect::<Vec<_>>(), reached);
     let is_shown = |root: &RootId| unnamed.contains(root) && !flux.contains(&graph.roots[*root].file);
-    directories.iter().filter(|directory| graph.own_root(directory).as_ref().is_none_or(is_shown)).cloned().collect()
+    directories.iter().filter(|directory| graph.user_root(directory).as_ref().is_none_or(is_shown)).cloned().collect()
 }
 
 /// What differs for each root of the new tree.
@@ -276,13 +276,13 @@ impl<'a> Causes<'a> {
 
     /// Returns the directories of the roots for which something differs.
     fn directories(&self) -> impl Iterator<Item = String> {
-        let own = self.graph.own_roots().into_iter();
+        let own = self.graph.user_roots().into_iter();
         own.filter(|(_, root)| self.of_roots[root.0].is_some()).map(|(directory, _)| directory.to_owned())
     }
 
     /// Returns one of the things that differ for what is built of a directory.
     fn of_directory(&self, directory: &str) -> Result<Option<Cause>> {
-        match self.graph.own_root(directory) {
+        match self.graph.user_root(directory) {
             Some(root) => Ok(self.of_roots[root.0].clone()),
             // Several kustomizations, or one that cannot be read.
             None => self.changes.first_of(&inputs::of_no_root(&*self.changes.new, directory, &[])?),

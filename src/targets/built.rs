@@ -76,7 +76,7 @@ impl Unsettled {
     ) -> Result<Targets> {
         let mut found = self.settle(&explored.graph);
         let mut known: BTreeMap<String, Output> = BTreeMap::new();
-        let root_in = |directory: &str| explored.graph.own_root(directory);
+        let root_in = |directory: &str| explored.graph.user_root(directory);
         let overloaded = explored.graph.overloaded();
         let mut alone: BTreeSet<RootId> = named.iter().filter_map(|directory| root_in(directory)).collect();
         for _ in 0..DEEPEST {
@@ -94,7 +94,7 @@ impl Unsettled {
             };
             // What no build can load as a whole is not built in parts.
             let failed = roots(failed).into_iter().filter(|root| !overloaded.contains(root));
-            alone.extend(explored.graph.unseen(roots(built), failed));
+            alone.extend(explored.graph.unverified_roots(roots(built), failed));
             let built = builders.iter().filter_map(|one| Some((one, known.get(&one.key)?)));
             let tree = &*explored.graph.sources[0].tree;
             found = find_built((tree, &explored.graph), config, identity, &found, built)?.settle(&explored.graph);
@@ -166,8 +166,8 @@ impl Targets {
         let deployed = || self.here().filter(|(target, _)| target.changed_by.is_none());
         let mut all: Vec<Target> = deployed().map(|(target, _)| target.clone()).collect();
         let roots: HashSet<&str> = deployed().flat_map(|(target, here)| target.roots(here)).collect();
-        let users = graph.users();
-        for (root, id) in graph.own_roots() {
+        let users = graph.referrers();
+        for (root, id) in graph.user_roots() {
             // A component that is left out is one for others to name.
             let is_meant = graph.roots[id].kind != Some(Kind::Component) || config.starts(root);
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {

@@ -1,7 +1,7 @@
 //! What engines give to helm for a chart of the tree.
 
 use super::Target;
-use crate::graph::inputs::{of_no_root, places_of};
+use crate::graph::inputs::{of_no_root, paths_of};
 use crate::kustomization::{Data, Value};
 use crate::message::failure::{Failure, Result, shown};
 use crate::tree::{self, Resolved, Tree};
@@ -156,7 +156,7 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
 
 /// Returns every path at which helm finds something of a chart, and of what links in it lead to.
 pub(crate) fn places(tree: &dyn Tree, chart: &str) -> Result<Vec<String>> {
-    places_of(tree, of_no_root(tree, chart, &[chart.to_owned()])?)
+    paths_of(tree, of_no_root(tree, chart, &[chart.to_owned()])?)
 }
 
 /// Returns why a chart may render to something else in a cluster than here; none where nothing in it asks for that. What

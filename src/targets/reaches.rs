@@ -24,7 +24,7 @@ impl Targets {
             // What is here says nothing of another revision.
             let here = target.here().filter(|here| is_it(&here.revision))?;
             let (Found::Kustomization(_) | Found::Directory(_)) = &here.found else { return None };
-            let roots: Option<Vec<RootId>> = target.roots(here).map(|root| explored.graph.own_root(root)).collect();
+            let roots: Option<Vec<RootId>> = target.roots(here).map(|root| explored.graph.user_root(root)).collect();
             let mut reached = beyond(&namer, roots?);
             for component in &target.build.components {
                 let state = match &component.found {
@@ -106,7 +106,7 @@ impl Target {
 /// Returns what is not in the tree among what roots lead to, sorted.
 pub(super) fn beyond(namer: &Namer<'_>, roots: impl IntoIterator<Item = RootId>) -> Vec<Reached> {
     let reached =
-        namer.beyond(roots).map(|node| Reached { state: node.state(), is_remote: node.is_away(), name: node.name });
+        namer.beyond(roots).map(|node| Reached { state: node.state(), is_remote: node.is_remote(), name: node.name });
     reached.collect::<BTreeSet<_>>().into_iter().collect()
 }
 

@@ -107,7 +107,7 @@ fn read(graph: &Graph, target: &Target, here: &Here) -> Result<[BTreeSet<String>
     let tree = &*graph.sources[0].tree;
     let mut all = inputs(tree, target, here, None)?;
     let mut roots: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
-    for root in graph.insisted(target.walked(here, graph)) {
+    for root in graph.reach_localized(target.walked(here, graph)) {
         roots.insert(graph.roots[root].directory.clone());
         all.extend(graph.inputs(root)?.own);
     }

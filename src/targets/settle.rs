@@ -88,12 +88,12 @@ struct Deploys {
 impl Deploys {
     fn of(target: &Target, graph: &Graph) -> Rc<Deploys> {
         let Place::Here(here) = &target.place else { return Rc::new(Deploys::default()) };
-        Rc::new(Deploys { path: here.path.clone(), roots: graph.insisted(target.walked(here, graph)) })
+        Rc::new(Deploys { path: here.path.clone(), roots: graph.reach_localized(target.walked(here, graph)) })
     }
 
     /// Returns whether what is built in a directory is among it.
     fn holds(&self, directory: &str, graph: &Graph) -> bool {
-        let root = graph.own_root(directory);
+        let root = graph.user_root(directory);
         root.is_none_or(|root| self.roots.contains(&root)) || self.path == directory
     }
 }
@@ -235,7 +235,7 @@ impl<'a> Writers<'a> {
     fn configured(&self) -> Vec<(RootId, BTreeSet<RootId>)> {
         let graph = self.graph;
         let says = |edge: &Edge| ["configurations", "crds"].iter().any(|key| edge.reference.field.starts_with(key));
-        let own = graph.own_roots().into_values();
+        let own = graph.user_roots().into_values();
         let all = own.filter(|root| graph.roots[*root].edges.iter().any(says));
         all.map(|root| (root, graph.leading_to([root]))).collect()
     }
@@ -258,7 +258,7 @@ impl<'a> Writers<'a> {
             }
         }
         let roots = components.filter_map(|found| match found {
-            Some(Found::Kustomization(root)) => self.graph.own_root(root),
+            Some(Found::Kustomization(root)) => self.graph.user_root(root),
             _ => None,
         });
         for root in self.with_components(roots.collect::<Vec<_>>()) {
@@ -377,9 +377,9 @@ pub(super) fn files_read<'a>(
 /// Returns the files of the tree that roots, and those that they lead to, read.
 pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -> Vec<&str> {
     let mut files = Vec::new();
-    for reached in graph.insisted(roots) {
+    for reached in graph.reach_localized(roots) {
         for edge in &graph.roots[reached].edges {
-            files.extend(graph.own_file(edge));
+            files.extend(graph.user_file(edge));
         }
     }
     files
@@ -387,6 +387,6 @@ pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -
 
 /// Returns the roots of a graph whose builds read one of some files of the tree.
 pub(crate) fn readers(graph: &Graph, is_wanted: &dyn Fn(&str) -> bool) -> BTreeSet<RootId> {
-    let reads = |edge: &Edge| graph.own_file(edge).is_some_and(is_wanted);
+    let reads = |edge: &Edge| graph.user_file(edge).is_some_and(is_wanted);
     graph.leading_to(graph.root_ids().filter(|id| graph.roots[*id].edges.iter().any(reads)))
 }

@@ -73,7 +73,7 @@ pub(super) fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
 pub(super) fn read_as(graph: &Graph) -> HashMap<&str, bool> {
     let mut read: HashMap<&str, bool> = HashMap::new();
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        if let Some(path) = graph.own_file(edge) {
+        if let Some(path) = graph.user_file(edge) {
             *read.entry(path).or_default() |= edge.reference.accepts == Accepts::Either;
         }
     }

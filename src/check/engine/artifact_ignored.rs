@@ -21,7 +21,7 @@ fn look(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
     };
     let help = |path: &str, rule: &Ignored| vec![rule.help("it", &format!("/{path}"))];
     let out = |file: FileId| -> Option<(&str, Ignored)> {
-        let path = context.graph.own_path(file)?;
+        let path = context.graph.user_path(file)?;
         Some((path, one.here.left_out(path)?))
     };
     // A root of which nothing is there says it once.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::archive::Files;
 use super::schema::{self, Asked};
-use crate::graph::local::WIDER;
+use crate::graph::local::HINT_WIDER_SCOPE;
 use crate::graph::trouble::{At, Trouble, TroubleKind, WalkResult};
 use crate::graph::{Policy, Source, SourceId, Walker};
 use crate::message::redact;
@@ -86,7 +86,7 @@ impl Walker {
             };
             let mut stop = Trouble::new(TroubleKind::Schema { url }, message).hint(hint);
             if let Some(file) = file {
-                stop.failure = stop.failure.at(self.graph.spot(file, position, ""));
+                stop.failure = stop.failure.at(self.graph.location_in(file, position, ""));
             }
             self.trouble(*stop, file.map_or(At::Note(note), At::File));
         }
@@ -103,7 +103,7 @@ impl Walker {
         let shown = tree.label(&top);
         if !path::is_in(place, scope) || !path::is_in(&top, scope) {
             let message = format!("the chart `{shown}` is outside the scope `{}`", tree.label(scope));
-            return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(WIDER));
+            return Err(Trouble::new(TroubleKind::OutOfScope, message).hint(HINT_WIDER_SCOPE));
         }
         let mut entries = 0;
         let mut todo = vec![(String::new(), top)];

@@ -47,7 +47,7 @@ pub(crate) fn turned_back(workspace: &Workspace, held: &Lock) -> Result<TurnedBa
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     for root in graph.roots.iter() {
         for edge in &root.edges {
-            let from = graph.own_path(edge.from).filter(|from| !owned.contains_key(from));
+            let from = graph.user_path(edge.from).filter(|from| !owned.contains_key(from));
             let url = url(held, &owned, &root.directory, &edge.reference);
             let (Some(from), Some(url)) = (from, url) else { continue };
             let edit = Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&url) };

@@ -48,7 +48,7 @@ fn failed(explored: &Explored, held: &Lock) -> BTreeSet<EdgeId> {
     }
     let mut above: HashMap<FileId, Vec<EdgeId>> = HashMap::new();
     for (id, edge) in graph.edges() {
-        if let Some(file) = graph.led_to(edge) {
+        if let Some(file) = graph.target_file(edge) {
             above.entry(file).or_default().push(id);
         }
     }

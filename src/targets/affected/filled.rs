@@ -68,7 +68,7 @@ impl Causes<'_> {
             maps.extend(new.iter().filter_map(|one| differs(one, &old)));
         }
         for (root, _) in self.graph.roots.iter().zip(&self.of_roots).filter(|(_, cause)| cause.is_some()) {
-            let Some(file) = self.graph.own_path(root.file) else { continue };
+            let Some(file) = self.graph.user_path(root.file) else { continue };
             for (name, read) in generated(&*self.changes.new, file) {
                 let mut read: Vec<Input> = read.into_iter().map(Input::At).collect();
                 read.push(Input::At(file.to_owned()));

@@ -61,7 +61,7 @@ impl<'a> Reached<'a> {
             return false;
         };
         let graph = &self.explored.graph;
-        let reached = graph.insisted(target.walked(here, graph));
+        let reached = graph.reach_localized(target.walked(here, graph));
         let mut troubles = self.explored.troubles.iter();
         !reached.iter().any(|root| self.hidden.contains_key(root))
             && !troubles.any(|trouble| graph.is_in(trouble.at, &reached))

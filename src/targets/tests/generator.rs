@@ -58,7 +58,7 @@ fn made(generators: &[&str], artifact: &str, path: &str) -> String {
 
 #[test]
 fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
-    const ANEW: &str = "templated: rearranges its files";
+    const HINT_REWRITE: &str = "templated: rearranges its files";
     const MORE: &str = "templated: copies more than files and directories";
     const SEVERAL: &str = "templated: copies from several sources";
     for (copy, path, expected) in [
@@ -67,8 +67,8 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
         ("{from: '@repo/apps/prod/app.yaml', to: '@artifact/prod/'}", "prod", "apps/prod kustomization"),
         ("{from: '@repo/apps/prod/app.yaml', to: '@artifact/prod/app.yaml'}", "prod", "apps/prod kustomization"),
         ("{from: '@repo/apps/prod/app.yaml', to: '@artifact/prod/.//app.yaml'}", "prod", "apps/prod kustomization"),
-        ("{from: '@repo/apps/prod/app.yaml', to: '@artifact/prod'}", "prod", ANEW),
-        ("{from: '@repo/apps/prod/app.yaml', to: '@artifact/manifests/'}", "manifests", ANEW),
+        ("{from: '@repo/apps/prod/app.yaml', to: '@artifact/prod'}", "prod", HINT_REWRITE),
+        ("{from: '@repo/apps/prod/app.yaml', to: '@artifact/manifests/'}", "manifests", HINT_REWRITE),
         // It keeps its name where an earlier step made a directory.
         (
             "{from: '@repo/apps/prod/', to: '@artifact/'}, {from: '@repo/apps/prod/app.yaml', to: '@artifact/prod'}",
@@ -83,17 +83,17 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
         (
             "{from: '@repo/apps/**', to: '@artifact/', exclude: [prod]}, {from: '@repo/apps/prod/app.yaml', to: '@artifact/prod'}",
             "prod",
-            ANEW,
+            HINT_REWRITE,
         ),
         (
             "{from: '@repo/apps/base/web', to: '@artifact/base'}, {from: '@repo/apps/notes.md', to: '@artifact/base'}",
             "base",
-            ANEW,
+            HINT_REWRITE,
         ),
         (
             "{from: '@repo/apps/prod/app.yaml', to: '@artifact/prod'}, {from: '@repo/apps/prod/', to: '@artifact/'}",
             "prod",
-            ANEW,
+            HINT_REWRITE,
         ),
         // A directory by its name, with or without slashes; the top has none.
         ("{from: '@repo/apps/prod', to: '@artifact/'}", "prod", "apps/prod kustomization"),
@@ -101,11 +101,11 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
         ("{from: '@repo/apps/prod/', to: '@artifact/apps'}", "apps/prod", "apps/prod kustomization"),
         ("{from: '@repo/apps/prod', to: '@artifact/apps/'}", "apps/prod", "apps/prod kustomization"),
         ("{from: '@repo/apps/prod/.', to: '@artifact/'}", "prod", "apps/prod kustomization"),
-        ("{from: '@repo/apps/prod', to: '@artifact/x/'}", "x/prod", ANEW),
-        ("{from: '@repo/apps/prod', to: '@artifact/prod'}", "prod", ANEW),
+        ("{from: '@repo/apps/prod', to: '@artifact/x/'}", "x/prod", HINT_REWRITE),
+        ("{from: '@repo/apps/prod', to: '@artifact/prod'}", "prod", HINT_REWRITE),
         ("{from: '@repo/', to: '@artifact/'}", "apps/prod", "apps/prod kustomization"),
         ("{from: '@repo/.', to: '@artifact/.'}", "apps/prod", "apps/prod kustomization"),
-        ("{from: '@repo/', to: '@artifact/x'}", "x/apps/prod", ANEW),
+        ("{from: '@repo/', to: '@artifact/x'}", "x/apps/prod", HINT_REWRITE),
         // What is in a directory.
         ("{from: '@repo/**', to: '@artifact/'}", "./apps/prod", "apps/prod kustomization"),
         ("{from: '@repo/./**', to: '@artifact/'}", "apps/prod", "apps/prod kustomization"),
@@ -113,7 +113,7 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
         ("{from: '@repo/apps/**', to: '@artifact/./'}", "../../prod", "apps/prod kustomization"),
         ("{from: '@repo/apps/**', to: '@artifact/apps'}", "apps/prod", "apps/prod kustomization"),
         ("{from: '@repo/apps/**', to: '@artifact/apps/'}", "./apps/gone", "apps/gone missing"),
-        ("{from: '@repo/apps/**', to: '@artifact/dest/'}", "dest/prod", ANEW),
+        ("{from: '@repo/apps/**', to: '@artifact/dest/'}", "dest/prod", HINT_REWRITE),
         ("{from: '@repo/apps/**', to: '@artifact/', strategy: Overwrite}", "prod", "apps/prod kustomization"),
         // Several steps, of one source or of several.
         (
@@ -124,7 +124,7 @@ fn what_it_copies_is_here_where_it_lies_as_in_the_repository() {
         (
             "{from: '@repo/base/**', to: '@artifact/base/'}, {from: '@repo/apps/prod/**', to: '@artifact/prod/'}",
             "prod",
-            ANEW,
+            HINT_REWRITE,
         ),
         (
             "{from: '@repo/base', to: '@artifact/'}, {from: '@twin/apps', to: '@artifact/'}",
