@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
+use super::disk::Pool;
 use super::edits::Edits;
 use super::memory::{Memory, Wants};
 use super::program::{self, Kind, Program};
@@ -18,6 +19,7 @@ use crate::graph::{Explored, Remotes, Source, Survey};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
+use crate::targets::built::declaring;
 use crate::targets::generated::Generated;
 use crate::targets::variables::Variables;
 use crate::tree::path;
@@ -50,6 +52,8 @@ pub(crate) struct Builds {
     /// The arguments of all builds by kustomize.
     more: Vec<String>,
     roots: Vec<Roots>,
+    /// The files that all of these share.
+    pool: Pool,
     /// What each subject comes to; `None` comes to nothing.
     outputs: Vec<std::result::Result<Option<Output>, Unbuilt>>,
     /// What the kustomizations hold that were edited, by the numbers of their subjects.
@@ -93,7 +97,7 @@ impl Builds {
             |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
         let program = program::find(kustomize)?.map_err(missing)?.configured(config, Memory::of(here))?;
         let (roots, outputs, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Ok(Builds { program, more: more.to_vec(), roots, outputs, edited })
+        Ok(Builds { program, more: more.to_vec(), roots, pool: Pool::default(), outputs, edited })
     }
 
     /// Writes subjects with what a walk reaches. Those that are roots of the surveyed tree itself share one.
@@ -163,7 +167,7 @@ impl Builds {
             (directory.clone(), refused.map_or(Ok(root), Err))
         });
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        self.roots.push(Roots::write(graph, roots.collect(), writing)?);
+        self.roots.push(Roots::write(graph, roots.collect(), writing, &mut self.pool)?);
         Ok(self.roots.len() - 1)
     }
 
@@ -179,7 +183,7 @@ impl Builds {
             }
             By::Helm(values, asks) => {
                 let program = program::helm(self.program.timeout, self.program.memory.clone())?;
-                let (chart, values) = Roots::chart(tree, directory, values)?;
+                let (chart, values) = Roots::chart(tree, directory, values, &mut self.pool)?;
                 self.roots.push(chart);
                 let values = values.iter().map(|file| format!("--values={}", file.display()));
                 let arguments = arguments.iter().cloned().chain(values).collect();
@@ -225,6 +229,12 @@ impl Builds {
         built.map_err(|failures| Failures(failures.0.into_iter().map(named).collect()))
     }
 
+    /// Builds a subject to what declares objects of engines.
+    fn objects(&self, subject: usize, is_tested: bool) -> Built {
+        let build = self.output(subject, Wants::Objects, is_tested)?;
+        Ok(Build { stdout: declaring(&build.stdout), ..build })
+    }
+
     fn output(&self, subject: usize, wants: Wants, is_tested: bool) -> Built {
         match self.outputs[subject].as_ref().map_err(Unbuilt::clone)? {
             None => Ok(Build::known(Vec::new())),
@@ -241,11 +251,11 @@ impl Builds {
         }
     }
 
-    /// Builds all side by side, and finds out whether each comes to the same again. What kustomize fails to build it tries once
-    /// more among all files of the tree.
+    /// Builds all side by side to what declares objects of engines, and finds out whether each comes to the same again. What
+    /// kustomize fails to build it tries once more among all files of the tree.
     pub(crate) fn all(&self, subjects: &[Wanted]) -> Result<Vec<Built>> {
         let numbers: Vec<usize> = (0..subjects.len()).collect();
-        let mut all = side_by_side(&numbers, processors(), |_, number| self.output(*number, Wants::Objects, true));
+        let mut all = side_by_side(&numbers, processors(), |_, number| self.objects(*number, true));
         for (number, ((built, output), subject)) in all.iter_mut().zip(&self.outputs).zip(subjects).enumerate() {
             if let (Err(Unbuilt::Failed(reason)), Ok(Some(Output::Run(run)))) = (&*built, output)
                 && let (Kind::Kustomize | Kind::Kubectl, Ok(Some(subject))) = (run.program.kind, subject)
@@ -270,7 +280,7 @@ impl Run {
     }
 }
 
-/// Builds what engines make of a tree, side by side, without anything else.
+/// Builds what engines make of a tree to what declares objects of engines, side by side and without anything else.
 pub(crate) fn build_all(
     survey: &Survey,
     all: &[&Generated],
@@ -284,7 +294,7 @@ pub(crate) fn build_all(
     let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)?))).collect();
     match Builds::closed(survey, &subjects, None, (config, &[]), Some(here)) {
         Ok(builds) => {
-            side_by_side(all, processors(), |number, _| Ok(builds.build(number).map(|build| build.stdout)?))
+            side_by_side(all, processors(), |number, _| Ok(builds.objects(number, false).map(|build| build.stdout)?))
         }
         Err(failure) => all.iter().map(|_| Err(failure.clone().into())).collect(),
     }

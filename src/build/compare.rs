@@ -1,5 +1,6 @@
 //! What two outputs have in common, and where they differ.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use similar::TextDiff;
 
 use super::secrets;
 use crate::message::redact::concealed;
+use crate::record::sha256_hex;
 use crate::targets::affected::Status;
 
 /// What comparing says.
@@ -82,7 +84,7 @@ pub(crate) struct ObjectChange {
     /// The lines that differ, as they can be shown. Of values of Secrets there are only sizes and digests.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub diff: String,
-    /// What it was and is, with all values.
+    /// What it was and is, with all values: large ones as [digests](condensed).
     #[serde(skip)]
     pub values: [Option<Value>; 2],
 }
@@ -102,13 +104,14 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
         return Verdict::Identical;
     }
     let is_text = str::from_utf8(original).is_ok() && str::from_utf8(localized).is_ok();
-    let (before, after) = (split(original), split(localized));
-    if is_text && before.iter().map(|one| &one.text).eq(after.iter().map(|one| &one.text)) {
+    let [original, localized] = [original, localized].map(String::from_utf8_lossy);
+    let [before, after] = [&original, &localized].map(|output| texts(output));
+    if is_text && before == after {
         return Verdict::Identical;
     }
     let mut objects = changed(&before, &after, ["", ""]);
     let diff = if objects.is_empty() {
-        let ids = |objects: &[Object]| objects.iter().map(|one| format!("{}\n", one.id)).collect::<String>();
+        let ids = |texts: &[Text<'_>]| Object::read(texts.iter()).map(|one| one.id + "\n").collect::<String>();
         diff(&ids(&before), &ids(&after))
     } else {
         objects.iter_mut().map(|one| format!("{}:\n{}", one.id, std::mem::take(&mut one.diff))).collect()
@@ -119,18 +122,32 @@ pub(crate) fn compare(original: &[u8], localized: &[u8]) -> Verdict {
 /// Returns the objects of two outputs that are not the same, wherever they stand in them. What says no namespace may lie in
 /// the one of its side, where that is not empty.
 pub(crate) fn changes(before: &[u8], after: &[u8], namespaces: [&str; 2]) -> Vec<ObjectChange> {
-    if before == after { Vec::new() } else { changed(&split(before), &split(after), namespaces) }
+    if before == after {
+        return Vec::new();
+    }
+    let [before, after] = [before, after].map(String::from_utf8_lossy);
+    changed(&texts(&before), &texts(&after), namespaces)
 }
 
-fn changed(before: &[Object], after: &[Object], namespaces: [&str; 2]) -> Vec<ObjectChange> {
-    let mut left = [without(before, after), without(after, before)];
+/// Returns the documents of two outputs that are not the same.
+pub(super) fn differing(before: &[u8], after: &[u8]) -> [String; 2] {
+    let [before, after] = [before, after].map(String::from_utf8_lossy);
+    let [before, after] = [texts(&before), texts(&after)];
+    [(&before, &after), (&after, &before)]
+        .map(|(one, other)| without(one, other).map(|text| format!("---\n{}", text.text)).collect())
+}
+
+/// Reads only what differs: of a large output that is little.
+fn changed(before: &[Text<'_>], after: &[Text<'_>], namespaces: [&str; 2]) -> Vec<ObjectChange> {
+    let mut left = [(before, after), (after, before)].map(|(one, other)| Object::read(without(one, other)).collect());
     let mut all = Vec::new();
     // First as they are written: what has no namespace may be of a kind that has none.
     for namespaces in [["", ""], namespaces] {
-        let mut by_key: BTreeMap<String, [Vec<&Object>; 2]> = BTreeMap::new();
+        let mut by_key: BTreeMap<String, [Vec<Object<'_>>; 2]> = BTreeMap::new();
         for (side, objects) in std::mem::take(&mut left).into_iter().enumerate() {
-            let key = |one: &Object| in_namespace(key(&one.id), namespaces[side]);
-            objects.into_iter().for_each(|one| by_key.entry(key(one)).or_default()[side].push(one));
+            let objects: Vec<Object<'_>> = objects;
+            let key = |one: &Object<'_>| in_namespace(key(&one.id), namespaces[side]);
+            objects.into_iter().for_each(|one| by_key.entry(key(&one)).or_default()[side].push(one));
         }
         for [mut old, mut new] in by_key.into_values() {
             // Where several differ in nothing but hash or version, those of the same name belong together.
@@ -153,36 +170,36 @@ fn changed(before: &[Object], after: &[Object], namespaces: [&str; 2]) -> Vec<Ob
     all
 }
 
-fn change(old: Option<&Object>, new: Option<&Object>) -> ObjectChange {
-    let (what, named) = match (old, new) {
+fn change(old: Option<Object<'_>>, new: Option<Object<'_>>) -> ObjectChange {
+    let (what, named) = match (&old, &new) {
         (Some(_), Some(new)) => (Status::Changed, Some(new)),
         (Some(old), None) => (Status::Removed, Some(old)),
-        (None, new) => (Status::Added, new),
+        (None, new) => (Status::Added, new.as_ref()),
     };
     let id = named.map_or(String::new(), |named| named.id.clone());
-    let was = old.map(|old| old.id.clone()).filter(|was| *was != id);
-    let [before, after] = [old, new].map(|one| one.map_or(String::new(), Object::shown));
-    let diff = match diff(&before, &after) {
+    let was = old.as_ref().map(|old| old.id.clone()).filter(|was| *was != id);
+    let [before, after] = [&old, &new].map(|one| one.as_ref().map_or("", Object::shown));
+    let diff = match diff(before, after) {
         none if none.is_empty() => "the difference is hidden: it may be in a Secret\n".to_owned(),
         diff => diff,
     };
-    ObjectChange { id, was, change: what, diff, values: [old, new].map(|one| one?.value.clone()) }
+    ObjectChange { id, was, change: what, diff, values: [old, new].map(|one| one?.value) }
 }
 
-/// Returns the objects that are not among others, each as often as it is there more often.
-fn without<'a>(objects: &'a [Object], others: &[Object]) -> Vec<&'a Object> {
+/// Returns the documents that are not among others, each as often as it is there more often.
+fn without<'a>(texts: &'a [Text<'a>], others: &[Text<'_>]) -> impl Iterator<Item = &'a Text<'a>> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for other in others {
         *counts.entry(&other.text).or_default() += 1;
     }
-    let is_other = |one: &&Object| match counts.get_mut(one.text.as_str()) {
+    let is_other = |one: &&Text<'_>| match counts.get_mut(&*one.text) {
         Some(count @ 1..) => {
             *count -= 1;
             false
         }
         _ => true,
     };
-    objects.iter().filter(is_other).collect()
+    texts.iter().filter(is_other).collect::<Vec<_>>().into_iter()
 }
 
 /// Returns the lines that differ, as they can be shown.
@@ -243,56 +260,93 @@ fn part(line: &str, other: Option<&&str>) -> String {
     format!("{}{before}{shown}{after}\n", &line[..line.chars().next().map_or(0, char::len_utf8)])
 }
 
-/// One document of an output.
-struct Object {
+/// One document of an output, without the annotations of `buildMetadata`.
+struct Text<'a> {
+    /// How many stand before it.
+    number: usize,
+    text: Cow<'a, str>,
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+/// A document that was read.
+struct Object<'a> {
     /// What names it: `apps/v1 Deployment NAMESPACE/NAME`, or its place where it is none.
     id: String,
-    /// The document as it was written, without the annotations of `buildMetadata`.
-    text: String,
-    /// What it says; none if that cannot be read.
+    text: &'a str,
+    /// The same without values of Secrets; `None` if it has none.
+    masked: Option<String>,
+    /// What it says, in short; `None` if that cannot be read.
     value: Option<Value>,
 }
 
-/// Splits what kustomize wrote into its documents, and reads them.
-fn split(output: &[u8]) -> Vec<Object> {
-    let documents = documents(&String::from_utf8_lossy(output));
-    documents.iter().enumerate().map(|(number, document)| Object::read(number, document)).collect()
+/// Splits what kustomize wrote into its documents.
+fn texts(output: &str) -> Vec<Text<'_>> {
+    let documents = documents(output).enumerate();
+    documents.map(|(number, document)| Text { number, text: without_build_metadata(document) }).collect()
 }
 
 /// Splits what kustomize wrote into its documents.
-pub(super) fn documents(output: &str) -> Vec<String> {
-    let mut documents = vec![String::new()];
+pub(super) fn documents(output: &str) -> impl Iterator<Item = &str> {
+    let (mut starts, mut ends, mut at) = (vec![0], Vec::new(), 0);
     for line in output.split_inclusive('\n') {
         // Nothing in an object stands at the beginning of a line like this: it would be indented or quoted.
         if line.trim_end() == "---" {
-            documents.push(String::new())
-        } else {
-            documents.last_mut().into_iter().for_each(|document| document.push_str(line))
+            ends.push(at);
+            starts.push(at + line.len());
         }
+        at += line.len();
     }
-    documents.retain(|document| !document.trim().is_empty());
-    documents
+    ends.push(at);
+    let documents = starts.into_iter().zip(ends).map(|(start, end)| &output[start..end]);
+    documents.filter(|document| !document.trim().is_empty())
 }
 
-impl Object {
-    fn read(number: usize, document: &str) -> Object {
-        let text = without_build_metadata(document);
-        let value: Option<Value> = serde_yaml::from_str(&text).ok();
-        let id = value.as_ref().and_then(id);
-        Object { id: id.unwrap_or_else(|| format!("document {}", number + 1)), text, value }
-    }
-
-    /// Returns it as it is shown: what may hold a Secret without any value of that.
-    fn shown(&self) -> String {
-        match &self.value {
-            None => "(invalid YAML: it may contain a Secret)\n".to_owned(),
-            Some(value) if secrets::is_in(value) => {
+impl<'a> Object<'a> {
+    fn read(texts: impl Iterator<Item = &'a Text<'a>>) -> impl Iterator<Item = Object<'a>> {
+        texts.map(|Text { number, text }| {
+            let value: Option<Value> = serde_yaml::from_str(text).ok();
+            let id = value.as_ref().and_then(id).unwrap_or_else(|| format!("document {}", number + 1));
+            let masked = value.as_ref().filter(|value| secrets::is_in(value)).map(|value| {
                 let mut value = value.clone();
                 secrets::each(&mut value, &mut mask);
                 serde_yaml::to_string(&value).unwrap_or_default()
-            }
-            Some(_) => self.text.clone(),
+            });
+            Object { id, text, masked, value: value.map(condensed) }
+        })
+    }
+
+    /// Returns it as it is shown: what may hold a Secret without any value of that.
+    fn shown(&self) -> &str {
+        match (&self.value, &self.masked) {
+            (None, _) => "(invalid YAML: it may contain a Secret)\n",
+            (_, Some(masked)) => masked,
+            _ => self.text,
         }
+    }
+}
+
+/// Returns a value with digests in the place of what is large and which nobody looks into: the differences of all builds are
+/// held together.
+pub(super) fn condensed(value: Value) -> Value {
+    const LONG: usize = 1000;
+    const SCHEMA: &str = "openAPIV3Schema";
+    let digest = |text: &str| Value::String(sha256_hex(text.as_bytes()));
+    match value {
+        Value::String(text) if text.len() > LONG => digest(&text),
+        Value::Sequence(items) => Value::Sequence(items.into_iter().map(condensed).collect()),
+        Value::Mapping(fields) => {
+            let short = |(key, value): (Value, Value)| match key.as_str() {
+                Some(SCHEMA) => (key, digest(&serde_yaml::to_string(&value).unwrap_or_default())),
+                _ => (key, condensed(value)),
+            };
+            Value::Mapping(fields.into_iter().map(short).collect())
+        }
+        other => other,
     }
 }
 
@@ -341,9 +395,12 @@ fn mask(value: &mut Value) {
 
 /// Returns an object without the annotations of `buildMetadata`, which name paths of what is built. By its lines: that
 /// values are the same is not enough, `on` and `"on"` are the same string to us, and not to everybody.
-pub(super) fn without_build_metadata(document: &str) -> String {
+pub(super) fn without_build_metadata(document: &str) -> Cow<'_, str> {
     const ABOUT_BUILD: [&str; 2] =
         ["    config.kubernetes.io/origin:", "    alpha.config.kubernetes.io/transformations:"];
+    if !ABOUT_BUILD.iter().any(|name| memchr::memmem::find(document.as_bytes(), name.as_bytes()).is_some()) {
+        return Cow::Borrowed(document);
+    }
     let (mut kept, mut above, mut is_about_build) = (String::new(), ["", ""], false);
     for line in document.split_inclusive('\n') {
         match line.find(|one| one != ' ') {
@@ -360,7 +417,7 @@ pub(super) fn without_build_metadata(document: &str) -> String {
             kept.push_str(line);
         }
     }
-    kept
+    Cow::Owned(kept)
 }
 
 #[cfg(test)]

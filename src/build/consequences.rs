@@ -169,8 +169,9 @@ pub(crate) fn namespace(target: Option<&Target>) -> String {
 pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Consequence>> {
     let own: Vec<_> = all.iter().map(|build| build.target.map(|one| one.and_then(said))).collect();
     let changed = || all.iter().flat_map(|build| &build.objects);
+    let short: Vec<_> = own.iter().map(|own| own.clone().map(|one| one.map(compare::condensed))).collect();
     let is_shown = |own: &[Option<Value>; 2]| changed().any(|one| is_of(&one.values, own));
-    let shown: Vec<bool> = own.iter().map(is_shown).collect();
+    let shown: Vec<bool> = short.iter().map(is_shown).collect();
     // What is made of a set that is shown differs as that does.
     let is_set = |one: &&Value| is_kind(one, "argoproj.io/ApplicationSet");
     let sets: BTreeSet<String> =
@@ -187,7 +188,8 @@ pub(crate) fn consequences(all: &mut [Build<'_>], needs: &Needs) -> Vec<Vec<Cons
             && build.objects.iter().all(|one| one.change == Status::Changed)
             && gains(was, is, facts::destinations).is_some()
     };
-    let still: Vec<_> = all.iter().zip(&own).filter(is_still).map(|(_, own)| own.clone()).collect();
+    let still: Vec<_> =
+        all.iter().zip(&own).zip(short).filter(|(one, _)| is_still(one)).map(|(_, short)| short).collect();
     let mut itself = Vec::new();
     for ((build, is_shown), own) in all.iter_mut().zip(shown).zip(own) {
         let below = build.objects.len();

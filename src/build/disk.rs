@@ -13,9 +13,9 @@ use crate::tree::checkout::Conversion;
 use crate::tree::disk::DiskTree;
 use crate::tree::{Entry, Tree, path};
 
-/// The files that were written, by what they hold and whether they may be run: the next one is the same file under another
-/// name. Nobody may write to them.
-#[derive(Default)]
+/// The files that were written for builds, by what they hold and whether they may be run: the next one is the same file under
+/// another name. Nobody may write to them.
+#[derive(Debug, Default)]
 pub(crate) struct Pool(HashMap<(String, bool), PathBuf>);
 
 impl Pool {

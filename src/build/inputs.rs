@@ -126,11 +126,11 @@ pub(super) fn of_graph(
     roots: impl IntoIterator<Item = (usize, RootId)>,
     trusted: &HashSet<FileId>,
     checks_out: bool,
-    top: &Path,
+    (top, pool): (&Path, &mut Pool),
 ) -> Result<()> {
     let mut parts: Vec<Part> = graph.sources.iter().map(Part::of).collect();
     let mut inputs: BTreeMap<RootId, RootInputs> = BTreeMap::new();
-    let (conversion, mut pool) = (conversion(checks_out), Pool::default());
+    let conversion = conversion(checks_out);
     for (number, start) in roots {
         for id in graph.reach([start], |_, _| true) {
             let root = &graph.roots[id];
@@ -149,7 +149,7 @@ pub(super) fn of_graph(
             std::mem::replace(&mut parts[0], Part::of(&graph.sources[0])).write(
                 conversion.as_ref(),
                 &own(graph, number, top),
-                Some(&mut pool),
+                Some(pool),
             )?;
         }
     }

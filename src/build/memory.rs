@@ -4,6 +4,7 @@
 //! can be compared, whether they were built now or before, and not printed. An entry that was damaged, or stored with
 //! another key, is none.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -153,19 +154,18 @@ impl Memory {
 
     /// Returns a build with a hash in the place of each value of a Secret; none of what cannot be read.
     pub(super) fn hide(&self, build: &Build) -> Option<Build> {
-        let mut build = build.clone();
-        if !may_hold_secret(&build.stdout) {
-            return Some(build);
+        let stdout = &build.stdout;
+        let mut build = Build { stdout: Vec::new(), ..build.clone() };
+        if !may_hold_secret(stdout) {
+            return Some(Build { stdout: stdout.clone(), ..build });
         }
         let mut documents = Vec::new();
-        for document in compare::documents(str::from_utf8(&build.stdout).ok()?) {
-            let hidden = if may_hold_secret(document.as_bytes()) { self.hidden(&document).ok()? } else { None };
+        for document in compare::documents(str::from_utf8(stdout).ok()?) {
+            let hidden = if may_hold_secret(document.as_bytes()) { self.hidden(document).ok()? } else { None };
             build.hides |= hidden.is_some();
-            documents.push(hidden.unwrap_or(document));
+            documents.push(hidden.map_or(Cow::Borrowed(document), Cow::Owned));
         }
-        if build.hides {
-            build.stdout = documents.join("---\n").into_bytes();
-        }
+        build.stdout = if build.hides { documents.join("---\n").into_bytes() } else { stdout.clone() };
         Some(build)
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::builds::{Builds, Wanted};
 use super::choice::Choice;
+use super::compare;
 use super::subject::Subject;
 use crate::graph::Graph;
 use crate::kustomization::Kind;
@@ -17,8 +18,8 @@ const DEEPEST: usize = 10;
 
 /// The roots below something that cannot be built which both sides build.
 pub(crate) struct Parts {
-    /// What they are built to, as they were and as they are.
-    pub(crate) outputs: [Vec<u8>; 2],
+    /// What differs of what they are built to, as it was and as it is.
+    pub(crate) outputs: [String; 2],
     /// Whether these are all that may differ.
     pub(crate) are_all: bool,
 }
@@ -40,7 +41,7 @@ pub(crate) fn parts(
     }
     let differs = |directories: Vec<String>| directories.into_iter().filter(|one| differing.contains(one)).collect();
     let mut todo: Vec<BTreeSet<String>> = failed.iter().map(|choice| differs(choice.below(&graphs[1]))).collect();
-    let mut known: BTreeMap<String, Option<[Vec<u8>; 2]>> = BTreeMap::new();
+    let mut known: BTreeMap<String, Option<[String; 2]>> = BTreeMap::new();
     for _ in 0..DEEPEST {
         let is_new = |directory: &&String| !known.contains_key(*directory);
         let next: BTreeSet<String> = todo.iter().flatten().filter(is_new).cloned().collect();
@@ -53,14 +54,14 @@ pub(crate) fn parts(
             let builds = [build(0, &subjects[0])?, build(1, &subjects[1])?];
             let outputs = side_by_side(&next, processors(), |number, _| {
                 let [before, after] = builds.each_ref().map(|side| side.build(number).ok());
-                Some([before?.stdout, after?.stdout])
+                Some(compare::differing(&before?.stdout, &after?.stdout))
             });
             known.extend(next.into_iter().zip(outputs));
         }
         for (parts, todo) in all.iter_mut().zip(&mut todo) {
             for directory in std::mem::take(todo) {
                 match known.get(&directory).and_then(Option::as_ref) {
-                    Some(outputs) => parts.add(outputs),
+                    Some(outputs) => parts.outputs.iter_mut().zip(outputs).for_each(|(all, output)| *all += output),
                     None => {
                         parts.are_all &= !own_differs(&graphs[1], &directory, changes)?;
                         todo.extend(differs(named(&graphs[1], &directory)));
@@ -73,15 +74,6 @@ pub(crate) fn parts(
         }
     }
     Ok(all)
-}
-
-impl Parts {
-    fn add(&mut self, outputs: &[Vec<u8>; 2]) {
-        for (all, output) in self.outputs.iter_mut().zip(outputs) {
-            all.extend_from_slice(b"---\n");
-            all.extend_from_slice(output);
-        }
-    }
 }
 
 /// Returns whether what the root in a directory reads itself differs, or may.

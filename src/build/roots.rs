@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::disk::{self, Pool};
 use super::inputs::{self, Answers};
 use super::memory::Wants;
 use super::program::{Kind, Program};
 use super::run::{Build, Building};
 use super::secrets::Secrets;
-use super::{disk, unread_file, unread_reference};
+use super::{unread_file, unread_reference};
 use crate::graph::{FileId, Graph, RootId, Source, Trouble};
 use crate::kustomization::{FILE_NAMES, NoteKind, Runs};
 use crate::message::failure::{Failure, FailureKind, Failures, Result};
@@ -198,6 +199,7 @@ impl Roots {
         graph: &Graph,
         roots: BTreeMap<String, std::result::Result<Option<RootId>, Unbuilt>>,
         Writing { checks_out, trusted, offline, name }: Writing<'_>,
+        pool: &mut Pool,
     ) -> Result<Roots> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let input = scratch.path().join(name);
@@ -225,7 +227,7 @@ impl Roots {
             let root = Known { top: top.join(&source.scope), runs, leaves: !reached.is_disjoint(&graph.leaves) };
             known.insert(directory, Ok(root));
         }
-        inputs::of_graph(graph, built, trusted, checks_out, &input)?;
+        inputs::of_graph(graph, built, trusted, checks_out, (&input, pool))?;
         let (answers, secrets) = (Answers::of(graph, offline, &input)?, Default::default());
         Ok(Roots { scratch, input, answers, known, checks_out, secrets })
     }
@@ -243,12 +245,17 @@ impl Roots {
     }
 
     /// Writes a chart with all that links in it lead to, and values beside it. Returns the files with these, too.
-    pub(super) fn chart(tree: &SharedTree, directory: &str, values: &[Vec<u8>]) -> Result<(Roots, Vec<PathBuf>)> {
+    pub(super) fn chart(
+        tree: &SharedTree,
+        directory: &str,
+        values: &[Vec<u8>],
+        pool: &mut Pool,
+    ) -> Result<(Roots, Vec<PathBuf>)> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let input = scratch.path().join("input");
         let root = Known { top: input.join("tree"), runs: true, leaves: false };
         let (places, beside) = (chart::places(&**tree, directory)?, input.join("values"));
-        disk::write_temporary(&**tree, places, None, &root.top, None)?;
+        disk::write_temporary(&**tree, places, None, &root.top, Some(pool))?;
         fs::create_dir_all(&beside).map_err(|error| unusable(&error))?;
         let mut files = Vec::new();
         for (number, text) in values.iter().enumerate() {
@@ -380,7 +387,7 @@ mod tests {
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &["a", "b"].map(str::to_owned)).graph;
         let wanted = ["a", "b"].map(|one| (one.to_owned(), Ok(graph.user_root(one)))).into();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        let roots = Roots::write(&graph, wanted, writing).unwrap();
+        let roots = Roots::write(&graph, wanted, writing, &mut Pool::default()).unwrap();
         let file = |root: &str, place: &str| {
             fs::metadata(roots.known[root].as_ref().unwrap().top.join(place)).map(|file| file.ino()).ok()
         };
@@ -404,7 +411,7 @@ mod tests {
         let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &all).graph;
         let wanted = all.iter().map(|one| (one.clone(), Ok(graph.user_root(one)))).collect();
         let writing = Writing { checks_out: false, trusted: &HashSet::new(), offline: true, name: "input" };
-        let roots = Roots::write(&graph, wanted, writing).unwrap();
+        let roots = Roots::write(&graph, wanted, writing, &mut Pool::default()).unwrap();
         let (program, variables) = (&program, &Variables::default());
         let call = |directory| Call { program, directory, arguments: &[], variables, is_tested: false };
         let app = roots.build(call("app"), Wants::Bytes).unwrap();

@@ -398,6 +398,7 @@ mod tests {
     use std::sync::{Arc, mpsc};
     use std::time::Duration;
 
+    use super::super::disk::Pool;
     use super::super::{inputs, program};
     use super::{Answers, Building, Spent, Variables, cause, own_words, without_clones};
     use crate::graph::inputs::explore;
@@ -420,7 +421,7 @@ mod tests {
         program.spent = Arc::default();
         let top = tempfile::tempdir().unwrap();
         let graph = explore(Rc::new(OverlayTree::default()), &[]).graph;
-        inputs::of_graph(&graph, [], &HashSet::new(), false, top.path()).unwrap();
+        inputs::of_graph(&graph, [], &HashSet::new(), false, (top.path(), &mut Pool::default())).unwrap();
         let answers = Answers::of(&graph, true, top.path()).unwrap();
         program.spend(Duration::from_secs(10_000));
         let (said, hears) = mpsc::channel();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
+use super::disk::Pool;
 use super::memory::Wants;
 use super::program::{self, Program};
 use super::roots::{Call, Refusals, Roots, Unbuilt, Writing};
@@ -162,15 +163,16 @@ impl<'a> Pairs<'a> {
         let localized = roots.iter().map(|one| (one.localized.clone(), Ok(after.get(one.localized.as_str()).copied())));
         let closed = Writing { checks_out: checkout.is_some(), trusted: &none, offline: true, name: "localized" };
         let writing = Writing { trusted: &plan.trusted, offline: options.offline, name: "original", ..closed };
+        let mut pool = Pool::default();
         Ok(Pairs {
             program,
             arguments,
             unrestricted: [arguments, &[ANY_FILE.to_owned()]].concat(),
             variables: Variables::default(),
-            original: Roots::write(&plan.before, original.collect(), writing)?,
+            original: Roots::write(&plan.before, original.collect(), writing, &mut pool)?,
             localized: match &plan.new_dir {
                 Some(into) => Roots::copy(plan, into, checkout.as_ref())?,
-                None => Roots::write(&plan.after, localized.collect(), closed)?,
+                None => Roots::write(&plan.after, localized.collect(), closed, &mut pool)?,
             },
             kept: Scratch::for_user(&options.outputs).map_err(|error| unusable(&error))?,
         })

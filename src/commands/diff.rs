@@ -316,7 +316,7 @@ impl Compared {
             let choices: Vec<&Choice> = failed.iter().map(|number| &chosen[*number]).collect();
             for (number, Parts { outputs: [before, after], are_all }) in failed.into_iter().zip(parts(&choices)?) {
                 let namespaces = namespaces[number].each_ref().map(String::as_str);
-                let mut objects = compare::changes(&before, &after, namespaces);
+                let mut objects = compare::changes(before.as_bytes(), after.as_bytes(), namespaces);
                 // It may be in another part now.
                 objects.retain(|one| are_all || one.change != Status::Removed);
                 built[number].0.extend(objects);

@@ -47,7 +47,12 @@ pub(crate) struct Builder {
     files: BTreeSet<String>,
 }
 
-/// What a build made: its output, or why there is none.
+/// Returns what of an output declares objects of engines: outputs are large, and these are held together.
+pub(crate) fn declaring(output: &[u8]) -> Vec<u8> {
+    scan::declaring(&String::from_utf8_lossy(output)).collect::<String>().into_bytes()
+}
+
+/// What a build made: its output, as far as it [declares](declaring) objects, or why there is none.
 pub(crate) type Output = std::result::Result<Vec<u8>, String>;
 
 /// The builds from which objects are taken.

@@ -198,6 +198,12 @@ fn declares(text: &str) -> bool {
     })
 }
 
+/// Returns the documents of a text that may declare objects that matter.
+pub(super) fn declaring(text: &str) -> impl Iterator<Item = &str> {
+    let is_it = |document: &&str| holds(document, |text| marks().any(|mark| text.contains(mark)));
+    documents(text).map(|(_, document)| document).filter(is_it)
+}
+
 /// Reads the objects that matter in a file: once in a run, for both sides of a change and after each round of builds.
 fn read(file: &str, bytes: &[u8], is_template: bool) -> Rc<Scan> {
     thread_local! {

@@ -335,3 +335,20 @@ fn keys_that_no_cluster_takes_are_values() {
     assert!(change.diff.contains("(11 bytes"), "{}", change.diff);
     assert!(!change.diff.contains("MIIE") && !change.diff.contains("line"), "{}", change.diff);
 }
+
+#[test]
+fn what_is_held_of_an_object_is_small_and_differs_as_it_does() {
+    let value = |word: &str| -> Value {
+        let schema =
+            format!("{{openAPIV3Schema: {{{}}}}}", (0..500).map(|at| format!("f{at}: {word}, ")).collect::<String>());
+        serde_yaml::from_str(&format!("kind: X\nspec: {schema}\ndata: {{a: {}, b: {word}}}\n", word.repeat(2000)))
+            .unwrap()
+    };
+    let [one, same, other] = ["is", "is", "was"].map(|word| condensed(value(word)));
+    assert_eq!(one, same);
+    for field in ["spec", "data"] {
+        assert_ne!(one[field], other[field]);
+    }
+    assert_eq!(one["data"]["b"], value("is")["data"]["b"]);
+    assert!(serde_yaml::to_string(&one).unwrap().len() < 300);
+}

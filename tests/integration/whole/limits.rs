@@ -261,3 +261,60 @@ fn thousands_of_findings_on_one_line_are_as_much_work_as_on_many() {
     output.fails(1).stdout_has("kustomization.yaml:4000:1\n").stdout_has(": 4900 errors");
     assert!(one < 2.0 * many, "{one} s, {many} s");
 }
+
+/// Runs the program. Returns how many MiB of it were resident at most.
+#[cfg(target_os = "linux")]
+fn peak(sandbox: &Sandbox, repo: &Repo, args: &[&str]) -> u64 {
+    const WATCH: &str = "\"$@\" & while grep VmHWM /proc/$!/status >&2; do sleep 0.1; done; wait $!";
+    let mut command = sandbox.command("sh", repo.path());
+    command.args(["-c", WATCH, "sh"]).arg(program()).args(args);
+    let output = Running::start(&mut command).wait();
+    let sizes =
+        output.success().stderr.lines().filter_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    sizes.filter_map(|size| size.parse::<u64>().ok()).max().unwrap() >> 10
+}
+
+/// What is built of large files is compared and let go, and these lie on the disk once.
+#[test]
+#[cfg(target_os = "linux")]
+fn many_large_builds_are_neither_held_nor_written_together() {
+    const TARGETS: usize = 24;
+    let sandbox = Sandbox::new();
+    let Some(kustomize) = sandbox.builds() else { return };
+    let repo = sandbox.repo("work");
+    let head = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.com}\nspec:\n  versions:\n  - schema:\n      openAPIV3Schema:\n";
+    let field =
+        |number| format!("        field{number}: {{description: says what field {number} is for, type: string}}\n");
+    let schema = format!("{head}{}", (0..4_000).map(field).collect::<String>());
+    let large = vec![schema; 10].join("---\n");
+    let object = |number| {
+        let head = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n";
+        format!(
+            "{head}metadata: {{name: o{number}, namespace: x}}\nspec: {{path: ./o{number}, targetNamespace: n{number}, sourceRef: {{kind: GitRepository, name: fleet}}}}\n---\n"
+        )
+    };
+    let fleet = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet, namespace: x}\nspec: {url: 'https://github.com/acme/fleet'}\n";
+    repo.decide("repository: [{url: 'https://github.com/acme/fleet'}]\n");
+    repo.write("clusters/flux.yaml", (0..TARGETS).map(object).collect::<String>() + fleet);
+    repo.write("base/kustomization.yaml", "resources: [crds.yaml]\n");
+    for number in 0..TARGETS {
+        repo.write(&format!("o{number}/kustomization.yaml"), "resources: [../base]\n");
+    }
+    repo.write("base/crds.yaml", &large);
+    repo.commit("large");
+    // The program is not what is measured.
+    let inodes = sandbox.path("inodes");
+    let real = kustomize.program().display();
+    let cat =
+        "for last; do :; done; stat -c %i \"$last/../base/crds.yaml\" >>INODES; exec cat \"$last/../base/crds.yaml\"";
+    let cat = cat.replace("INODES", &inodes.display().to_string());
+    sandbox.script("kustomize", &format!("[ $1 = version ] && exec '{real}' version\n{cat}"));
+    sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
+    sandbox.set("KUSTOMIZE_LOCALIZE_WRITABLE", sandbox.path(""));
+    let size = (large.len() * TARGETS) >> 20;
+    let peak = peak(&sandbox, &repo, &["check", "--build"]);
+    assert!(size > 60 && peak < 100, "{peak} MiB of {size}");
+    let seen = std::fs::read_to_string(&inodes).unwrap();
+    let first = seen.lines().next().unwrap();
+    assert_eq!(seen, format!("{first}\n").repeat(TARGETS));
+}
