@@ -45,7 +45,9 @@ pub(super) fn behind<'a>(
     let all: Vec<Upstream> = lock.upstreams().chain(not_held).collect();
     let ids: HashMap<&Upstream, usize> = all.iter().zip(0..).collect();
     let mut users = vec![Vec::new(); all.len()];
-    for (id, upstream) in all.iter().enumerate() {
+    // What one names whose commit somebody has changed, that commit may not name.
+    let is_known = |one: &Upstream| lock.get(one).is_some_and(|pinned| !pinned.is_stale());
+    for (id, upstream) in all.iter().enumerate().filter(|(_, one)| is_known(one)) {
         let named = lock.names(upstream).into_iter().flatten().filter_map(|named| ids.get(named));
         named.for_each(|named| users[*named].push(id));
     }

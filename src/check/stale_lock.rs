@@ -1,4 +1,4 @@
-//! `stale-lock`: an entry of the lock at the top that nothing references.
+//! `stale-lock`: an entry of the lock at the top that nothing references, or whose commit somebody has changed.
 //!
 //! An entry is needed if the tree names it, if a needed entry names it in turn, or if stored files came from it
 //! ([`crate::record::Lock::reach`]); so `git kustomize-localize lock`
@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::Context;
+use crate::message::failure::short;
 use crate::message::finding::{Finding, Rule};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
@@ -24,11 +25,18 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let needed = lock.reach(named.chain(charts).chain(lock.stored()));
     let needed: BTreeSet<Upstream> = needed.iter().map(Upstream::source).collect();
     let stale: Vec<&Upstream> = lock.remotes.keys().filter(|source| !needed.contains(source)).collect();
-    let bytes = if stale.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
+    let changed = lock.remotes.iter().filter(|(source, pinned)| pinned.is_stale() && needed.contains(source));
+    let changed = changed.map(|(source, pinned)| {
+        let of = pinned.paths_of.as_deref().unwrap_or_default();
+        let now = short(pinned.digest.hex());
+        (source, format!("`{source}` is at {now} now, but what it names was read at {of}"), "read it again")
+    });
+    let stale = stale.into_iter().map(|source| (source, format!("nothing references `{source}`"), "drop it"));
+    let all: Vec<_> = stale.chain(changed).collect();
+    let bytes = if all.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
     let places = Lock::places(&bytes);
-    let found = stale.into_iter().filter_map(|source| {
-        let message = format!("nothing references `{source}`");
-        let help = vec![format!("drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
+    let found = all.into_iter().filter_map(|(source, message, what)| {
+        let help = vec![format!("{what}: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
         let finding = context.at_place(Rule::StaleLock, LOCK_NAME, *places.get(source)?, message, help);
         Some(Finding { field: "remotes".to_owned(), reference: source.to_string(), ..finding })
     });

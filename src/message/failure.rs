@@ -219,9 +219,12 @@ impl From<Failure> for Failures {
     }
 }
 
+/// How many digits of a commit id people read.
+pub(crate) const SHORT: usize = 12;
+
 /// Returns the first digits of an object id or a digest, enough to name it to a person and to git.
 pub(crate) fn short(id: &str) -> &str {
-    id.get(..12).unwrap_or(id)
+    id.get(..SHORT).unwrap_or(id)
 }
 
 /// Returns a command for a hint: its beginning as it stands, which holds no value, then each word quoted for a shell.

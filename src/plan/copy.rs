@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::files::{File, Localized};
+use super::remotes::{self, Own};
 use super::result::localize;
-use super::{Affected, Options, Plan, lock, proof, remotes};
+use super::{Affected, Options, Plan, lock, proof};
 use crate::config::Config;
 use crate::graph::{self, Explored, Graph, Remotes, RootId, Source, SourceId, Start};
 use crate::message::failure::{Failure, Failures, Result};
@@ -50,7 +51,8 @@ pub(crate) fn plan(
     };
     let graph = graph::walk(target.start, Some(remotes), &policy)?;
     let (localized, after) = localized(&graph, config, &held)?;
-    let own = remotes::own(&graph, config, &held);
+    // No bot edits the lock of a copy.
+    let own = Own { urls: BTreeSet::new(), ..remotes::own(&graph, config, &held) };
     let is_left = |one: &Upstream| (!held.holds(one)).then(|| lock::excepted(config, one)).flatten();
     let lock = Lock {
         target: Some(target.name.clone()),

@@ -12,8 +12,8 @@ use super::remotes::{self, Own};
 use super::troubles::Troubles;
 use crate::config::Config;
 use crate::graph::{self, Explored, Survey};
-use crate::message::failure::{Failure, Result};
-use crate::record::{Lock, Pinned, Remotes};
+use crate::message::failure::{Failure, Result, short};
+use crate::record::{Digest, Lock, Pinned, Remotes};
 use crate::reference::Upstream;
 use crate::workspace::Workspace;
 
@@ -43,7 +43,8 @@ pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
         Upstream::Chart { .. } => config.helm,
         Upstream::Git { .. } | Upstream::File { .. } => true,
     };
-    let fits = troubles.remote.is_empty() && !unlocked(&lock, &own).any(|one| is_to_ask(&one));
+    let is_stale = lock.remotes.values().any(Pinned::is_stale);
+    let fits = troubles.remote.is_empty() && !is_stale && !unlocked(&lock, &own).any(|one| is_to_ask(&one));
     Ok(fits.then(|| relocked(lock, &own, troubles)))
 }
 
@@ -132,13 +133,27 @@ pub(super) fn joined(
         // Of another commit it is not known what it names.
         let same = old.filter(|old| pinned.is_some_and(|pinned| pinned.digest == old.digest));
         let sides = [new, same].into_iter().flatten();
-        let names = sides.into_iter().find_map(|pinned| pinned.paths.get(upstream.path()));
-        let (Some(pinned), Some(names)) = (pinned, names) else { continue };
+        let known = sides.into_iter().find_map(|side| Some((side, side.paths.get(upstream.path())?)));
+        let (Some(pinned), Some((side, names))) = (pinned, known) else { continue };
         todo.extend(names.iter().cloned());
-        let entry = lock.remotes.entry(source).or_insert_with(|| Pinned { paths: BTreeMap::new(), ..pinned.clone() });
+        let of = side.paths_of.clone().filter(|_| side.is_stale());
+        let of = of.or_else(|| own.urls.contains(&source).then(|| paths_of(pinned, &source, held)).flatten());
+        let new = || Pinned { paths: BTreeMap::new(), paths_of: of.clone(), ..pinned.clone() };
+        let entry = lock.remotes.entry(source).or_insert_with(new);
+        if !entry.is_stale() {
+            entry.paths_of = of;
+        }
         entry.paths.insert(upstream.path().to_owned(), names.clone());
     }
     lock
+}
+
+/// Returns what a lock says of the commit whose paths an entry has; `None` if a bot must not change it: what is stored came
+/// from there.
+fn paths_of(pinned: &Pinned, source: &Upstream, held: &Lock) -> Option<String> {
+    let is_stored = held.files.iter().any(|file| file.remote.as_ref() == Some(source));
+    let is_commit = matches!(pinned.digest, Digest::GitCommit(_));
+    (is_commit && !is_stored).then(|| short(pinned.digest.hex()).to_owned())
 }
 
 /// Returns what the user's own files lead to and a lock neither holds nor leaves.

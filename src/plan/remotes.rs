@@ -27,6 +27,8 @@ struct Named {
 pub(super) struct Own {
     /// What is to be localized.
     pub starts: BTreeSet<Upstream>,
+    /// The sources of it that are named by their URL.
+    pub urls: BTreeSet<Upstream>,
     /// What stays remote, with the reason.
     pub left: BTreeMap<Upstream, String>,
 }
@@ -76,6 +78,7 @@ pub(super) fn own(graph: &Graph, config: &Config, held: &Lock) -> Own {
                 own.left.insert(upstream, reason);
             }
             None => {
+                own.urls.insert(upstream.source());
                 own.starts.insert(upstream);
             }
         }

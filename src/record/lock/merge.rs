@@ -57,10 +57,7 @@ impl Lock {
 /// Makes one entry of two: of one commit with the directories of both, else that of the side that changed it.
 fn join(ours: &mut Pinned, theirs: &Pinned, before: Option<&Digest>) {
     if ours.digest == theirs.digest {
-        ours.signed = ours.signed.take().or_else(|| theirs.signed.clone());
-        for (path, names) in &theirs.paths {
-            ours.paths.entry(path.clone()).or_insert_with(|| names.clone());
-        }
+        ours.join(theirs);
     } else if before == Some(&ours.digest) {
         *ours = theirs.clone();
     }

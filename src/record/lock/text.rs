@@ -14,7 +14,7 @@ use super::validate::{Problem, validate};
 use super::{Lock, Pinned, Remotes, StoredFile};
 use crate::kustomization::Value as Yaml;
 use crate::kustomization::format::{self, CONFLICT, at_line};
-use crate::message::failure::{Failure, Location, Result};
+use crate::message::failure::{Failure, Location, Result, short};
 use crate::message::position::Position;
 use crate::message::redact::is_invisible;
 use crate::os::limits::LOCK;
@@ -138,6 +138,8 @@ pub(super) struct RemoteKeys {
     pub(super) commit: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) signed: Option<String>,
+    #[serde(rename = "paths-of", skip_serializing_if = "Option::is_none")]
+    pub(super) paths_of: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sha256: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,6 +194,16 @@ pub(crate) fn left<S: Serializer>(
 }
 
 impl RemoteKeys {
+    fn locked(remote: (&Upstream, &Pinned)) -> RemoteKeys {
+        RemoteKeys { paths_of: remote.1.paths_of.clone(), ..RemoteKeys::from(remote) }
+    }
+
+    /// Returns whether somebody has changed the commit.
+    pub(super) fn is_stale(&self) -> bool {
+        let of = |commit: &String| self.paths_of.as_deref().is_some_and(|of| of != short(commit));
+        self.commit.as_ref().is_some_and(of)
+    }
+
     /// Returns what it is about. Of keys that are not those of one kind, any.
     pub(super) fn source(&self) -> Upstream {
         let url = self.url.clone();
@@ -228,13 +240,14 @@ impl RemoteKeys {
                 (Digest::Sha256(sha256.unwrap_or_default()), names.into())
             }
         };
-        Pinned { digest, size: self.size, resolved: self.resolved, signed: self.signed, paths }
+        let RemoteKeys { size, resolved, signed, paths_of, .. } = self;
+        Pinned { digest, size, resolved, signed, paths_of, paths }
     }
 }
 
 impl From<(&Upstream, &Pinned)> for RemoteKeys {
     fn from((source, pinned): (&Upstream, &Pinned)) -> Self {
-        let Pinned { digest, size, resolved, signed, paths } = pinned.clone();
+        let Pinned { digest, size, resolved, signed, paths, .. } = pinned.clone();
         let mut keys = RemoteKeys { url: source.url().to_owned(), size, resolved, signed, ..RemoteKeys::default() };
         match source {
             Upstream::Git { reference, submodules, .. } => {
@@ -300,7 +313,7 @@ impl From<&Lock> for LockKeys {
             target: lock.target.clone(),
             scope: lock.scope.clone(),
             trailers: lock.trailers,
-            remotes: lock.remotes.iter().map(RemoteKeys::from).collect(),
+            remotes: lock.remotes.iter().map(RemoteKeys::locked).collect(),
             left: lock.left.iter().map(LeftKeys::from).collect(),
             files,
         }
@@ -321,8 +334,13 @@ impl From<LockKeys> for Lock {
         for file in &mut files {
             file.remote = file.remote.take().map(or_known);
         }
-        let remotes = remotes.into_iter().map(|keys| (keys.source(), keys.pinned(meant))).collect();
-        Lock { target, scope, trailers, remotes, left, files }
+        let mut all = Remotes::new();
+        for keys in remotes {
+            let (source, pinned) = (keys.source(), keys.pinned(meant));
+            // A bot has raised two refs of a repository to one.
+            all.entry(source).and_modify(|one| one.join(&pinned)).or_insert(pinned);
+        }
+        Lock { target, scope, trailers, remotes: all, left, files }
     }
 }
 

@@ -1,10 +1,10 @@
 //! What makes a lock a lock: checked when one is read and when one is written.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::StoredFile;
 use super::text::{LeftKeys, LockKeys, RemoteKeys};
-use crate::message::failure::shown;
+use crate::message::failure::{SHORT, shown};
 use crate::record::{is_object_id, is_sha256, valid};
 use crate::reference::Upstream;
 use crate::tree::path;
@@ -30,13 +30,13 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
         of("scope", scope, valid::path_or_top).map_err(at("scope", 0))?;
     }
     let mut held = BTreeSet::new();
-    let mut seen = BTreeSet::new();
+    let mut seen: HashMap<Upstream, &RemoteKeys> = HashMap::new();
     // Many entries name the same.
     let mut named = HashSet::new();
     for (index, entry) in lock.remotes.iter().enumerate() {
         let source = entry.source();
         remote(entry, &mut named)
-            .and_then(|()| once(seen.insert(source.clone()), "remote", &source))
+            .and_then(|()| once(raised_to_one(seen.insert(source.clone(), entry), entry), "remote", &source))
             .map_err(at("remotes", index))?;
         held.extend(entry.paths.keys().map(|path| source.at(path::of_shown(path))));
         held.extend((!matches!(source, Upstream::Git { .. })).then_some(source));
@@ -71,7 +71,7 @@ pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
 /// Checks an entry; of what it names only what is not `named` yet.
 fn remote<'a>(keys: &'a RemoteKeys, named: &mut HashSet<&'a str>) -> Checked {
     let of_git = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
-    let of_git = of_git || !keys.paths.is_empty();
+    let of_git = of_git || !keys.paths.is_empty() || keys.paths_of.is_some();
     let of_chart = keys.version.is_some() || keys.resolved.is_some();
     match (&keys.commit, &keys.chart, &keys.sha256, keys.size) {
         (Some(commit), None, None, None) if !of_chart && keys.names.is_empty() => {
@@ -86,9 +86,23 @@ fn remote<'a>(keys: &'a RemoteKeys, named: &mut HashSet<&'a str>) -> Checked {
     upstream(&keys.source())?;
     keys.resolved.iter().try_for_each(|version| of("version", version, valid::chart_version))?;
     keys.signed.iter().try_for_each(|signed| of("signer", signed, valid::text_without_controls))?;
+    keys.paths_of.iter().try_for_each(|of| of_commit(of))?;
     keys.paths.keys().try_for_each(|path| of("path", path, valid::path_or_top))?;
     let names = keys.paths.values().flat_map(|path| &path.names).chain(&keys.names);
     names.filter(|name| named.insert(name)).try_for_each(|name| upstream(&Upstream::named(name)))
+}
+
+/// Returns whether there is no other entry, or one of two has become the other by an edit of ref and commit.
+fn raised_to_one(other: Option<&RemoteKeys>, entry: &RemoteKeys) -> bool {
+    other.is_none_or(|other| other.commit == entry.commit && (other.is_stale() || entry.is_stale()))
+}
+
+fn of_commit(text: &str) -> Checked {
+    let is_hex = |digit: char| digit.is_ascii_digit() || ('a'..='f').contains(&digit);
+    if text.len() == SHORT && text.chars().all(is_hex) {
+        return Ok(());
+    }
+    Err(format!("`paths-of` `{}` must have {SHORT} lower-case hex digits", shown(text)))
 }
 
 /// Returns whether a lock can say that something is named or left: an upstream may name anything.

@@ -56,6 +56,7 @@ fn expected(world: &World) -> String {
          \x20 - url: https://github.com/acme/lib\n\
          \x20   ref: v1\n\
          \x20   commit: {}\n\
+         \x20   paths-of: {}\n\
          \x20   paths:\n\
          \x20     web:\n\
          \x20       names:\n\
@@ -64,6 +65,7 @@ fn expected(world: &World) -> String {
         app.len(),
         id(world, "acme/deep"),
         id(world, "acme/lib"),
+        &id(world, "acme/lib")[..12],
     )
 }
 
@@ -120,7 +122,13 @@ fn needed_entries_stay_and_stale_ones_go() {
           to stage it: git add -f -- :/kustomize-localize.lock
     "#]]);
     let lock = read(&world);
-    assert!(lock.contains(&format!("commit: {lib}\n    paths:\n      other: {{}}\n      web:\n")), "{lock}");
+    assert!(
+        lock.contains(&format!(
+            "commit: {lib}\n    paths-of: {}\n    paths:\n      other: {{}}\n      web:\n",
+            &lib[..12]
+        )),
+        "{lock}"
+    );
     // A reference that was named through it goes with it.
     root(&world, "base", "namePrefix: a-\n");
     root(&world, "overlays/dev", "namePrefix: b-\n");
@@ -371,7 +379,7 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
           added other of https://github.com/acme/lib?ref=v1
           1 reference not followed: see `git kustomize-localize check`
           not followed: overlays/prod/kustomization.yaml:3:3: resources[1]: there is no `overlays/prod/missing.yaml`
-          file kustomize-localize.lock (568)
+          file kustomize-localize.lock (595)
           to stage it: git add -f -- :/kustomize-localize.lock
     "#]]);
     let lock = read(&world);

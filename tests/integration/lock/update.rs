@@ -265,7 +265,9 @@ fn a_missing_upstream_keeps_its_entry_and_does_not_block_others() {
     let (old, new) = move_branch(&world);
     update(&world, &[]).fails(1).stdout_has("wrote kustomize-localize.lock").stdout_has(&new[..12]);
     let moved = before.replace(&pin("main", &old), &pin("main", &new));
-    assert_eq!(world.work.read(LOCK), moved);
+    let is_entry = |line: &&str| !line.starts_with("    paths-of: ");
+    let entries = |lock: &str| lock.lines().filter(is_entry).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(entries(&world.work.read(LOCK)), entries(&moved));
 }
 
 #[test]

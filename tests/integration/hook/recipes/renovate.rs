@@ -4,9 +4,12 @@ use std::fs;
 
 use regex::Regex;
 
+use serde_json::Value;
+
 use super::{Hosting, json};
 use crate::hook::step;
-use crate::support::{Output, Project, Repo, base_of};
+use crate::support::pages::source;
+use crate::support::{Output, Project, Repo, World, base_of, config_map};
 
 const BASE: &str = "example/base/kustomization.yaml";
 const BRANCH: &str = "renovate/acme-remote-2.x";
@@ -110,7 +113,7 @@ fn an_update_by_a_bot_is_locked_in_one_more_commit() {
     assert!(lock.contains("ref: v2") && !lock.contains("ref: v1"), "{lock}");
     checkout.run(&["check", "--rev", "HEAD"]).success().stdout_has("nothing found");
     let author = checkout.git(&["log", "-1", "--format=%ae"]);
-    let ignored = &json("gitIgnoredAuthors")["gitIgnoredAuthors"];
+    let ignored = &preset()["gitIgnoredAuthors"];
     assert_eq!(*ignored, serde_json::json!([author]));
     // The token is in no file of the job.
     let configuration = checkout.git(&["config", "--list", "--show-origin"]);
@@ -198,17 +201,174 @@ fn renovate_can_lock_by_itself() {
     work.run(&["check"]).success();
 }
 
+/// Returns the preset.
+fn preset() -> Value {
+    serde_json::from_str(&source("hooks/renovate.json")).unwrap()
+}
+
+/// Returns a pattern as Renovate writes it, between slashes.
+fn pattern(text: &Value) -> Regex {
+    Regex::new(text.as_str().unwrap().trim_matches('/')).unwrap()
+}
+
+/// What Renovate extracts with a regex manager.
+struct Extracted {
+    whole: String,
+    datasource: String,
+    name: String,
+    value: String,
+    digest: String,
+}
+
+/// Returns what the regex managers of the preset extract from a lock, without what its rules turn off.
+fn extracted(lock: &str) -> Vec<Extracted> {
+    let preset = preset();
+    let off = pattern(&preset["packageRules"][0]["matchPackageNames"][0]);
+    let mut all = Vec::new();
+    for manager in preset["customManagers"].as_array().unwrap() {
+        if !pattern(&manager["managerFilePatterns"][0]).is_match("kustomize-localize.lock") {
+            continue;
+        }
+        let datasource = manager["datasourceTemplate"].as_str().unwrap().to_owned();
+        for found in pattern(&manager["matchStrings"][0]).captures_iter(lock) {
+            let text = |name| found.name(name).map_or(String::new(), |one| one.as_str().to_owned());
+            if datasource == "git-tags" && off.is_match(&text("packageName")) {
+                continue;
+            }
+            all.push(Extracted {
+                whole: found[0].to_owned(),
+                datasource: datasource.clone(),
+                name: text("depName"),
+                value: text("currentValue"),
+                digest: text("currentDigest"),
+            });
+        }
+    }
+    all
+}
+
+/// Edits a lock as Renovate does: in what was matched, the first place of the value, and then of the digest.
+fn raised(lock: &str, name: &str, value: &str, digest: &str) -> String {
+    let all = extracted(lock).into_iter().filter(|one| one.name == name);
+    all.fold(lock.to_owned(), |lock, one| {
+        let new = one.whole.replacen(&one.value, value, 1).replacen(&one.digest, digest, 1);
+        lock.replacen(&one.whole, &new, 1)
+    })
+}
+
+const LOCK: &str = "kustomize-localize.lock";
+const APP: &str = "app/kustomization.yaml";
+
+#[test]
+fn the_preset_raises_kustomizations_and_lock_together() {
+    let world = World::acme();
+    let has_builder = world.sandbox.builds().is_some();
+    let [lib, deep] =
+        ["lib", "deep"].map(|name| Repo::new(&world.sandbox, world.sandbox.path(&format!("upstream/acme/{name}"))));
+    let (work, name) = (&world.work, |of: &Repo, tag: &str, path: &str, text: &str| {
+        of.write(path, text);
+        of.commit(tag);
+        of.git(&["tag", tag]);
+        of.id("HEAD")
+    });
+    name(&lib, "v1.1", "web/map.yaml", &config_map("lib11"));
+    let of = |web: &str, other: &str| {
+        let lib = "https://github.com/acme/lib//";
+        format!("resources:\n- {lib}web?ref={web}\n- {lib}other?ref={other}\n")
+    };
+    work.write("apart/kustomization.yaml", "resources: ['https://github.com/acme/deep//app?ref=main']\n");
+    work.write(APP, of("v1", "v1.1"));
+    work.run(&["lock"]).success();
+    work.commit("locked");
+    let all = extracted(&work.read(LOCK));
+    let all: Vec<_> = all.iter().map(|one| (&*one.datasource, &*one.name, &*one.value)).collect();
+    // What only an upstream names is not raised.
+    let versions = ["v1", "v1.1"].map(|value| ("github-tags", "acme/lib", value));
+    assert_eq!(all, [versions[0], versions[1], ("git-refs", "github.com/acme/deep", "main")]);
+
+    // It names what is locked already, and a directory in it.
+    let base = work.id("HEAD");
+    let two = name(
+        &lib,
+        "v2",
+        "other/kustomization.yaml",
+        "resources: [map.yaml, 'https://github.com/acme/deep//app?ref=v1']\nnamePrefix: o-\n",
+    );
+    work.write(APP, of("v2", "v2"));
+    work.write(LOCK, raised(&work.read(LOCK), "acme/lib", "v2", &two));
+    work.commit("renovate");
+    let gate = work.run(&["check", "--base", &base]);
+    gate.success().stdout_has(&format!(
+        "warning[stale-lock]: `https://github.com/acme/lib?ref=v2` is at {} now, but what it names was read at ",
+        &two[..12]
+    ));
+    gate.stdout_has("read it again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock");
+    assert_eq!(work.run(&["check", "--rev", "HEAD"]).success().stdout.matches("stale-lock]").count(), 1);
+    if has_builder {
+        work.run(&["check", "--build", "--rev", "HEAD"]).success();
+        work.run_as_is(&["branch"]).success().stdout_has("verified: 2 builds identical");
+        work.run(&["verify", "localized/main"]).success();
+    }
+
+    // It names what is not locked: `lock` is for that.
+    let new = name(&deep, "v2", "app/map.yaml", &config_map("deep2"));
+    let three = name(
+        &lib,
+        "v3",
+        "other/kustomization.yaml",
+        "resources: [map.yaml, 'https://github.com/acme/deep//app?ref=v2']\nnamePrefix: o-\n",
+    );
+    let lock = raised(&work.read(LOCK), "acme/lib", "v3", &three);
+    work.write(LOCK, raised(&lock, "github.com/acme/deep", "main", &new));
+    work.write(APP, of("v3", "v3"));
+    work.commit("renovate");
+    work.run(&["check", "--rev", "HEAD"]).success();
+    let missing = "https://github.com/acme/deep//app?ref=v2";
+    if has_builder {
+        let gate = work.run(&["check", "--build", "--rev", "HEAD"]);
+        assert!(gate.status > 0 && gate.shown().contains(missing), "{gate:?}");
+    }
+    let made = work.run_as_is(&["branch", "--no-verify"]);
+    assert!(made.status > 0 && made.shown().contains(missing), "{made:?}");
+    work.run(&["lock"]).success().stdout_has("added https://github.com/acme/deep?ref=v2");
+    work.commit("locked");
+    work.run(&["check", "--rev", "HEAD"]).success().lacks("stale-lock");
+    work.run_as_is(&["branch", "--no-verify"]).success();
+    assert_eq!(work.read(LOCK).matches("  - url: https://github.com/acme/lib\n").count(), 1);
+}
+
+#[test]
+fn the_preset_knows_every_way_to_write_an_entry() {
+    let entry = |url: &str, reference: &str, more: &str| {
+        format!(
+            "  - url: {url}\n    ref: {reference}\n{more}    commit: {}\n    paths-of: {}\n",
+            "a".repeat(40),
+            "a".repeat(12)
+        )
+    };
+    for (url, reference, more, expected) in [
+        ("https://github.com/acme/a", "v1.2.3", "", "github-tags acme/a v1.2.3"),
+        ("https://github.com/acme/a.git", "\"1.2\"", "", "github-tags acme/a 1.2"),
+        ("git@github.com:acme/a.git", "v1", "    submodules: false\n", "github-tags acme/a v1"),
+        ("https://gitlab.com/a/b/c.git", "v1", "", "git-tags gitlab.com/a/b/c v1"),
+        ("ssh://git@h:22/a/b", "release-1.30", "", "git-tags h:22/a/b release-1.30"),
+        ("git@h:a/b", "main", "", "git-refs h:a/b main"),
+        ("https://dev.azure.com/o/p/_git/r", "v1", "", "git-tags dev.azure.com/o/p/_git/r v1"),
+        // Nothing is to be raised: a commit, and what a key has signed.
+        ("https://github.com/acme/a", &"a1".repeat(20), "", ""),
+        ("https://github.com/acme/a", "v1", "    signed: \"SHA256:x\"\n", ""),
+    ] {
+        let all = extracted(&entry(url, reference, more));
+        let all: Vec<String> = all.iter().map(|one| format!("{} {} {}", one.datasource, one.name, one.value)).collect();
+        assert_eq!(all.join("; "), expected, "{url}");
+    }
+}
+
 #[test]
 fn renovate_finds_the_urls_of_files() {
-    let configuration = json("customManagers");
-    let manager = &configuration["customManagers"][0];
-    // In Renovate, a pattern is between slashes.
-    let pattern = |text: &serde_json::Value| {
-        let text = text.as_str().unwrap();
-        Regex::new(text.trim_matches('/')).unwrap()
-    };
-    let strings = manager["matchStrings"].as_array().unwrap();
-    let patterns: Vec<Regex> = strings.iter().map(|text| Regex::new(text.as_str().unwrap()).unwrap()).collect();
+    let configuration = preset();
+    let manager = &configuration["customManagers"][3];
+    let patterns: Vec<Regex> = manager["matchStrings"].as_array().unwrap().iter().map(pattern).collect();
     let raw = "raw.githubusercontent.com/acme/crds";
     let releases = "github.com/acme/crds/releases";
     for (rest, expected) in [
