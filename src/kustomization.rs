@@ -21,6 +21,7 @@
 //! | `sniff` | what a downloaded body is |
 //! | `format` | YAML of our own formats |
 //! | `objects` | Kubernetes objects as values with places |
+//! | `typed` | values as types of `serde` |
 
 use crate::message::position::{Position, Span};
 use std::ops::Range;
@@ -32,6 +33,7 @@ mod objects;
 mod plugin;
 mod read;
 mod sniff;
+mod typed;
 mod yaml;
 
 pub use edit::{Edit, edit};
@@ -40,6 +42,7 @@ pub(crate) use plugin::{Runs, is_pinned};
 pub(crate) use read::is_same_key;
 pub use read::{read, read_plugin, reshaping};
 pub(crate) use sniff::{is_flux_object, looks_like_html, looks_like_resources};
+pub(crate) use typed::{Mistyped, Placed, Scalar};
 pub(crate) use yaml::{Data, Value};
 
 pub use crate::tree::FILE_NAMES;

@@ -7,13 +7,11 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `scan` | the YAML documents in which an engine is interested |
-//! | `flux` | Flux: `Kustomization`, `FluxInstance`, `HelmRelease`, `ResourceSet`, and their sources |
-//! | `argo` | Argo CD: `Application`, `ApplicationSet`, `argocd-cm` |
+//! | `flux`, `argo` | the engines; the objects of each, as types: its `models` |
 //! | [`chart`] | what engines give to helm |
 //! | `engine` | what is asked of an engine |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
-//! | [`variables`] | what Flux fills in after a build |
 //! | `read_paths` | what engines read, and what Argo CD has to watch |
 //! | [`plain`] | what engines apply of a directory of plain files |
 //! | `place` | what the tree holds where a target says |
@@ -46,7 +44,6 @@ mod scan;
 mod settle;
 mod undeployed;
 mod unread;
-pub(crate) mod variables;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
@@ -67,6 +64,7 @@ use crate::record::{LoadRestrictor, sha256_hex};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Tree, path};
 
+pub(crate) use flux::variables;
 pub use identity::Identity;
 use ignore::Ignores;
 pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
@@ -325,6 +323,9 @@ pub(crate) struct Build {
     pub load_restrictor: Option<LoadRestrictor>,
     /// The options of `kustomize build`, as `argocd-cm` gives them.
     pub options: Vec<String>,
+    /// What is filled in afterwards.
+    #[serde(skip)]
+    pub variables: variables::Variables,
     /// The components that the object adds.
     pub components: Vec<Component>,
     /// The patches that it adds by their paths.
@@ -531,7 +532,7 @@ impl Object {
 
     /// Returns the kind of what stands in its file.
     fn written_kind(&self) -> &str {
-        if self.set.is_some() { "ApplicationSet" } else { &self.kind }
+        if self.set.is_some() { argo::SET } else { &self.kind }
     }
 
     /// Returns where it stands, and what made it what it is.
@@ -581,7 +582,7 @@ impl Target {
     /// Returns why it is not known what is built; `None` if it is, if that is missing, and of a release of Flux: no chart names
     /// a root.
     pub(crate) fn unknown(&self) -> Option<String> {
-        if self.object.kind == scan::RELEASE {
+        if self.object.kind == flux::RELEASE {
             return None;
         }
         if let Some(changer) = &self.changed_by {

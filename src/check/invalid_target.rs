@@ -97,6 +97,69 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_type_is_named_with_its_field() {
+        let git = "source.toolkit.fluxcd.io/v1 GitRepository";
+        let release = "helm.toolkit.fluxcd.io/v2 HelmRelease";
+        let kustomization = "kustomize.toolkit.fluxcd.io/v1 Kustomization";
+        let generator = "source.extensions.fluxcd.io/v1beta1 ArtifactGenerator";
+        let (application, set) = ("argoproj.io/v1alpha1 Application", "argoproj.io/v1alpha1 ApplicationSet");
+        let chart = "chart: {spec: {chart: x, sourceRef: {kind: GitRepository, name: f}";
+        let source = "source: {repoURL: 'https://github.com/acme/fleet', path: x";
+        let list = "template: {}, generators: [{list: {elements: []}}]";
+        for (kind, spec, expected) in [
+            (git, "url: [a]", "`spec.url`: expected a string, found a list"),
+            (git, "recurseSubmodules: 1", "`spec.recurseSubmodules`: expected a boolean, found a number"),
+            (git, "include: [{repository: x}]", "`spec.include[].repository`: expected a mapping, found a string"),
+            (git, "ref: {tag: 1.10}, recurseSubmodules: '${RECURSE}'", ""),
+            (kustomization, "patches: {}", "`spec.patches`: expected a list, found a mapping"),
+            (kustomization, "namePrefix: 1", "`spec.namePrefix`: expected a string, found a number"),
+            (
+                kustomization,
+                "postBuild: {substitute: {N: 3}}",
+                "`spec.postBuild.substitute.N`: expected a string, found a number",
+            ),
+            (generator, "pathPattern: [x]", "`spec.pathPattern`: expected a string, found a list"),
+            (
+                generator,
+                "artifacts: [{name: a, copy: [{from: a, to: b, exclude: x}]}]",
+                "`spec.artifacts[].copy[].exclude`: expected a list, found a string",
+            ),
+            (
+                release,
+                &format!("{chart}, valuesFiles: x}}}}"),
+                "`spec.chart.spec.valuesFiles`: expected a list, found a string",
+            ),
+            // A chart of a repository of charts is not looked at.
+            (release, &format!("{}, valuesFiles: x}}}}", chart.replace("GitRepository", "HelmRepository")), ""),
+            (application, "sources: x", "`spec.sources`: expected a list, found a string"),
+            (
+                application,
+                &format!("{source}, helm: {{valueFiles: x}}}}"),
+                "`helm.valueFiles`: expected a list, found a string",
+            ),
+            (
+                application,
+                &format!("{source}, directory: {{recurse: 'true'}}}}"),
+                "`directory.recurse`: expected a boolean, found a string",
+            ),
+            (set, &format!("{list}, templatePatch: {{}}"), "`spec.templatePatch`: expected a string, found a mapping"),
+            (
+                set,
+                "template: {}, generators: [{git: {repoURL: 'https://github.com/acme/fleet', directories: x}}]",
+                "`directories`: expected a list, found a string",
+            ),
+        ] {
+            let (version, name) = kind.split_once(' ').unwrap();
+            let text = format!("apiVersion: {version}\nkind: {name}\nmetadata: {{name: a}}\nspec: {{{spec}}}\n");
+            let expected: Vec<String> = match expected {
+                "" => Vec::new(),
+                expected => vec![format!("x.yaml:4: {name} a: {expected}")],
+            };
+            assert_eq!(found(&[("x.yaml", &text)]), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn an_object_is_plain_yaml() {
         for (rest, what) in [
             ("path: !!str apps", "the tag `!!str`"),

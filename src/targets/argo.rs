@@ -3,6 +3,7 @@
 mod application_set;
 mod edit;
 mod generator;
+mod models;
 mod pattern;
 mod release;
 mod template;
@@ -12,34 +13,27 @@ use std::collections::HashSet;
 
 use super::scan::Document;
 use super::{
-    Build, Component, Directory, Engine, Found, Identity, Object, Place, Revision, Target, Targets, Unread, place,
-    unfilled,
+    Build, Component, Directory, Engine, Found, Here, Identity, Object, Place, Revision, Target, Targets, Unread,
+    place, unfilled,
 };
 use crate::config::Config;
-use crate::kustomization::{Data, Value, is_same_key, read_object};
+use crate::kustomization::{Data, Placed, Value, read_object};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
+pub(super) use models::{APPLICATION, FINALIZER, KINDS, SET, has_options};
+use models::{Options, Plain, Source, Written, is_respelled, sources};
 pub(super) use pattern::{crossing, glob, in_go, matcher};
 use release::PATTERN;
-
-/// The fields of `source.kustomize` that change nothing of the kustomization.
-const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
 
 /// How the names of files begin that change a source of an application beside them.
 const OVERRIDES: &str = ".argocd-source";
 
 /// The option of `kustomize build` that lets a root load any file, as people write it.
 const ANY_FILE: &str = "LoadRestrictionsNone";
-
-/// What is a text in a source.
-const TEXTS: &str = "repoURL path chart targetRevision kustomize.components[]";
-
-/// What says where a source is, and what no file beside it changes.
-const PLACE: [&str; 4] = ["path", "repoURL", "targetRevision", "chart"];
 
 /// What Argo CD builds from.
 struct Argo<'a> {
@@ -69,15 +63,13 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
     let mut all = Vec::new();
     for found in objects {
         match found.object.kind.as_str() {
-            "Application" => all.push(Application { found: found.clone(), untold: None, is_open: false }),
-            "ApplicationSet" => application_set::expand(&argo, found, &mut all, targets)?,
+            APPLICATION => all.push(Application { found: found.clone(), untold: None, is_open: false }),
+            SET => application_set::expand(&argo, found, &mut all, targets)?,
             _ => {}
         }
     }
     for application in &all {
         let mut sources = sources(&application.found.value);
-        // Without a repository it is a patch for one, or something else says the rest.
-        sources.retain(|source| application.is_open || source.get("repoURL").is_some());
         if application.is_open && sources.is_empty() {
             sources.push(application.found.value.with(Data::Mapping(Vec::new())));
         }
@@ -98,18 +90,18 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
         if config.leaves_out(directory) {
             continue;
         }
-        let value = match change_in(tree, &file)? {
+        let (value, source) = match change_in(tree, &file)? {
             None => continue,
-            Some(Ok(value)) => value,
+            Some(Ok(change)) => change,
             Some(Err(wrong)) => {
                 targets.unread.push(wrong);
                 continue;
             }
         };
         let object =
-            Object::of(&file, value.start.line, "Application", if name.is_empty() { "any" } else { name }.to_owned());
+            Object::of(&file, value.start.line, APPLICATION, if name.is_empty() { "any" } else { name }.to_owned());
         let found = Document { object, value, home: directory.to_owned(), is_template: false };
-        let build = build(None, &found, &found.value);
+        let build = build(None, &found, &found.value, &source);
         let added = build.added();
         let is_read = |target: &Target| {
             let is_there = match &target.place {
@@ -135,15 +127,11 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
     Ok(())
 }
 
-/// Returns the options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
+/// Returns the options of `kustomize build` that the tree gives Argo CD; `None` if nothing in it says them.
 fn options(objects: &[Document]) -> Option<Vec<String>> {
-    let is_it = |key: &str| key.starts_with("kustomize.buildOptions") || key == "kustomizeBuildOptions";
     let mut options: Option<Vec<String>> = None;
     for found in objects.iter().filter(|found| found.has_options()) {
-        let pairs = ["data", "spec"].into_iter().filter_map(|key| found.value.get(key)?.mapping()).flatten();
-        let texts = pairs.filter(|(key, _)| is_it(key)).filter_map(|(_, value)| value.text());
-        let words = texts.flat_map(str::split_whitespace).map(str::to_owned);
-        options.get_or_insert_default().extend(words);
+        options.get_or_insert_default().extend(found.read::<Options>().words());
     }
     options
 }
@@ -152,22 +140,6 @@ fn options(objects: &[Document]) -> Option<Vec<String>> {
 pub(super) fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
     let is_none = options?.iter().any(|option| option.ends_with(ANY_FILE));
     Some(if is_none { LoadRestrictor::None } else { LoadRestrictor::RootOnly })
-}
-
-/// Returns what an application is built from, and what a hydrator writes for it into a repository of its own.
-fn sources(application: &Value) -> Vec<Value> {
-    let at = |keys: &[&str]| application.at(keys).cloned();
-    let many = [at(&["spec", "sources"]), at(&["operation", "sync", "sources"])];
-    let many = many.iter().flatten().filter_map(Value::list).flatten().cloned();
-    let one = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
-    let hydrator = |key: &str| at(&["spec", "sourceHydrator", key]);
-    let written = hydrator("syncSource").map(|sync| {
-        let branch = sync.get("targetBranch").map(|branch| ("targetRevision".to_owned(), branch.clone()));
-        sync.with(Data::Mapping(sync.mapping().unwrap_or_default().iter().cloned().chain(branch).collect()))
-    });
-    // What is synchronized once, as soon as the object is there.
-    let once = at(&["operation", "sync", "source"]);
-    many.chain([one, hydrator("drySource"), written, once].into_iter().flatten()).collect()
 }
 
 impl Argo<'_> {
@@ -184,34 +156,39 @@ impl Argo<'_> {
         Ok(self.directories.get_or_init(all))
     }
 
-    /// Returns what one source deploys; none for one that only holds values for others.
-    fn of_source(&self, of: &Application, source: &Value, unread: &mut Vec<Unread>) -> Result<Option<Target>> {
+    /// Returns what one source deploys; `None` for one that only holds values for others.
+    fn of_source(&self, of: &Application, written: &Value, unread: &mut Vec<Unread>) -> Result<Option<Target>> {
         let found = &of.found;
-        if let Some(wrong) = found.mistyped(source, TEXTS) {
-            unread.push(wrong);
+        let source: Source = match written.read() {
+            Ok(source) => source,
+            Err(wrong) => {
+                unread.push(found.mistyped(&wrong));
+                return Ok(None);
+            }
+        };
+        // Without a repository it is a patch for one, or something else says the rest.
+        if source.repo_url.is_none() && !of.is_open {
             return Ok(None);
         }
-        let text = |key: &str| source.get(key).and_then(Value::text);
-        let url = text("repoURL").unwrap_or_default();
-        let spot = found.spot(source.get("path").or(Some(source)));
-        let built = |source: &Value| build(self.options.as_deref(), found, source);
-        let external = |why: String| {
-            let build = Build { values: self.values(found, source, None), ..built(source) };
-            found.target(self.tree, Engine::ArgoCd, spot, Place::External(why), build).map(Some)
+        let url = source.repo_url.as_deref().unwrap_or_default();
+        let spot = source.path.as_ref().map_or(written.start, Placed::start);
+        let elsewhere = |place: Place, values| {
+            let build = Build { values, ..self.build(found, written, &source) };
+            found.target(self.tree, Engine::ArgoCd, spot, place, build).map(Some)
         };
-        let written = text("path").or(text("chart").map(|_| ""));
-        let is_partial = (written.is_none() && text("ref").is_none()) || source.get("repoURL").is_none();
+        let external = |why: String| elsewhere(Place::External(why), self.values(found, &source, None));
+        let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
+        let is_partial = (path.is_none() && source.name.is_none()) || source.repo_url.is_none();
         if let (true, Some(why)) = (is_partial && of.is_open, &of.untold) {
-            let place = Place::Templated(why.clone());
-            return found.target(self.tree, Engine::ArgoCd, spot, place, built(source)).map(Some);
+            return elsewhere(Place::Templated(why.clone()), Vec::new());
         }
-        let Some(written) = written else {
+        let Some(path) = path else {
             if is_partial {
-                unread.push(found.wrong(source.start.line, "a source has neither `path` nor `chart`"));
+                unread.push(found.wrong(written.start.line, "a source has neither `path` nor `chart`"));
             }
             return Ok(None);
         };
-        if let Some(chart) = text("chart") {
+        if let Some(chart) = &source.chart {
             return external(format!("it is the chart `{chart}` of {}", redact::url(url)));
         }
         let (base, is_known) = (self.identity.directory_of(url), unfilled([url]).is_none());
@@ -219,49 +196,76 @@ impl Argo<'_> {
             return external(format!("it is in {}", redact::url(url)));
         }
         let base = base.unwrap_or_default();
-        let directory = Some(written).filter(|written| is_known && unfilled([*written]).is_none());
-        let directory = directory.and_then(|written| place::resolve(Engine::ArgoCd, base, written));
+        let directory = Some(path).filter(|path| is_known && unfilled([*path]).is_none());
+        let directory = directory.and_then(|path| place::resolve(Engine::ArgoCd, base, path));
         let beside = directory.map_or(Ok(Vec::new()), |directory| self.beside(&directory, &found.object.name))?;
-        let is_named = unfilled([&*found.object.name]).is_none();
-        let (mut merged, mut build) = (source.clone(), built(source));
-        for file in &beside {
-            let merge = |from: &Value, change| merge(from, change, source.start, &PLACE);
-            match change_in(self.tree, file)? {
-                None => {}
-                Some(Ok(change)) if is_named => merged = merge(&merged, &change),
-                // It may be any of them.
-                Some(Ok(change)) => build.join(built(&merge(source, &change))),
-                Some(Err(wrong)) => unread.push(wrong),
-            }
-        }
-        if is_named {
-            build = built(&merged);
-        }
-        let named = text("targetRevision");
+        let (merged, mut build) = self.changed(of, written, &beside, unread)?;
+        let named = source.target_revision.as_deref();
         let revision = self::revision(self.identity, url, named);
         // What lies in a tag does not change.
-        let below = path::resolve(base, written).filter(|_| !revision.is_fixed);
+        let below = path::resolve(base, path).filter(|_| !revision.is_fixed);
         build.values = self.values(found, &merged, below.as_deref().map(|below| [base, below]));
-        let place = match self.open(of, [url, written, named.unwrap_or_default()], &beside) {
+        let place = match self.open(of, [url, path, named.unwrap_or_default()], &beside) {
             Some(why) => Place::Templated(why),
             None => {
-                let mut here = place::here(self.tree, Engine::ArgoCd, base, written, revision, None)?;
+                let mut here = place::here(self.tree, Engine::ArgoCd, base, path, revision, None)?;
                 here.found = explicit(&merged, here.found);
-                if let Found::Directory(directory) = &here.found {
-                    let files = self.read_in(directory, build.directory.recurse)?;
-                    build.unread = self::unread(&merged, &files);
-                    build.values.extend(self.imports(&merged, &files, base)?);
-                    build.hold_submodule(self.tree, &files)?;
-                }
-                if matches!(here.found, Found::Chart(_)) {
-                    build.remote_values =
-                        files_of(&merged).filter(|text| text.contains("://")).map(str::to_owned).collect();
-                    build.release = Some(self.release(found, &merged, base, &here.path));
-                }
+                self.look(of, &merged, base, &here, &mut build)?;
                 Place::Here(here)
             }
         };
         found.target(self.tree, Engine::ArgoCd, spot, place, build).map(Some)
+    }
+
+    /// Returns a source as the files beside it change it, and how it is built.
+    fn changed(
+        &self,
+        of: &Application,
+        written: &Value,
+        beside: &[String],
+        unread: &mut Vec<Unread>,
+    ) -> Result<(Source, Build)> {
+        let is_named = unfilled([&*of.found.object.name]).is_none();
+        let built = |value: &Value| {
+            let source: Source = value.read().unwrap_or_default();
+            let build = self.build(&of.found, value, &source);
+            (source, build)
+        };
+        let mut merged = written.clone();
+        let mut others = Vec::new();
+        for file in beside {
+            match change_in(self.tree, file)? {
+                None => {}
+                Some(Ok((change, _))) if is_named => merged = merge(&merged, &change, written.start, &Source::PLACE),
+                // It may be any of them.
+                Some(Ok((change, _))) => others.push(built(&merge(written, &change, written.start, &Source::PLACE)).1),
+                Some(Err(wrong)) => unread.push(wrong),
+            }
+        }
+        let (source, mut build) = built(&merged);
+        others.into_iter().for_each(|other| build.join(other));
+        Ok((source, build))
+    }
+
+    /// Returns how Argo CD builds a source.
+    fn build(&self, found: &Document, written: &Value, source: &Source) -> Build {
+        build(self.options.as_deref(), found, written, source)
+    }
+
+    /// Adds to how a source is built what depends on what is there.
+    fn look(&self, of: &Application, source: &Source, base: &str, here: &Here, build: &mut Build) -> Result<()> {
+        if let Found::Directory(directory) = &here.found {
+            let files = self.read_in(directory, build.directory.recurse)?;
+            build.unread = self::unread(source, &files);
+            build.values.extend(self.imports(source, &files, base)?);
+            build.hold_submodule(self.tree, &files)?;
+        }
+        if matches!(here.found, Found::Chart(_)) {
+            let remote = source.values_files().filter(|text| text.contains("://"));
+            build.remote_values = remote.map(str::to_owned).collect();
+            build.release = Some(self.release(&of.found, source, base, &here.path));
+        }
+        Ok(())
     }
 
     /// Returns why it is not known where an application is built from, or how; none where it is.
@@ -291,8 +295,8 @@ impl Argo<'_> {
     }
 
     /// Returns the files from which a source takes the values of a chart; of a pattern the directory that it begins with.
-    fn values(&self, found: &Document, source: &Value, places: Option<[&str; 2]>) -> Vec<String> {
-        let places = files_of(source).filter_map(|text| self.values_file(found, places, text).ok());
+    fn values(&self, found: &Document, source: &Source, places: Option<[&str; 2]>) -> Vec<String> {
+        let places = source.values_files().filter_map(|text| self.values_file(found, places, text).ok());
         let plain = |place: String| match place.find(PATTERN) {
             Some(end) => place[..end].rsplit_once('/').map_or("", |(plain, _)| plain).to_owned(),
             None => place,
@@ -310,9 +314,9 @@ impl Argo<'_> {
     }
 
     /// Returns the libraries of files of Jsonnet, and what these and they import from elsewhere in this repository.
-    fn imports(&self, source: &Value, files: &[String], base: &str) -> Result<Vec<String>> {
-        let libraries = source.at(&["directory", "jsonnet", "libs"]).and_then(Value::list).unwrap_or_default();
-        let mut read: Vec<String> = libraries.iter().filter_map(|one| path::resolve(base, one.text()?)).collect();
+    fn imports(&self, source: &Source, files: &[String], base: &str) -> Result<Vec<String>> {
+        let libraries = source.directory.iter().flat_map(|directory| &directory.jsonnet.libs);
+        let mut read: Vec<String> = libraries.filter_map(|library| path::resolve(base, library)).collect();
         let mut todo = files.to_vec();
         for library in &read {
             todo.extend(self.tree.below(library)?);
@@ -333,18 +337,17 @@ impl Argo<'_> {
     }
 }
 
-/// Returns why not every object is known that Argo CD applies from the files of a directory; none where all are.
-fn unread(source: &Value, files: &[String]) -> Option<String> {
-    let said = |key: &str| source.at(&["directory", key]);
-    if said("disableExtensionFilter").and_then(Value::scalar).as_deref() == Some("true") {
-        return Some("`disableExtensionFilter` includes files of any name".to_owned());
-    }
-    let globs = ["include", "exclude"].into_iter().filter_map(|key| said(key)?.text());
+/// Returns why not every object is known that Argo CD applies from the files of a directory; `None` if all are.
+fn unread(source: &Source, files: &[String]) -> Option<String> {
     let jsonnet = || {
         let file = files.iter().find(|file| file.ends_with(".jsonnet"))?;
         Some(format!("Argo CD generates its objects from Jsonnet: `{}`", path::name(file)))
     };
-    unfilled(globs).or_else(jsonnet)
+    let Some(plain) = &source.directory else { return jsonnet() };
+    if plain.disable_extension_filter {
+        return Some("`disableExtensionFilter` includes files of any name".to_owned());
+    }
+    unfilled([&*plain.include, &plain.exclude]).or_else(jsonnet)
 }
 
 /// Returns a revision as Argo CD reads it: what looks like a version is a tag.
@@ -358,30 +361,27 @@ fn revision(identity: &Identity, url: &str, name: Option<&str>) -> Revision {
 }
 
 /// Returns how Argo CD builds a source.
-fn build(options: Option<&[String]>, found: &Document, source: &Value) -> Build {
+fn build(options: Option<&[String]>, found: &Document, written: &Value, source: &Source) -> Build {
     let mut build = Build {
         load_restrictor: restrictor(options),
         options: options.unwrap_or_default().to_vec(),
         ..Build::default()
     };
-    if let Some(kustomize) = source.get("kustomize") {
-        let pairs = kustomize.mapping().unwrap_or_default().iter();
-        let pairs = pairs.filter(|(key, value)| value.data != Data::Null && !NOT_OVERRIDES.contains(&&**key));
-        build.overrides = pairs.map(|(key, value)| (key.clone(), value.json())).collect();
-        build.components = found.texts(kustomize.get("components")).map(Component::from).collect();
-        let patches = kustomize.get("patches").and_then(Value::list).unwrap_or_default();
-        build.patches = patches.iter().filter_map(|patch| found.text_at(patch.get("path")?)).collect();
-        build.ignore_missing_components =
-            kustomize.get("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
-        build.edits = Some(edit::commands(found, source));
+    if let Some(kustomize) = &source.kustomize {
+        build.overrides = written.read::<Written>().unwrap_or_default().overrides();
+        build.components = kustomize.components.iter().map(|one| Component::from(found.text(one.clone()))).collect();
+        let patches = kustomize.patches.iter().filter_map(|patch| patch.path.clone());
+        build.patches = patches.map(|path| found.text(path)).collect();
+        build.ignore_missing_components = kustomize.ignore_missing_components;
+        build.edits = Some(edit::commands(found, source, kustomize));
     }
-    let text = |key: &str| source.at(&["directory", key]).and_then(Value::scalar).unwrap_or_default();
-    build.directory =
-        Directory { recurse: text("recurse") == "true", include: text("include"), exclude: text("exclude") };
+    if let Some(Plain { recurse, include, exclude, .. }) = &source.directory {
+        build.directory = Directory { recurse: *recurse, include: include.clone(), exclude: exclude.clone() };
+    }
     build
 }
 
-/// Reads what changes a source or an application; none where it is empty.
+/// Reads what changes a source or an application; `None` if it is empty.
 fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<Value>, Unread> {
     match read_object(text, before) {
         Ok(Some(change)) if is_respelled(&change) => {
@@ -393,10 +393,20 @@ fn change(file: &str, text: &str, before: usize) -> std::result::Result<Option<V
     }
 }
 
-/// Reads a file that changes a source; none where there is none, and where it is empty.
-fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<std::result::Result<Value, Unread>>> {
+/// What a file changes in a source: as it is written, and as a source; or why it cannot be read.
+type Change = std::result::Result<(Value, Source), Unread>;
+
+/// Reads a file that changes a source; `None` if there is none, and if it is empty.
+fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<Change>> {
     let Resolved::File { path, .. } = tree::resolve(tree, file)? else { return Ok(None) };
-    Ok(change(file, &String::from_utf8_lossy(&tree.read(&path)?), 0).transpose())
+    let text = tree.read(&path)?;
+    let change = change(file, &String::from_utf8_lossy(&text), 0).transpose();
+    Ok(change.map(|change| {
+        let change = change?;
+        let source = change.read::<Source>();
+        let source = source.map_err(|wrong| Unread::invalid(file, wrong.start.line, wrong.to_string(), false))?;
+        Ok((change, source))
+    }))
 }
 
 /// Returns the files beside those of an application that change its source, whether they are there or not.
@@ -406,28 +416,6 @@ pub(super) fn override_files(directory: &str, application: &str) -> Vec<String> 
     }
     let own = format!(".argocd-source-{application}.yaml");
     [".argocd-source.yaml", &own].map(|name| path::join(directory, name)).into()
-}
-
-/// Returns whether something has a key that Argo CD takes for another one, which says what an application is built from.
-fn is_respelled(value: &Value) -> bool {
-    const KEYS: [&str; 10] = [
-        "spec",
-        "source",
-        "sources",
-        "sourceHydrator",
-        "drySource",
-        "syncSource",
-        "kustomize",
-        "components",
-        "patches",
-        "path",
-    ];
-    let is_other = |key: &str| KEYS.iter().any(|known| key != *known && is_same_key(known, key));
-    match &value.data {
-        Data::Mapping(pairs) => pairs.iter().any(|(key, value)| is_other(key) || is_respelled(value)),
-        Data::List(items) => items.iter().any(is_respelled),
-        _ => false,
-    }
 }
 
 /// Returns a value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`. It
@@ -454,21 +442,14 @@ fn merge(value: &Value, patch: &Value, place: Position, kept: &[&str]) -> Value 
 }
 
 /// Returns what Argo CD takes a directory for: the object decides, then the files in it.
-fn explicit(source: &Value, there: Found) -> Found {
-    let is_given = |key: &str| source.get(key).is_some();
-    let is_plain = is_given("directory") && !is_given("kustomize");
+fn explicit(source: &Source, there: Found) -> Found {
+    let is_plain = source.directory.is_some() && source.kustomize.is_none();
     match there {
-        Found::Kustomization(at) | Found::Directory(at) | Found::Chart(at) if is_given("plugin") => Found::Plugin(at),
-        Found::Kustomization(at) | Found::Directory(at) | Found::Chart(at) if is_given("helm") => Found::Chart(at),
+        Found::Kustomization(at) | Found::Directory(at) | Found::Chart(at) if source.plugin.is_some() => {
+            Found::Plugin(at)
+        }
+        Found::Kustomization(at) | Found::Directory(at) | Found::Chart(at) if source.helm.is_some() => Found::Chart(at),
         Found::Kustomization(at) | Found::Chart(at) if is_plain => Found::Directory(at),
         there => there,
     }
-}
-
-/// Returns the files from which a source takes the values of a chart, as it names them.
-fn files_of(source: &Value) -> impl Iterator<Item = &str> {
-    let list = |key: &str| source.at(&["helm", key]).and_then(Value::list).unwrap_or_default().iter();
-    let files = list("valueFiles").chain(list("fileParameters").filter_map(|one| one.get("path")));
-    // What a plugin of helm decrypts is a file.
-    files.filter_map(Value::text).map(|text| text.strip_prefix("secrets://").unwrap_or(text))
 }

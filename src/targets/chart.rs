@@ -1,8 +1,9 @@
 //! What engines give to helm for a chart of the tree.
 
+use serde_json::Value as Json;
+
 use super::Target;
 use crate::graph::inputs::{of_no_root, paths_of};
-use crate::kustomization::{Data, Value};
 use crate::message::failure::{Failure, Result, shown};
 use crate::tree::{self, Resolved, Tree};
 
@@ -26,84 +27,57 @@ pub(crate) enum Values {
     Text(String),
 }
 
-/// Where the object of an engine says what helm gets: keys with dots between them, and of several the first that is there.
-pub(super) struct Keys {
-    /// What changes what is rendered, and is not read.
-    pub(super) unread: &'static [&'static str],
-    pub(super) name: &'static [&'static str],
-    pub(super) namespace: &'static [&'static str],
+/// What the object of an engine says of the chart that it renders.
+pub(super) struct Said<'a> {
+    /// Those of the release.
+    pub(super) name: &'a str,
+    pub(super) namespace: &'a str,
     /// Files with values, and whether these may be missing.
-    pub(super) files: [&'static str; 2],
+    pub(super) files: &'a [String],
+    pub(super) may_be_missing: bool,
     /// Values in the object, which win over the files.
-    pub(super) values: &'static [&'static str],
-    /// What leaves out the CustomResourceDefinitions beside the templates.
-    pub(super) no_crds: [&'static str; 2],
-    /// What becomes an option of helm.
-    pub(super) options: &'static [[&'static str; 2]],
+    pub(super) values: Option<&'a Json>,
+    /// Whether the CustomResourceDefinitions beside the templates are left out.
+    pub(super) skips_crds: bool,
+    /// More options of helm.
+    pub(super) options: Vec<String>,
 }
 
-impl Keys {
-    /// Returns the files with values, as an object names them.
-    pub(super) fn files<'a>(&self, said: &'a Value) -> impl Iterator<Item = &'a str> + use<'a> {
-        at(said, self.files[0]).and_then(Value::list).unwrap_or_default().iter().filter_map(Value::text)
-    }
+/// Returns why it is not known what is rendered where an object has a field that is not read.
+pub(super) fn unread(field: &str) -> String {
+    format!("`{field}` may change it, and is not read")
+}
 
-    /// Reads what an object says; else why it is not known what is rendered. Without a name and a namespace in it the release
-    /// has these; `place` finds files.
+impl Said<'_> {
+    /// Returns how it is rendered; else why that is not known. `place` finds files.
     pub(super) fn release(
-        &self,
+        self,
         tree: &dyn Tree,
-        said: &Value,
-        [name, namespace]: [&str; 2],
         place: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Release, String> {
-        let is_empty = |value: &&Value| value.data == Data::Null || value.list().is_some_and(<[Value]>::is_empty);
-        let at = |key: &str| at(said, key).filter(|value| !is_empty(value));
-        if let Some(key) = self.unread.iter().find(|key| at(key).is_some()) {
-            return Err(format!("`{key}` may change it, and is not read"));
-        }
-        let text = |key: &str| at(key).and_then(Value::scalar).filter(|text| !text.is_empty());
-        let first =
-            |keys: &[&str], other: &str| keys.iter().find_map(|key| text(key)).unwrap_or_else(|| other.to_owned());
         // No engine runs tests with what it deploys, and these often have random names.
         let mut release = Release { arguments: vec!["--skip-tests".to_owned()], ..Release::default() };
-        for (option, value) in
-            [("--name-template", first(self.name, name)), ("--namespace", first(self.namespace, namespace))]
-        {
+        for (option, value) in [("--name-template", self.name), ("--namespace", self.namespace)] {
             let is_plain = |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || "-.".contains(one);
             if value.starts_with('-') || !value.chars().all(is_plain) {
-                return Err(format!("`{}` is not a valid name", shown(&value)));
+                return Err(format!("`{}` is not a valid name", shown(value)));
             }
             release.arguments.extend((!value.is_empty()).then(|| format!("{option}={value}")));
         }
-        if text(self.no_crds[0]).as_deref() != Some(self.no_crds[1]) {
+        if !self.skips_crds {
             release.arguments.push("--include-crds".to_owned());
         }
-        for [key, option] in self.options {
-            let all = at(key).map_or(&[][..], |value| value.list().unwrap_or(std::slice::from_ref(value)));
-            release.arguments.extend(all.iter().filter_map(Value::scalar).filter_map(|value| match value.as_str() {
-                "" | "false" => None,
-                "true" if option.starts_with("--skip") => Some((*option).to_owned()),
-                value => Some(format!("{option}={value}")),
-            }));
-        }
-        let may_be_missing = text(self.files[1]).as_deref() == Some("true");
-        for file in self.files(said) {
+        release.arguments.extend(self.options);
+        for file in self.files {
             let file = place(file)?;
-            if !(may_be_missing && matches!(tree::resolve(tree, &file), Ok(Resolved::Missing { .. }))) {
+            if !(self.may_be_missing && matches!(tree::resolve(tree, &file), Ok(Resolved::Missing { .. }))) {
                 release.values.push(Values::File(file));
             }
         }
-        let inline = self.values.iter().find_map(|key| at(key));
-        let inline = inline.map(|value| value.text().map_or_else(|| value.json().to_string(), str::to_owned));
+        let inline = self.values.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         release.values.extend(inline.map(Values::Text));
         Ok(release)
     }
-}
-
-/// Returns what is at keys with dots between them.
-pub(super) fn at<'a>(said: &'a Value, keys: &str) -> Option<&'a Value> {
-    keys.split('.').try_fold(said, |value, key| value.get(key))
 }
 
 /// Returns how the chart of a target is rendered; else why that is not known.

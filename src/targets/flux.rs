@@ -3,21 +3,29 @@
 
 mod copied;
 mod edit;
+mod models;
 mod path_pattern;
 mod release;
 mod source;
+pub(crate) mod variables;
 
-use super::scan::{self, Document};
-use super::{Build, Component, Engine, Found, Here, Identity, Ignores, Place, Target, Targets, place, unfilled};
-use crate::kustomization::{Data, Value};
+use super::scan::Document;
+use super::{
+    Build, Component, Engine, Found, Here, Identity, Ignores, Object, Place, Target, Targets, place, unfilled,
+};
+use crate::kustomization::Placed;
 use crate::message::failure::Result;
+use crate::message::position::Position;
 use crate::record::LoadRestrictor;
 use crate::tree::{Tree, path};
 pub(super) use edit::edit;
+use models::{INSTANCE, Instance, KUSTOMIZATION, Kustomization, Overrides, RESOURCE_SET, Release};
+pub(super) use models::{KINDS, RELEASE};
 use source::{Bound, Sources};
+use variables::Variables;
 
 /// The kinds that name a directory to build, or a chart.
-const DEPLOYING: [&str; 4] = ["Kustomization", "FluxInstance", "ResourceSet", scan::RELEASE];
+const DEPLOYING: [&str; 4] = [KUSTOMIZATION, INSTANCE, RESOURCE_SET, RELEASE];
 
 /// Adds what Flux deploys. What bootstrapping made, where no object says what that is, is this repository, unless none of
 /// the paths that are deployed from it is here.
@@ -51,28 +59,58 @@ pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], t
     Ok(())
 }
 
-/// Returns what an object deploys; none for one that is a source, or a patch.
+/// What an object says of what it deploys.
+struct Said {
+    bound: Bound,
+    /// The objects that say so.
+    by: Vec<Object>,
+    path: String,
+    /// Where that is written, or else the object.
+    spot: Position,
+    build: Build,
+    release: Option<Release>,
+}
+
+impl Said {
+    fn new(found: &Document, (bound, by): (Bound, Vec<Object>), path: Option<Placed<String>>) -> Said {
+        let build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
+        let spot = path.as_ref().map_or_else(|| found.spot(), Placed::start);
+        let path = path.map(|path| path.value).unwrap_or_default();
+        Said { bound, by, path, spot, build, release: None }
+    }
+
+    /// Reads an object; `None` for one that is a source, or a patch.
+    fn of(sources: &Sources<'_>, found: &Document) -> Option<Said> {
+        Some(match found.object.kind.as_str() {
+            KUSTOMIZATION => {
+                let mut said: Kustomization = found.spec();
+                let bound = sources.bind(found, &said.source_ref.take()?);
+                let path = said.path.take();
+                Said { build: build(found, said), ..Said::new(found, bound, path) }
+            }
+            INSTANCE => {
+                let Instance { sync, .. } = found.spec();
+                Said::new(found, (sources.of_instance(&sync)?, Vec::new()), sync.path)
+            }
+            RELEASE => {
+                let mut said: Release = found.spec();
+                let bound = sources.bind(found, &said.chart.spec.source_ref);
+                let path = said.chart.spec.chart.take();
+                Said { release: Some(said), ..Said::new(found, bound, path) }
+            }
+            RESOURCE_SET => {
+                let bound = Bound::Templated("the cluster generates its objects".to_owned());
+                Said::new(found, (bound, Vec::new()), None)
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Returns what an object deploys; `None` for one that is a source, or a patch.
 fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Option<Target>> {
-    let ((bound, said_by), path) = match found.object.kind.as_str() {
-        "Kustomization" => {
-            // Without a source it is a patch for one.
-            let Some(reference) = found.value.at(&["spec", "sourceRef"]) else { return Ok(None) };
-            (sources.bind(found, reference), found.value.at(&["spec", "path"]))
-        }
-        "FluxInstance" => match sources.of_instance(found) {
-            Some(bound) => ((bound, Vec::new()), found.value.at(&["spec", "sync", "path"])),
-            None => return Ok(None),
-        },
-        scan::RELEASE => {
-            let chart = |key: &str| found.value.at(&["spec", "chart", "spec", key]);
-            let Some(reference) = chart("sourceRef") else { return Ok(None) };
-            (sources.bind(found, reference), chart("chart"))
-        }
-        "ResourceSet" => ((Bound::Templated("the cluster generates its objects".to_owned()), Vec::new()), None),
-        _ => return Ok(None),
-    };
-    let written = path.and_then(Value::text).unwrap_or_default();
-    let mut build = build(found);
+    let Some(Said { bound, by, path, spot, mut build, release }) = Said::of(sources, found) else { return Ok(None) };
+    let written = path.as_str();
     let place = match bound {
         Bound::Elsewhere(why) => Place::External(why),
         Bound::Unsaid(why) => match path::resolve("", written) {
@@ -88,17 +126,17 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
             Some(why) => Place::Templated(why),
             None => {
                 let mut here = place::here(tree, Engine::Flux, &base, written, revision, artifact)?;
-                if found.object.kind == scan::RELEASE {
+                if let Some(release) = &release {
                     here = place::chart(tree, here)?;
-                    build.values = release::values_files(found, &base);
-                    build.release = Some(release::release(tree, found, &base));
+                    build.values = release::values_files(release, &base);
+                    build.release = Some(release::release(tree, &found.object, release, &base));
                 }
                 placed(tree, here, &mut build)?
             }
         },
     };
-    let target = found.target(tree, Engine::Flux, found.spot(path), place, build)?;
-    Ok(Some(Target { sources: said_by, ..target }))
+    let target = found.target(tree, Engine::Flux, spot, place, build)?;
+    Ok(Some(Target { sources: by, ..target }))
 }
 
 /// Returns where something is that a source has at a place: an include may bring that from elsewhere.
@@ -119,28 +157,14 @@ fn placed(tree: &dyn Tree, here: Here, build: &mut Build) -> Result<Place> {
     })
 }
 
-/// The fields of a `Kustomization` that say how it is built, and not what.
-const OVERRIDES: [&str; 9] = [
-    "buildMetadata",
-    "images",
-    "namePrefix",
-    "nameSuffix",
-    "patches",
-    "patchesJson6902",
-    "patchesStrategicMerge",
-    "postBuild",
-    "targetNamespace",
-];
-
-/// Returns how Flux builds an object.
-fn build(found: &Document) -> Build {
-    let mut build = Build { load_restrictor: Some(LoadRestrictor::None), ..Build::default() };
-    if found.object.kind == "Kustomization" {
-        let spec = |key: &str| found.value.at(&["spec", key]);
-        build.overrides = OVERRIDES.iter().filter_map(|key| Some(((*key).to_owned(), spec(key)?.json()))).collect();
-        build.components = found.texts(spec("components")).map(Component::from).collect();
-        build.ignore_missing_components =
-            spec("ignoreMissingComponents").is_some_and(|flag| flag.data == Data::Flag(true));
+/// Returns how Flux builds a `Kustomization`.
+fn build(found: &Document, said: Kustomization) -> Build {
+    Build {
+        load_restrictor: Some(LoadRestrictor::None),
+        overrides: found.spec::<Overrides>().named(),
+        components: said.components.into_iter().map(|one| Component::from(found.text(one))).collect(),
+        ignore_missing_components: said.ignore_missing_components,
+        variables: Variables::of(&said.post_build),
+        ..Build::default()
     }
-    build
 }

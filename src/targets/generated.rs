@@ -12,9 +12,6 @@ use crate::tree::{self, Tree, path};
 /// The option of `kustomize build` that lets a root load any file.
 pub(crate) const ANY_FILE: &str = "--load-restrictor=LoadRestrictionsNone";
 
-/// The field of an object of Flux that says what is filled in.
-pub(super) const VARIABLES: &str = "postBuild";
-
 /// What an engine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Generated {
@@ -46,7 +43,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
         text: Vec::new(),
         is_changed: !is_root,
         arguments: arguments(target),
-        variables: target.build.overrides.get(VARIABLES).map_or_else(Variables::default, Variables::of),
+        variables: target.build.variables.clone(),
         edits: target.build.edits.clone().unwrap_or_else(|| Ok(Vec::new())),
         directory,
     };

@@ -2,7 +2,8 @@
 
 use serde_yaml::Value;
 
-use super::scan::RELEASE;
+use super::argo::FINALIZER;
+use super::flux::RELEASE;
 
 /// What becomes of what an object deploys.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,9 +31,6 @@ pub(crate) struct Policy {
 const FLUX: &str = ".toolkit.fluxcd.io";
 pub(crate) const KUSTOMIZATION: &str = "kustomize.toolkit.fluxcd.io/Kustomization";
 pub(crate) const ARGO: &str = "argoproj.io";
-
-/// The finalizer by which Argo CD deletes what an application deploys with it: how it begins.
-pub(crate) const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
 
 /// Returns what is at these keys.
 pub(crate) fn at<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::argo::matcher;
+use super::argo::{APPLICATION, matcher};
 use super::{Found, Here, Object, Place, Target, Targets, unfilled};
 use crate::graph::Graph;
 use crate::graph::inputs::{self, Input};
@@ -126,7 +126,7 @@ fn read(graph: &Graph, target: &Target, here: &Here) -> Result<[BTreeSet<String>
 /// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
 pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
     let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
-    for target in targets.targets.iter().filter(|one| one.object.kind == "Application") {
+    for target in targets.targets.iter().filter(|one| one.object.kind == APPLICATION) {
         let Place::Here(here) = &target.place else { continue };
         let [mut read, mut roots] = read(graph, target, here)?;
         read.append(&mut roots);

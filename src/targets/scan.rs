@@ -5,7 +5,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::kustomization::{Data, Value, documents, read_object, unescaped};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::kustomization::{Mistyped, Placed, Value, documents, read_object, unescaped};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::os::limits::{FILE, OBJECTS};
@@ -13,52 +16,78 @@ use crate::record::sha256_hex;
 use crate::tree::{Entry, Search, Tree, path};
 
 use super::unread::{Why, is_of_chart};
-use super::{Build, Engine, Object, Place, Target, Text, Unread, place};
+use super::{Build, Engine, Object, Place, Target, Text, Unread, argo, flux, place};
 
-/// A kind, and the fields that must be texts where they are there, with `[]` each of a list, with nothing behind it
-/// anything.
-type KindFields = (&'static str, &'static str);
+/// A kind of objects that matters.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    /// What stands in each of them: how its `apiVersion` begins, or else its name.
+    mark: &'static str,
+    is_version: bool,
+    kind: &'static str,
+    /// Whether what cannot be read may be one.
+    is_certain: bool,
+    /// Returns whether one matters, or what is wrong with it.
+    matters: fn(&Value) -> Result<bool, Mistyped>,
+}
 
-/// The kinds that say what is deployed, by what their `apiVersion` begins with.
-const KINDS: [(&str, &[KindFields]); 6] = [
-    (
-        "kustomize.toolkit.fluxcd.io/v",
-        &[(
-            "Kustomization",
-            "spec.path spec.sourceRef.kind spec.sourceRef.namespace spec.sourceRef.name spec.components[]",
-        )],
-    ),
-    (
-        "source.toolkit.fluxcd.io/v",
-        &[
-            ("GitRepository", ""),
-            ("OCIRepository", ""),
-            ("Bucket", ""),
-            ("ExternalArtifact", ""),
-            ("ArtifactGenerator", ""),
-        ],
-    ),
-    ("source.extensions.fluxcd.io/v", &[("ArtifactGenerator", "")]),
-    (RELEASES, &[(RELEASE, "")]),
-    (
-        "fluxcd.controlplane.io/v",
-        &[
-            ("FluxInstance", "spec.sync.kind spec.sync.name spec.sync.url spec.sync.ref spec.sync.path"),
-            ("ResourceSet", ""),
-        ],
-    ),
-    ("argoproj.io/v", &[("Application", "spec.sources[]."), ("ApplicationSet", "spec.generators[]."), ("ArgoCD", "")]),
-];
+impl Kind {
+    pub(super) const fn of(
+        version: &'static str,
+        kind: &'static str,
+        matters: fn(&Value) -> Result<bool, Mistyped>,
+    ) -> Kind {
+        Kind { mark: version, is_version: true, kind, is_certain: true, matters }
+    }
 
-/// The releases of Flux. What they say is read only if the chart is one of a repository of git.
-const RELEASES: &str = "helm.toolkit.fluxcd.io/v";
-pub(super) const RELEASE: &str = "HelmRelease";
+    /// Returns that of one object with this name.
+    pub(super) const fn named(name: &'static str, kind: &'static str) -> Kind {
+        Kind { is_version: false, ..Kind::of(name, kind, Kind::any) }
+    }
+
+    /// Returns one that is not looked for in what cannot be read.
+    pub(super) const fn if_readable(self) -> Kind {
+        Kind { is_certain: false, ..self }
+    }
+
+    /// What matters whatever it says.
+    pub(super) fn any(_: &Value) -> Result<bool, Mistyped> {
+        Ok(true)
+    }
+}
+
+/// Returns the kinds that matter to an engine.
+fn kinds() -> impl Iterator<Item = &'static Kind> {
+    flux::KINDS.iter().chain(argo::KINDS)
+}
+
+/// An object that says what matters in its `spec`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Spec<T> {
+    pub(super) spec: T,
+}
+
+/// Returns that an object matters, or what is wrong with it.
+pub(super) fn is_readable<T: DeserializeOwned>(value: &Value) -> Result<bool, Mistyped> {
+    value.read::<T>().map(|_| true)
+}
+
+/// Objects and parts of them: what is not there is the default, and what is not named is not read.
+macro_rules! models {
+    ($($(#[$of:meta])* $name:ident { $($(#[$on:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$of])*
+        #[derive(Debug, Default, serde::Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        pub(super) struct $name {
+            $($(#[$on])* pub(super) $field: $type,)*
+        }
+    )*};
+}
+pub(super) use models;
 
 /// How the names of the files end that are searched.
 const SEARCHED: &[&str] = &[".yaml", ".yml", ".json"];
-
-/// The ConfigMap that gives Argo CD its options.
-const OPTIONS: &str = "argocd-cm";
 
 /// The ends of the tag of base64, which hides what a text holds.
 const BINARY: [&str; 2] = ["!binary", ":binary"];
@@ -82,11 +111,19 @@ impl Document {
         Unread::invalid(file, line, message, self.is_template)
     }
 
-    /// Returns that a value in it has not the types that `texts` says, as in [`KINDS`].
-    pub(super) fn mistyped(&self, value: &Value, texts: &str) -> Option<Unread> {
-        let mut all = texts.split_whitespace();
-        let (line, message) = all.find_map(|keys| mistyped(value, keys, 0))?;
-        Some(self.wrong(line, &message))
+    /// Reads it as a type; what is wrong with it was said as it was found.
+    pub(super) fn read<T: DeserializeOwned + Default>(&self) -> T {
+        self.value.read().unwrap_or_default()
+    }
+
+    /// Reads what it says in its `spec`.
+    pub(super) fn spec<T: DeserializeOwned + Default>(&self) -> T {
+        self.read::<Spec<T>>().spec
+    }
+
+    /// Returns that a value in it has another type.
+    pub(super) fn mistyped(&self, wrong: &Mistyped) -> Unread {
+        self.wrong(wrong.start.line, &wrong.to_string())
     }
 
     /// Returns something that it deploys.
@@ -107,52 +144,20 @@ impl Document {
         Ok(Target { home: self.home.clone(), ..target })
     }
 
-    /// Returns the place of a value in it; its own where there is none.
-    pub(super) fn spot(&self, value: Option<&Value>) -> Position {
-        value.map_or(Position::new(self.object.line, 1), |value| value.start)
+    /// Returns where it begins.
+    pub(super) fn spot(&self) -> Position {
+        Position::new(self.object.line, 1)
     }
 
     /// Returns whether it holds options of Argo CD.
     pub(super) fn has_options(&self) -> bool {
-        ["ConfigMap", "ArgoCD"].contains(&&*self.object.kind)
+        argo::has_options(&self.object.kind)
     }
 
-    /// Returns a text in it, with its place.
-    pub(super) fn text_at(&self, value: &Value) -> Option<Text> {
-        Some(Text { text: value.text()?.to_owned(), file: self.object.file.clone(), position: value.start })
+    /// Returns a text in it.
+    pub(super) fn text(&self, text: Placed<String>) -> Text {
+        Text { position: text.start(), text: text.value, file: self.object.file.clone() }
     }
-
-    /// Returns the texts of a list in it.
-    pub(super) fn texts<'a>(&'a self, list: Option<&'a Value>) -> impl Iterator<Item = Text> + 'a {
-        let items = list.and_then(Value::list).unwrap_or_default();
-        items.iter().filter_map(|item| self.text_at(item))
-    }
-}
-
-/// Returns the line of the first value of another type than `keys` says from there on, and what is wrong with it.
-fn mistyped(value: &Value, keys: &str, from: usize) -> Option<(usize, String)> {
-    let (before, rest) = keys.split_at(from);
-    let wrong = |expected: &str| {
-        let place = before.trim_end_matches('.');
-        Some((value.start.line, format!("`{place}`: expected {expected}, found {}", value.kind())))
-    };
-    if value.data == Data::Null {
-        return None;
-    }
-    if rest.is_empty() {
-        return if before.ends_with('.') || value.text().is_some() { None } else { wrong("a string") };
-    }
-    if let Some(rest) = rest.strip_prefix("[]") {
-        let Some(items) = value.list() else { return wrong("a list") };
-        let next = from + 2 + usize::from(rest.starts_with('.'));
-        return items.iter().find_map(|item| mistyped(item, keys, next));
-    }
-    if value.mapping().is_none() {
-        return wrong("a mapping");
-    }
-    let end = rest.find(['.', '[']).unwrap_or(rest.len());
-    let next = end + usize::from(rest[end..].starts_with('.'));
-    mistyped(value.get(&rest[..end])?, keys, from + next)
 }
 
 /// What a scan comes to.
@@ -172,7 +177,8 @@ pub(crate) fn candidates(tree: &dyn Tree) -> Result<Search<'_>> {
 
 /// Returns what stands in every object that matters, and in few other files.
 fn marks() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|(version, _)| *version).chain(BINARY).chain([OPTIONS])
+    let marks: BTreeSet<&str> = kinds().map(|kind| kind.mark).chain(BINARY).collect();
+    marks.into_iter()
 }
 
 /// Returns whether a text holds something as it stands, or as a reader of YAML may take it, as far as names of objects go:
@@ -189,12 +195,11 @@ fn declares(text: &str) -> bool {
         // `kind: !!binary QXBw…`, perhaps with an anchor before the tag.
         let has_tag = |text: &str| BINARY.iter().any(|tag| text.contains(tag));
         let is_hidden = text.split("kind").skip(1).any(|rest| rest.split_whitespace().take(3).any(has_tag));
-        let names = |(version, kinds): &(&str, &[KindFields])| {
-            (has_tag(&text) || text.contains(version)) && kinds.iter().any(|(kind, _)| is_hidden || text.contains(kind))
-        };
         // Values may be more than what is read of them, as with anchors.
-        KINDS.iter().filter(|(version, _)| *version != RELEASES).any(names)
-            || text.contains(OPTIONS) && (is_hidden || text.contains("ConfigMap"))
+        kinds().filter(|one| one.is_certain).any(|one| {
+            let is_marked = one.is_version && has_tag(&text) || text.contains(one.mark);
+            is_marked && (is_hidden || text.contains(one.kind))
+        })
     })
 }
 
@@ -299,30 +304,25 @@ impl Scan {
                 self.object(file, item.clone(), is_template);
             }
         }
-        if let Some((object, texts)) = identify(file, &value) {
+        if let Some((object, kind)) = identify(file, &value) {
             let home = path::parent(file).to_owned();
             let found = Document { object, value, home, is_template };
-            match found.mistyped(&found.value, texts) {
-                Some(wrong) => self.unread.push(wrong),
-                None => self.objects.push(found),
+            match (kind.matters)(&found.value) {
+                Ok(true) => self.objects.push(found),
+                Ok(false) => {}
+                Err(wrong) => self.unread.push(found.mistyped(&wrong)),
             }
         }
     }
 }
 
-/// Returns what an object is, if it matters, and which texts it has.
-fn identify(file: &str, value: &Value) -> Option<(Object, &'static str)> {
+/// Returns what an object is, and its kind, if that may matter.
+fn identify(file: &str, value: &Value) -> Option<(Object, &'static Kind)> {
     let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
-    let version = text(&["apiVersion"])?;
-    let kind = text(&["kind"])?;
-    let name = text(&["metadata", "name"]).unwrap_or_default();
-    if kind == RELEASE && text(&["spec", "chart", "spec", "sourceRef", "kind"]).as_deref() != Some("GitRepository") {
-        return None;
-    }
-    let known = KINDS.iter().find(|(known, _)| version.starts_with(known));
-    let known = known.and_then(|(_, kinds)| kinds.iter().find(|(known, _)| *known == kind));
-    let is_options = (&*kind, &*name) == ("ConfigMap", OPTIONS);
-    let texts = known.map(|(_, texts)| *texts).or(is_options.then_some(""))?;
-    let namespace = text(&["metadata", "namespace"]).unwrap_or_default();
-    Some((Object { file: file.to_owned(), line: value.start.line, kind, namespace, name, ..Object::default() }, texts))
+    let (version, kind) = (text(&["apiVersion"])?, text(&["kind"])?);
+    let [namespace, name] = ["namespace", "name"].map(|key| text(&["metadata", key]).unwrap_or_default());
+    let is_it =
+        |one: &&Kind| one.kind == kind && if one.is_version { version.starts_with(one.mark) } else { name == one.mark };
+    let known = kinds().find(is_it)?;
+    Some((Object { file: file.to_owned(), line: value.start.line, kind, namespace, name, ..Object::default() }, known))
 }

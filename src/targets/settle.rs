@@ -6,9 +6,8 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::generated::VARIABLES;
 use super::unread::read_as;
-use super::variables::Variables;
+use super::variables::POST_BUILD;
 use super::{Changer, Found, Object, Place, Target, Targets, Unsettled};
 use crate::graph::{Edge, Graph, Root, RootId, SourceId, Target as Leads};
 use crate::kustomization::{Accepts, Kind, documents, is_same_key, read_object};
@@ -251,12 +250,9 @@ impl<'a> Writers<'a> {
             return Reach::all();
         }
         let mut reach = Reach::default();
-        for (key, value) in &target.build.overrides {
-            match key.as_str() {
-                VARIABLES => reach.variables = !Variables::of(value).is_empty(),
-                _ => reach.join(self.of_field(key, value, &here.path)),
-            }
-        }
+        let overrides = target.build.overrides.iter().filter(|(key, _)| *key != POST_BUILD);
+        overrides.for_each(|(key, value)| reach.join(self.of_field(key, value, &here.path)));
+        reach.variables |= !target.build.variables.is_empty();
         let roots = components.filter_map(|found| match found {
             Some(Found::Kustomization(root)) => self.graph.user_root(root),
             _ => None,

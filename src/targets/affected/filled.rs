@@ -10,7 +10,6 @@ use crate::graph::inputs::Input;
 use crate::kustomization::{documents, read_object};
 use crate::message::failure::Result;
 use crate::os::limits::FILE;
-use crate::targets::generated::VARIABLES;
 use crate::targets::{Changer, Target, scan};
 use crate::tree::{Tree, path};
 
@@ -23,13 +22,13 @@ pub(super) fn filled(
     targets: &[Target],
     touched: &mut Vec<AffectedTarget>,
 ) -> Result<Vec<Target>> {
-    let is_filled = |target: &Target| names_from(target).next().is_some();
+    let is_filled = |target: &Target| target.build.variables.from().next().is_some();
     let maps = if targets.iter().any(is_filled) { causes.maps()? } else { Maps::new() };
     let key = |target: &Target| (target.object.clone(), target.spot);
     let known: HashMap<_, usize> = touched.iter().enumerate().map(|(at, one)| (key(&one.target), at)).collect();
     let mut filled = Vec::new();
     for target in targets {
-        let map = names_from(target).find_map(|name| maps.get_key_value(name));
+        let map = target.build.variables.from().find_map(|name| maps.get_key_value(name));
         if map.is_none() && target.url().is_none() {
             continue;
         }
@@ -47,12 +46,6 @@ pub(super) fn filled(
         filled.push(Target { changed_by, ..target.clone() });
     }
     Ok(filled)
-}
-
-/// Returns the names of the objects from which Flux takes values for a target.
-fn names_from(target: &Target) -> impl Iterator<Item = &str> {
-    let from = target.build.overrides.get(VARIABLES).and_then(|said| said.get("substituteFrom")?.as_array());
-    from.into_iter().flatten().filter_map(|one| one["name"].as_str())
 }
 
 impl Causes<'_> {

@@ -2,15 +2,15 @@
 
 use globset::{Glob, GlobSetBuilder};
 
-use super::super::policy::FINALIZER;
 use super::super::scan::Document;
 use super::super::{GitGenerator, Object, Targets, Unread, Why};
-use super::generator::{MOST, Reader, kinds};
+use super::generator::{MOST, Reader};
+use super::models::{APPLICATION, Generator, Set, finalizer, made_of, names};
 use super::pattern::{glob, in_go, of_git};
 use super::template::{Parameters, fill};
 use super::{Application, Argo, change, merge};
 use crate::config::quoted;
-use crate::kustomization::{Data, Value};
+use crate::kustomization::{Data, Placed, Value};
 use crate::message::failure::Result;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
@@ -25,26 +25,19 @@ pub(super) fn expand(
     applications: &mut Vec<Application>,
     targets: &mut Targets,
 ) -> Result<()> {
-    let spec = |key: &str| set.value.at(&["spec", key]);
-    // Without generators or a template it is a patch for one.
-    let (Some(generators), Some(template)) = (spec("generators").and_then(Value::list), spec("template")) else {
-        return Ok(());
-    };
-    let keeps = spec("syncPolicy").and_then(|policy| policy.get("preserveResourcesOnDeletion"));
-    let keeps = keeps.is_some_and(|keeps| keeps.data == Data::Flag(true));
-    let finalizer = change(&set.object.file, &format!("metadata: {{finalizers: [{FINALIZER}]}}"), 0).ok().flatten();
-    let is_go = spec("goTemplate").is_some_and(|go| go.data == Data::Flag(true));
+    let Some((generators, template)) = made_of(&set.value) else { return Ok(()) };
+    let said: Set = set.spec();
+    let is_go = said.go_template;
     let mut reader = Reader { argo, set, is_go, targets };
     let mut count = 0;
-    let kinds = generators.iter().flat_map(|one| kinds(one).into_iter().map(move |kind| (one, kind)));
-    for (generator, (kind, body)) in kinds {
-        let given = reader.generate(generator, kind, body)?;
-        let own = body.get("template");
+    for generator in generators.iter().flat_map(Generator::all) {
+        let given = reader.generate(generator)?;
+        let own = generator.template();
         let template = own.map_or_else(|| template.clone(), |own| merge(template, &stated(own), own.start, &[]));
         // Argo CD adds it.
-        let finalizer = finalizer.as_ref().filter(|_| !keeps && template.at(&["metadata", "finalizers"]).is_none());
+        let finalizer = finalizer(&template).filter(|_| !said.sync_policy.preserve_resources_on_deletion);
         let template = match finalizer {
-            Some(more) => merge(&template, more, template.start, &[]),
+            Some(more) => merge(&template, &more, template.start, &[]),
             None => template,
         };
         let size = template.json().to_string().len();
@@ -60,8 +53,8 @@ pub(super) fn expand(
             }
             let found = make(set, &template, &parameters, is_go);
             let mut made = Application { found, untold: given.more.clone(), is_open: false };
-            if let Some(patch) = spec("templatePatch") {
-                let (text, is_all) = fill(patch.text().unwrap_or("{{"), &parameters, is_go);
+            if let Some(patch) = &said.template_patch {
+                let (text, is_all) = fill(&patch.value, &parameters, is_go);
                 if !is_all {
                     (made.untold, made.is_open) = (Some("`templatePatch` may change it".to_owned()), true);
                 }
@@ -91,10 +84,10 @@ fn stated(own: &Value) -> Value {
 }
 
 /// Returns an application as a filled in `templatePatch` changes it.
-fn patched(found: &Document, patch: &Value, filled: &str) -> std::result::Result<Value, Unread> {
-    let change = change(&found.object.file, filled, patch.start.line - 1)?;
+fn patched(found: &Document, patch: &Placed<String>, filled: &str) -> std::result::Result<Value, Unread> {
+    let change = change(&found.object.file, filled, patch.start().line - 1)?;
     Ok(match change {
-        Some(change) if change.mapping().is_some() => merge(&found.value, &known(&change), patch.start, &[]),
+        Some(change) if change.mapping().is_some() => merge(&found.value, &known(&change), patch.start(), &[]),
         _ => found.value.clone(),
     })
 }
@@ -133,11 +126,11 @@ fn unacted(text: &str) -> String {
 /// Returns an application. What does not matter may stay a template: only where it is built from has to be known.
 fn make(set: &Document, template: &Value, parameters: &Parameters, is_go: bool) -> Document {
     let filled = template.map_texts(&mut |text| fill(text, parameters, is_go).0);
-    let text = |key: &str| filled.at(&["metadata", key]).and_then(Value::scalar);
-    let namespace = text("namespace").unwrap_or_else(|| set.object.namespace.clone());
-    let name = text("name").unwrap_or_default();
+    let [namespace, name] = names(&filled);
+    let namespace = namespace.unwrap_or_else(|| set.object.namespace.clone());
+    let name = name.unwrap_or_default();
     let set_name = Some(set.object.full_name());
-    let object = Object { namespace, name, kind: "Application".to_owned(), set: set_name, ..set.object.clone() };
+    let object = Object { namespace, name, kind: APPLICATION.to_owned(), set: set_name, ..set.object.clone() };
     Document { object, value: filled, home: set.home.clone(), is_template: set.is_template }
 }
 

@@ -1,9 +1,12 @@
 //! What an application changes in a kustomization: the commands that Argo CD runs (argo-cd, `util/kustomize/kustomize.go`).
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 
+use super::super::Object;
 use super::super::scan::Document;
-use crate::kustomization::Value;
+use super::models::{Application, Kustomize, Source};
 
 /// How the names of the variables begin that tell which commit is deployed.
 const REVISION: &str = "ARGOCD_APP_REVISION";
@@ -13,73 +16,64 @@ const OWN: [&str; 3] = ["", "argocd", "openshift-gitops"];
 
 /// Returns the arguments of `kustomize edit` for a source of an application, in Argo CD's order and without components; or why
 /// one is not known.
-pub(super) fn commands(application: &Document, source: &Value) -> Result<Vec<Vec<String>>, String> {
-    let said = source.get("kustomize").map_or(Json::Null, Value::json);
-    let flag = |key: &str| said[key] == Json::Bool(true);
-    let fill_in = |text: &str| expand(text, &|name| variable(application, source, name));
+pub(super) fn commands(found: &Document, source: &Source, said: &Kustomize) -> Result<Vec<Vec<String>>, String> {
+    let application: Application = found.spec();
+    let fill_in = |text: &str| expand(text, &|name| variable(&found.object, &application, source, name));
     let mut all = Vec::new();
     let mut run = |words: &[&str], values: Vec<String>| {
         if !values.is_empty() {
             all.push(words.iter().map(|word| (*word).to_owned()).chain(values).collect());
         }
     };
-    let set = |key: &str| said[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned).into_iter().collect();
-    run(&["set", "nameprefix", "--"], set("namePrefix"));
-    run(&["set", "namesuffix", "--"], set("nameSuffix"));
-    let images = said["images"].as_array().into_iter().flatten();
-    run(&["set", "image"], images.map(|image| fill_in(&text(image))).collect::<Result<_, _>>()?);
-    let replicas = said["replicas"].as_array().into_iter().flatten();
-    let replicas = replicas.map(|one| format!("{}={}", text(&one["name"]), count(&one["count"])));
+    let set = |text: &String| Some(text.clone()).filter(|text| !text.is_empty()).into_iter().collect();
+    run(&["set", "nameprefix", "--"], set(&said.name_prefix));
+    run(&["set", "namesuffix", "--"], set(&said.name_suffix));
+    run(&["set", "image"], said.images.iter().map(|image| fill_in(image)).collect::<Result<_, _>>()?);
+    let replicas = said.replicas.iter().map(|one| format!("{}={}", one.name, count(&one.count)));
     run(&["set", "replicas"], replicas.collect());
-    let pairs = |key: &str, fills: bool| -> Result<Vec<String>, String> {
-        let pairs = said[key].as_object().into_iter().flatten().map(|(key, value)| (key, text(value)));
-        let pairs = pairs.map(|(key, value)| Ok(format!("{key}:{}", if fills { fill_in(&value)? } else { value })));
-        pairs.collect()
+    let pairs = |pairs: &BTreeMap<String, String>, fills: bool| -> Result<Vec<String>, String> {
+        let value = |value: &String| if fills { fill_in(value) } else { Ok(value.clone()) };
+        pairs.iter().map(|(key, text)| Ok(format!("{key}:{}", value(text)?))).collect()
     };
-    let with = |command: &'static str, flags: &[(&str, &'static str)]| -> Vec<&'static str> {
-        let flags = flags.iter().filter(|(key, _)| flag(key)).map(|(_, flag)| *flag);
+    let with = |command: &'static str, flags: &[(bool, &'static str)]| -> Vec<&'static str> {
+        let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| *flag);
         ["add", command].into_iter().chain(flags).collect()
     };
     let flags = [
-        ("forceCommonLabels", "--force"),
-        ("labelWithoutSelector", "--without-selector"),
-        ("labelIncludeTemplates", "--include-templates"),
+        (said.force_common_labels, "--force"),
+        (said.label_without_selector, "--without-selector"),
+        (said.label_include_templates, "--include-templates"),
     ];
-    run(&with("label", &flags), pairs("commonLabels", true)?);
-    let annotations = pairs("commonAnnotations", flag("commonAnnotationsEnvsubst"))?;
-    run(&with("annotation", &[("forceCommonAnnotations", "--force")]), annotations);
-    run(&["set", "namespace", "--"], set("namespace"));
+    run(&with("label", &flags), pairs(&said.common_labels, true)?);
+    let annotations = pairs(&said.common_annotations, said.common_annotations_envsubst)?;
+    run(&with("annotation", &[(said.force_common_annotations, "--force")]), annotations);
+    run(&["set", "namespace", "--"], set(&said.namespace));
     Ok(all)
-}
-
-fn text(value: &Json) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Returns a number as Go prints it; what is none as it is written, for kustomize to refuse.
 fn count(value: &Json) -> String {
-    let text = text(value);
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     text.parse().map_or(text, |number: i64| number.to_string())
 }
 
 /// Returns the value of a variable; why it is not known if it is not. One that Argo CD does not know is empty.
-fn variable(application: &Document, source: &Value, name: &str) -> Result<String, String> {
+fn variable(object: &Object, application: &Application, source: &Source, name: &str) -> Result<String, String> {
     let unknown = || format!("`{name}` is only known to Argo CD");
-    let said = |value: Option<&Value>| value.and_then(Value::scalar).unwrap_or_default();
-    let object = &application.object;
     let value = match name {
-        "$" => return Ok("$".to_owned()),
-        "ARGOCD_APP_NAME" if OWN.contains(&&*object.namespace) => object.name.clone(),
+        "$" => Some("$"),
+        "ARGOCD_APP_NAME" if OWN.contains(&&*object.namespace) => Some(&*object.name),
         "ARGOCD_APP_NAME" => return Err(unknown()),
-        "ARGOCD_APP_NAMESPACE" => said(application.value.at(&["spec", "destination", "namespace"])),
-        "ARGOCD_APP_PROJECT_NAME" => said(application.value.at(&["spec", "project"])),
-        "ARGOCD_APP_SOURCE_REPO_URL" => said(source.get("repoURL")),
-        "ARGOCD_APP_SOURCE_PATH" => said(source.get("path")),
-        "ARGOCD_APP_SOURCE_TARGET_REVISION" => said(source.get("targetRevision")),
+        "ARGOCD_APP_NAMESPACE" => Some(&*application.destination.namespace.0),
+        "ARGOCD_APP_PROJECT_NAME" => Some(&*application.project.0),
+        "ARGOCD_APP_SOURCE_REPO_URL" => source.repo_url.as_deref(),
+        "ARGOCD_APP_SOURCE_PATH" => source.path.as_ref().map(|path| path.value.as_str()),
+        "ARGOCD_APP_SOURCE_TARGET_REVISION" => source.target_revision.as_deref(),
         name if name.starts_with(REVISION) => return Err(unknown()),
-        _ => String::new(),
+        _ => None,
     };
-    if value.contains("{{") { Err(unknown()) } else { Ok(value) }
+    let value = value.unwrap_or_default();
+    if value.contains("{{") { Err(unknown()) } else { Ok(value.to_owned()) }
 }
 
 /// Returns a text with its variables filled in as Go's `os.Expand` does: `$NAME` and `${NAME}`.

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
+
 use super::super::scan::Document;
 use super::super::{FILE, GitGenerator, Targets, Unread};
 use super::Argo;
+use super::models::{GIT, Generator, Git, LIST, List, MATRIX, MERGE, Merge};
 use super::template::{self, Parameters, Style, TO_JSON, fill};
 use crate::kustomization::{Data, Value, read_object};
 use crate::message::failure::Result;
@@ -51,33 +54,34 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the parameters of each application that a generator makes as one of its [`kinds`].
-    pub(super) fn generate(&mut self, generator: &Value, kind: &str, body: &Value) -> Result<Given> {
-        let list = |key: &str| body.get(key).and_then(Value::list);
-        let given = match kind {
+    /// Returns the parameters of each application that a generator makes.
+    pub(super) fn generate(&mut self, generator: Generator<'_>) -> Result<Given> {
+        let given = match generator.kind {
             "" => Given::unknown("it has a generator without a type"),
-            "list" => {
-                let made = body.get("elementsYaml").map(|text| elements(text.text().unwrap_or_default()));
-                let all = list("elements").unwrap_or_default().iter().map(flat);
-                match made {
+            LIST => match self.typed::<List>(generator) {
+                Err(given) => given,
+                Ok(list) => match list.elements_yaml.map(|text| elements(&text)) {
                     Some(None) => Given::unknown("its list comes from a template"),
-                    made => Given::known(all.chain(made.flatten().unwrap_or_default()).collect()),
-                }
-            }
-            "merge" => self.merge(body)?,
-            "matrix" => match list("generators") {
-                Some([one, two]) => self.matrix(body, one, two)?,
-                _ => self.unread(body, "a matrix must have exactly two generators")?,
+                    made => {
+                        let all = generator.elements().iter().map(flat);
+                        Given::known(all.chain(made.flatten().unwrap_or_default()).collect())
+                    }
+                },
             },
-            "git" => self.git(body)?,
-            _ => Given::unknown(format!("its `{kind}` generator can only be evaluated in the cluster")),
+            MERGE => self.merge(generator)?,
+            MATRIX => match generator.inside() {
+                [one, two] => self.matrix(generator, one, two)?,
+                _ => self.unread(generator, "a matrix must have exactly two generators")?,
+            },
+            GIT => self.git(generator)?,
+            kind => Given::unknown(format!("its `{kind}` generator can only be evaluated in the cluster")),
         };
         // Which of them it takes is not known, but they are no others.
         let given = match &given.more {
-            None if generator.get("selector").is_some() => Given::unknown("its generator has a `selector`"),
+            None if generator.is_selective => Given::unknown("its generator has a `selector`"),
             _ => given,
         };
-        let Some(values) = body.get("values").and_then(Value::mapping) else { return Ok(given) };
+        let Some(values) = generator.values() else { return Ok(given) };
         let mut all = Vec::new();
         for parameters in given.all {
             let parameters = self.with_values(values, parameters);
@@ -89,16 +93,24 @@ impl Reader<'_> {
         Ok(Given { all, more: given.more })
     }
 
+    /// Reads what a generator says; else says what is wrong with it.
+    fn typed<T: DeserializeOwned>(&mut self, generator: Generator<'_>) -> std::result::Result<T, Given> {
+        generator.body.read().map_err(|wrong| {
+            self.targets.unread.push(self.set.mistyped(&wrong));
+            Given::unknown("its generator cannot be read")
+        })
+    }
+
     /// Combines two generators; the second may name the parameters of the first.
-    fn matrix(&mut self, body: &Value, one: &Value, two: &Value) -> Result<Given> {
-        let (&[(one_kind, one_body)], &[(two_kind, _)]) = (&*kinds(one), &*kinds(two)) else {
-            return self.unread(body, "a generator in its `matrix` has two types");
+    fn matrix(&mut self, matrix: Generator<'_>, one: &Value, two: &Value) -> Result<Given> {
+        let (&[one], &[second]) = (&*Generator::all(one), &*Generator::all(two)) else {
+            return self.unread(matrix, "a generator in its `matrix` has two types");
         };
-        if [one_kind, two_kind].contains(&"matrix") {
-            return self.unread(body, "its `matrix` contains another");
+        if [one.kind, second.kind].contains(&MATRIX) {
+            return self.unread(matrix, "its `matrix` contains another");
         }
-        let first = self.generate(one, one_kind, one_body)?;
-        let is_read = ["git", "list"].contains(&two_kind);
+        let first = self.generate(one)?;
+        let is_read = [GIT, LIST].contains(&second.kind);
         let (mut all, mut more) = (Vec::new(), first.more);
         let size = two.json().to_string().len() / BYTES + 1;
         for (round, outer) in first.all.into_iter().enumerate() {
@@ -112,7 +124,7 @@ impl Reader<'_> {
                     filled
                 });
                 if is_known || !is_read {
-                    self.generate(&filled, two_kind, filled.get(two_kind).unwrap_or(&filled))?
+                    self.only(&filled)?
                 } else {
                     Given::unknown("its `matrix` uses more than parameter names")
                 }
@@ -138,24 +150,34 @@ impl Reader<'_> {
         Ok(Given { all, more })
     }
 
+    /// Returns what an entry with one generator gives.
+    fn only(&mut self, entry: &Value) -> Result<Given> {
+        match *Generator::all(entry) {
+            [generator] => self.generate(generator),
+            _ => Ok(Given::unknown("a generator in its `matrix` has two types")),
+        }
+    }
+
     /// Adds to what the first generator gives what the others give for the same keys.
-    fn merge(&mut self, merge: &Value) -> Result<Given> {
-        let list = |key: &str| merge.get(key).and_then(Value::list).unwrap_or_default();
-        let keys: Vec<&str> = list("mergeKeys").iter().filter_map(Value::text).collect();
-        if keys.is_empty() || list("generators").len() < 2 || self.is_go && keys.iter().any(|key| key.contains('.')) {
+    fn merge(&mut self, merge: Generator<'_>) -> Result<Given> {
+        let keys = match self.typed::<Merge>(merge) {
+            Ok(said) => said.merge_keys,
+            Err(given) => return Ok(given),
+        };
+        if keys.is_empty() || merge.inside().len() < 2 || self.is_go && keys.iter().any(|key| key.contains('.')) {
             let why = "its `merge` needs `mergeKeys`, without a `.` in templates of Go, and two `generators`";
             return self.unread(merge, why);
         }
-        let key = |one: &Parameters| -> Vec<Option<String>> { keys.iter().map(|key| one.get(*key).cloned()).collect() };
+        let key = |one: &Parameters| -> Vec<Option<String>> { keys.iter().map(|key| one.get(key).cloned()).collect() };
         let (mut merged, mut more): (Option<Vec<Parameters>>, _) = (None, None);
-        for one in list("generators") {
-            let &[(kind, body)] = &*kinds(one) else {
+        for one in merge.inside() {
+            let &[generator] = &*Generator::all(one) else {
                 return self.unread(merge, "a generator in its `merge` has two types");
             };
-            if ["matrix", "merge"].contains(&kind) {
+            if [MATRIX, MERGE].contains(&generator.kind) {
                 return self.unread(merge, "its `merge` contains a `matrix` or `merge`");
             }
-            let given = self.generate(one, kind, body)?;
+            let given = self.generate(generator)?;
             let by_key: BTreeMap<_, _> = given.all.iter().map(|one| (key(one), one)).collect();
             if given.more.is_some() && merged.is_some() || by_key.len() < given.all.len() {
                 let twice = || "a generator in its `merge` sets a key twice".to_owned();
@@ -177,27 +199,26 @@ impl Reader<'_> {
         Ok(Given { all: merged.unwrap_or_default(), more })
     }
 
-    fn git(&mut self, git: &Value) -> Result<Given> {
-        let text = |key: &str| git.get(key).and_then(Value::text);
-        let (argo, url) = (self.argo, text("repoURL").unwrap_or_default());
-        let revision = super::revision(argo.identity, url, text("revision"));
+    fn git(&mut self, generator: Generator<'_>) -> Result<Given> {
+        let git: Git = match self.typed(generator) {
+            Ok(git) => git,
+            Err(given) => return Ok(given),
+        };
+        let (argo, url) = (self.argo, git.repo_url.as_str());
+        let revision = super::revision(argo.identity, url, git.revision.as_deref());
         let base = match argo.identity.directory_of(url) {
             Some(base) if revision.is_this => base,
             Some(_) => return Ok(Given::unknown("its generator reads another revision")),
             None if url.contains("{{") => return Ok(Given::unknown("the URL of its generator is a template")),
             None => return Ok(Given::unknown("its generator reads another repository")),
         };
-        let style = Style { is_go: self.is_go, prefix: text("pathParamPrefix").unwrap_or_default() };
-        let list = |key: &str| git.get(key).and_then(Value::list);
-        let (patterns, is_files) = match (list("directories"), list("files")) {
+        let style = Style { is_go: self.is_go, prefix: &git.path_param_prefix };
+        let (patterns, is_files) = match (git.directories, git.files) {
             (Some(directories), _) => (directories, false),
             (None, Some(files)) => (files, true),
             (None, None) => return Ok(Given::unknown("its generator names neither directories nor files")),
         };
-        let patterns = patterns.iter().filter_map(|one| {
-            let excludes = one.get("exclude").is_some_and(|flag| flag.data == Data::Flag(true));
-            Some((one.get("path")?.text()?.to_owned(), excludes))
-        });
+        let patterns = patterns.into_iter().filter_map(|one| Some((one.path?, one.exclude)));
         let object = self.set.object.clone();
         let generator =
             GitGenerator { object, is_files, base: base.to_owned(), patterns: patterns.collect(), revision };
@@ -223,14 +244,13 @@ impl Reader<'_> {
     }
 
     /// Returns that what a generator of others gives is not known, and looks at the git generators in it all the same.
-    fn unread(&mut self, body: &Value, why: impl Into<String>) -> Result<Given> {
-        let mut todo = vec![body];
-        while let Some(body) = todo.pop() {
-            let generators = body.get("generators").and_then(Value::list).unwrap_or_default();
-            for (kind, body) in generators.iter().flat_map(kinds) {
-                match kind {
-                    "git" => drop(self.git(body)?),
-                    _ => todo.push(body),
+    fn unread(&mut self, generator: Generator<'_>, why: impl Into<String>) -> Result<Given> {
+        let mut todo = vec![generator];
+        while let Some(generator) = todo.pop() {
+            for inside in generator.inside().iter().flat_map(Generator::all) {
+                match inside.kind {
+                    GIT => drop(self.git(inside)?),
+                    _ => todo.push(inside),
                 }
             }
         }
@@ -289,18 +309,6 @@ fn weight(parameters: &Parameters) -> usize {
 /// Returns those of some paths that are in a directory, as they are named from there.
 fn inside<'a>(all: &'a [String], directory: &'a str) -> impl Iterator<Item = &'a str> {
     all.iter().filter_map(move |one| path::below(one, directory)).filter(|one| !one.is_empty())
-}
-
-/// Returns the kinds of an entry of `generators` with what stands behind each: Argo CD runs all of them. One without a
-/// name where there is none.
-pub(super) fn kinds(generator: &Value) -> Vec<(&str, &Value)> {
-    let pairs = generator.mapping().unwrap_or_default().iter();
-    let given = pairs.filter(|(key, body)| key != "selector" && body.data != Data::Null);
-    let mut kinds: Vec<(&str, &Value)> = given.map(|(key, body)| (&**key, body)).collect();
-    if kinds.is_empty() {
-        kinds.push(("", generator));
-    }
-    kinds
 }
 
 /// Returns the elements in a text; none where it is not filled in, or no list.

@@ -1,29 +1,16 @@
 //! What Argo CD gives to helm (`template` in its `util/helm/cmd.go`).
 
 use super::Argo;
-use crate::kustomization::Value;
+use super::models::{Application, Helm, Source, sources};
+use crate::kustomization::Scalar;
 use crate::message::failure::shown;
 use crate::message::redact;
-use crate::targets::chart::{Keys, Release};
+use crate::targets::chart::{self, Release, Said};
 use crate::targets::scan::Document;
 use crate::tree::path;
 
 /// What makes several files of one, or is filled in.
 pub(super) const PATTERN: [char; 5] = ['*', '?', '[', '{', '$'];
-
-const KEYS: Keys = Keys {
-    unread: &["helm.parameters", "helm.fileParameters"],
-    name: &["helm.releaseName"],
-    namespace: &["helm.namespace"],
-    files: ["helm.valueFiles", "helm.ignoreMissingValueFiles"],
-    values: &["helm.valuesObject", "helm.values"],
-    no_crds: ["helm.skipCrds", "true"],
-    options: &[
-        ["helm.kubeVersion", "--kube-version"],
-        ["helm.apiVersions", "--api-versions"],
-        ["helm.skipSchemaValidation", "--skip-schema-validation"],
-    ],
-};
 
 impl Argo<'_> {
     /// Returns how the chart of a source in a directory is rendered; else why that is not known. `base` is the top of its
@@ -31,17 +18,33 @@ impl Argo<'_> {
     pub(super) fn release(
         &self,
         found: &Document,
-        source: &Value,
+        source: &Source,
         base: &str,
         directory: &str,
     ) -> Result<Release, String> {
-        let said = source.get("helm").map(|helm| helm.json().to_string());
-        if found.object.set.is_some() && said.is_some_and(|said| said.contains("{{")) {
+        let nothing = Helm::default();
+        let helm = source.helm.as_ref().unwrap_or(&nothing);
+        if found.object.set.is_some() && helm.is_open() {
             return Err("its `helm` is filled in elsewhere".to_owned());
         }
-        let namespace = found.value.at(&["spec", "destination", "namespace"]).and_then(Value::scalar);
-        let given = [found.object.name.as_str(), namespace.as_deref().unwrap_or_default()];
-        KEYS.release(self.tree, source, given, &|text| {
+        if let Some(field) = helm.unread() {
+            return Err(chart::unread(field));
+        }
+        let Application { destination, .. } = found.spec();
+        let first = |text: &Option<Scalar>, other: &str| {
+            let text = text.as_ref().map(|text| text.0.as_str()).filter(|text| !text.is_empty());
+            text.unwrap_or(other).to_owned()
+        };
+        let rendered = Said {
+            name: &first(&helm.release_name, &found.object.name),
+            namespace: &first(&helm.namespace, &destination.namespace.0),
+            files: &helm.value_files,
+            may_be_missing: helm.ignore_missing_value_files,
+            values: helm.values_object.as_ref().or(helm.values.as_ref()),
+            skips_crds: helm.skip_crds,
+            options: helm.options(),
+        };
+        rendered.release(self.tree, &|text| {
             let place = self.values_file(found, Some([base, directory]), text)?;
             if place.contains(PATTERN) { Err(format!("`{place}` is not the name of one file")) } else { Ok(place) }
         })
@@ -70,10 +73,10 @@ impl Argo<'_> {
 
     /// Returns the top of the source that has a name, if it is this repository, as it is looked at.
     fn named(&self, found: &Document, name: &str) -> Option<&str> {
-        let mut all = found.value.at(&["spec", "sources"])?.list()?.iter();
-        let named = all.find(|one| one.get("ref").and_then(Value::text) == Some(name))?;
-        let url = named.get("repoURL")?.text()?;
-        let revision = super::revision(self.identity, url, named.get("targetRevision").and_then(Value::text));
-        self.identity.directory_of(url).filter(|_| revision.is_this)
+        let mut all = sources(&found.value).into_iter().filter_map(|source| source.read::<Source>().ok());
+        let named = all.find(|one| one.name.as_deref() == Some(name))?;
+        let url = named.repo_url?;
+        let revision = super::revision(self.identity, &url, named.target_revision.as_deref());
+        self.identity.directory_of(&url).filter(|_| revision.is_this)
     }
 }

@@ -7,13 +7,10 @@ use std::rc::Rc;
 use super::super::ignore::Copied;
 use super::super::scan::Document;
 use super::super::{Artifact, FILE, Ignores, Object, unfilled};
+use super::models::{self, ARTIFACT, CHART, GENERATOR, GeneratorSpec};
 use super::path_pattern::{self, Captures, fill, is_label, is_object_name};
 use super::source::{Bound, Sources};
-use crate::kustomization::Value;
 use crate::tree::{Entry, path};
-
-/// The annotation that says whether anything is made.
-const RECONCILE: &str = "source.extensions.fluxcd.io/reconcile";
 
 /// Why it is not known what a step copies.
 const MORE: &str = "copies more than files and directories";
@@ -22,22 +19,24 @@ const MORE: &str = "copies more than files and directories";
 type Made = Vec<(String, Bound, Vec<Object>)>;
 
 /// Returns what a generator makes, and why it may make something that is not among it, if it may.
-pub(super) fn made(sources: &Sources<'_>, generator: &Document) -> (Made, Option<String>) {
-    let why = |why: &str| format!("the ArtifactGenerator `{}` {why}", generator.object.full_name());
-    let (sets, said_by) = match sets(sources, generator) {
+pub(super) fn made(sources: &Sources<'_>, found: &Document) -> (Made, Option<String>) {
+    let why = |why: &str| format!("the {GENERATOR} `{}` {why}", found.object.full_name());
+    let said: models::Generator = found.read();
+    let generator = Generator { sources, found, said: &said.spec };
+    let (sets, said_by) = match generator.sets() {
         Ok(found) => found,
         Err(reason) => return (Made::new(), Some(why(&reason))),
     };
-    let mut more = pattern(generator).map(|_| why("matches no directory"));
-    let mut wrong = refused(generator).map(str::to_owned);
+    let mut more = (!said.spec.path_pattern.is_empty()).then(|| why("matches no directory"));
+    let mut wrong = refused(&said).map(str::to_owned);
     let (mut wanted, mut names) = (Vec::new(), HashSet::new());
     for captures in &sets {
         let lower = path_pattern::lower(captures);
         if let Some((_, value)) = lower.iter().find(|(_, value)| !is_label(value)) {
             wrong.get_or_insert(format!("matches `{value}`, which is not a valid label value"));
         }
-        for artifact in list(generator, "artifacts") {
-            let written = artifact.get("name").and_then(Value::text).unwrap_or_default();
+        for artifact in &said.spec.artifacts {
+            let written = artifact.name.as_str();
             let reason = match fill(written, &lower).filter(|name| is_object_name(name)) {
                 Some(name) if names.insert(name.clone()) => {
                     wanted.push((name, captures, artifact));
@@ -59,7 +58,7 @@ pub(super) fn made(sources: &Sources<'_>, generator: &Document) -> (Made, Option
         // They are made in turn: where one fails, what was made before is all that there is of those that follow.
         let bound = match &wrong {
             Some(reason) => Err(reason.clone()),
-            None => holds(sources, generator, artifact, captures, &mut said_by),
+            None => generator.holds(artifact, captures, &mut said_by),
         };
         let bound = bound.unwrap_or_else(|reason| Bound::Templated(why(wrong.insert(reason))));
         made.push((name, bound, said_by));
@@ -68,63 +67,70 @@ pub(super) fn made(sources: &Sources<'_>, generator: &Document) -> (Made, Option
 }
 
 /// Returns why Flux makes nothing of a generator.
-fn refused(generator: &Document) -> Option<&'static str> {
-    let annotation = generator.value.at(&["metadata", "annotations", RECONCILE]).and_then(Value::text);
+fn refused(generator: &models::Generator) -> Option<&'static str> {
     let mut aliases = HashSet::new();
-    let mut all = list(generator, "sources").iter().filter_map(|source| source.get("alias")?.text());
-    if annotation.is_some_and(|value| value.eq_ignore_ascii_case("disabled")) {
+    if generator.is_disabled() {
         Some("is disabled by an annotation")
-    } else if !all.all(|alias| aliases.insert(alias)) {
+    } else if !generator.spec.sources.iter().all(|source| aliases.insert(&source.alias)) {
         Some("has two sources with the same alias")
     } else {
         None
     }
 }
 
-/// Returns its `pathPattern`, if it has one.
-fn pattern(generator: &Document) -> Option<&Value> {
-    generator.value.at(&["spec", "pathPattern"]).filter(|pattern| pattern.text() != Some(""))
+/// A generator, and what it may copy from.
+struct Generator<'a, 's> {
+    sources: &'a Sources<'s>,
+    found: &'a Document,
+    said: &'a GeneratorSpec,
 }
 
-/// Returns what the names in its `pathPattern` stand for, each time that it makes its artifacts, and the objects that say
-/// where; without one it makes them once.
-fn sets(sources: &Sources<'_>, generator: &Document) -> Result<(Vec<Captures>, Vec<Object>), String> {
-    let Some(pattern) = pattern(generator) else { return Ok((vec![Captures::new()], Vec::new())) };
-    let is_none = || "has a `pathPattern` that cannot be read here".to_owned();
-    let text = pattern.text().filter(|text| unfilled([*text]).is_none()).ok_or_else(is_none)?;
-    let (alias, pattern) = text.strip_prefix('@').and_then(|text| text.split_once('/')).ok_or_else(is_none)?;
-    let (source, said_by) = source(sources, generator, alias)?;
-    let found = path_pattern::matches(sources, &source, pattern)?;
-    sources.spend(found.len().saturating_mul(list(generator, "artifacts").len()).saturating_mul(FILE))?;
-    Ok((found, said_by))
-}
+impl Generator<'_, '_> {
+    /// Returns what the names in its `pathPattern` stand for, each time that it makes its artifacts, and the objects that say
+    /// where; without one it makes them once.
+    fn sets(&self) -> Result<(Vec<Captures>, Vec<Object>), String> {
+        let text = self.said.path_pattern.as_str();
+        if text.is_empty() {
+            return Ok((vec![Captures::new()], Vec::new()));
+        }
+        let parts = text.strip_prefix('@').filter(|_| unfilled([text]).is_none()).and_then(|text| text.split_once('/'));
+        let (alias, pattern) = parts.ok_or("has a `pathPattern` that cannot be read here")?;
+        let (source, said_by) = self.source(alias)?;
+        let found = path_pattern::matches(self.sources, &source, pattern)?;
+        self.sources.spend(found.len().saturating_mul(self.said.artifacts.len()).saturating_mul(FILE))?;
+        Ok((found, said_by))
+    }
 
-/// Returns what the source with an alias is, and the objects that say so.
-fn source(sources: &Sources<'_>, generator: &Document, alias: &str) -> Result<(Bound, Vec<Object>), String> {
-    let text = |one: &Value, key: &str| one.get(key).and_then(Value::text).map(str::to_owned);
-    let found = list(generator, "sources").iter().find(|one| text(one, "alias").as_deref() == Some(alias));
-    let found = found.ok_or("references an unknown source")?;
-    match text(found, "kind").as_deref() {
-        Some("ExternalArtifact" | "HelmChart") => Err("copies from a generated source".to_owned()),
-        _ => Ok(sources.bind(generator, found)),
+    /// Returns what the source with an alias is, and the objects that say so.
+    fn source(&self, alias: &str) -> Result<(Bound, Vec<Object>), String> {
+        let source = self.said.sources.iter().find(|one| one.alias == alias).ok_or("references an unknown source")?;
+        let reference = source.reference();
+        if [ARTIFACT, CHART].contains(&&*reference.kind) {
+            return Err("copies from a generated source".to_owned());
+        }
+        Ok(self.sources.bind(self.found, &reference))
+    }
+
+    /// Returns what an artifact holds, and adds the objects that say what its sources are.
+    fn holds(
+        &self,
+        artifact: &models::Output,
+        captures: &Captures,
+        said_by: &mut Vec<Object>,
+    ) -> Result<Bound, String> {
+        let mut copies = Vec::new();
+        for entry in &artifact.copy {
+            let step = step(entry, captures).ok_or(MORE)?;
+            let (bound, mut objects) = self.source(&step.alias)?;
+            said_by.append(&mut objects);
+            copies.push((bound, step));
+        }
+        combined(self.sources, &copies)
     }
 }
 
-/// Returns what an artifact holds, and adds the objects that say what its sources are.
-fn holds(
-    sources: &Sources<'_>,
-    generator: &Document,
-    artifact: &Value,
-    captures: &Captures,
-    said_by: &mut Vec<Object>,
-) -> Result<Bound, String> {
-    let mut copies = Vec::new();
-    for entry in artifact.get("copy").and_then(Value::list).unwrap_or_default() {
-        let step = step(entry, captures).ok_or(MORE)?;
-        let (bound, mut objects) = source(sources, generator, &step.alias)?;
-        said_by.append(&mut objects);
-        copies.push((bound, step));
-    }
+/// Returns what steps copy together, each from its source.
+fn combined(sources: &Sources<'_>, copies: &[(Bound, Step)]) -> Result<Bound, String> {
     let (first, _) = copies.first().ok_or("copies nothing")?;
     if copies.iter().any(|(source, _)| source != first) {
         return Err("copies from several sources".to_owned());
@@ -134,7 +140,7 @@ fn holds(
     let is_known = revision.is_this && !revision.is_localized();
     let (mut above, mut placed): (Option<String>, Vec<(String, Copied)>) = (None, Vec::new());
     let mut artifact = artifact.as_deref().cloned().unwrap_or_default();
-    for (_, step) in copies.iter() {
+    for (_, step) in copies {
         let copied = copied(sources, top, &artifact, step, is_known)?;
         let to = destination(sources, step, &copied.from, &placed)?;
         let names: Vec<&str> = path::components(&copied.from).collect();
@@ -204,30 +210,23 @@ struct Step {
 
 /// Reads a step that copies a file, or a directory without what it excludes; none where it copies anything else, for example
 /// what a pattern matches.
-fn step(entry: &Value, captures: &Captures) -> Option<Step> {
-    let text = |key: &str| fill(entry.get(key)?.text()?, captures);
-    let (written, to) = (text("from")?, text("to")?);
+fn step(entry: &models::Copy, captures: &Captures) -> Option<Step> {
+    let (written, to) = (fill(entry.from.as_ref()?, captures)?, fill(entry.to.as_ref()?, captures)?);
     let (alias, from) = written.strip_prefix('@')?.split_once('/')?;
     let to = to.strip_prefix("@artifact/")?;
     let contents = if from == "**" { Some(".") } else { from.strip_suffix("/**") };
     let from = contents.unwrap_or(from);
     let is_plain = |text: &str| !text.starts_with('/') && !text.contains(['*', '?', '[', ']', '{', '\\', '$']);
-    let exclude = entry.get("exclude").map_or(Some(&[][..]), Value::list)?;
     let place = path::resolve("", from)?;
     // Before a pattern nothing is cleaned.
     let is_clean = contents.is_none() || from == "." || !from.is_empty() && from == place;
-    let is_overwriting = entry.get("strategy").is_none_or(|strategy| strategy.text() == Some("Overwrite"));
-    let is_read = is_plain(from) && is_plain(to) && is_clean && is_overwriting;
+    let is_read = is_plain(from) && is_plain(to) && is_clean && entry.is_overwriting();
     is_read.then_some(Step {
         alias: alias.to_owned(),
         from: place,
         is_contents: contents.is_some(),
         is_into: to.ends_with('/'),
         to: path::resolve("", to)?,
-        exclude: exclude.iter().map(|one| Some(one.text()?.to_owned())).collect::<Option<_>>()?,
+        exclude: entry.exclude.clone(),
     })
-}
-
-fn list<'v>(generator: &'v Document, key: &str) -> &'v [Value] {
-    generator.value.at(&["spec", key]).and_then(Value::list).unwrap_or_default()
 }

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::super::Build;
-use super::super::generated::{append, list};
+use super::super::generated::append;
+use super::models::Overrides;
 
 /// Writes it.
 pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &Build, is_root: bool) {
@@ -12,9 +13,12 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
         let origins = json!(["originAnnotations"]);
         kustomization.insert("buildMetadata".to_owned(), origins);
     }
-    for (from, to) in [("targetNamespace", "namespace"), ("namePrefix", "namePrefix"), ("nameSuffix", "nameSuffix")] {
-        if let Some(text) = text(build, from) {
-            kustomization.insert(to.to_owned(), json!(text));
+    let said = Overrides::of(&build.overrides);
+    let texts =
+        [("namespace", said.target_namespace), ("namePrefix", said.name_prefix), ("nameSuffix", said.name_suffix)];
+    for (key, text) in texts {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            kustomization.insert(key.to_owned(), json!(text));
         }
     }
     let patch = |patch: &Value| {
@@ -24,28 +28,22 @@ pub(in crate::targets) fn edit(kustomization: &mut Map<String, Value>, build: &B
         }
         patch
     };
-    let patches = list(build, "patches").iter().map(patch).collect();
+    let patches = said.patches.iter().flatten().map(patch).collect();
     append(kustomization, "patches", patches);
-    let merges = list(build, "patchesStrategicMerge").iter();
+    let merges = said.patches_strategic_merge.iter().flatten();
     let merges = merges.map(|patch| json!(patch.to_string())).collect();
     append(kustomization, "patchesStrategicMerge", merges);
-    let operations = list(build, "patchesJson6902").iter().map(|patch| {
+    let operations = said.patches_json6902.iter().flatten().map(|patch| {
         let operations = patch.get("patch").cloned().unwrap_or_default();
         json!({"patch": operations.to_string(), "target": patch.get("target")})
     });
     append(kustomization, "patchesJson6902", operations.collect());
-    for image in list(build, "images") {
+    for image in said.images.iter().flatten() {
         put(kustomization, image);
     }
-    if let Some(metadata) = build.overrides.get("buildMetadata") {
-        kustomization.insert("buildMetadata".to_owned(), metadata.clone());
+    if let Some(metadata) = said.build_metadata {
+        kustomization.insert("buildMetadata".to_owned(), metadata);
     }
-}
-
-/// Returns a text of the object that is not empty.
-fn text<'a>(build: &'a Build, key: &str) -> Option<&'a str> {
-    let text = build.overrides.get(key).and_then(Value::as_str);
-    text.filter(|text| !text.is_empty())
 }
 
 /// Puts an image into a kustomization, in the place of the one that has its name: field by field.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::super::scan::Document;
 use super::super::{Artifact, Identity, Ignores, Object, Revision, Targets, unfilled};
 use super::copied;
-use crate::kustomization::{Data, Value};
+use super::models::{ARTIFACT, BUCKET, GENERATOR, GIT, INSTANCE, Instance, OCI, Reference, Repository, Sync};
 use crate::message::failure::Result;
 use crate::message::redact;
 use crate::tree::{Entry, Tree, path};
@@ -52,10 +52,7 @@ pub(super) struct Sources<'a> {
 }
 
 /// The kind and the name of the source that bootstrapping makes of the repository of a cluster.
-const BOOTSTRAPPED: (&str, &str) = ("GitRepository", "flux-system");
-
-/// The fields of `spec.ref`, in the order in which Flux takes them.
-const REVISIONS: [&str; 6] = ["commit", "digest", "name", "semver", "tag", "branch"];
+const BOOTSTRAPPED: (&str, &str) = (GIT, "flux-system");
 
 impl<'a> Sources<'a> {
     /// Finds what the objects say. With `is_bootstrapped`, what bootstrapping made is this repository: the command line of
@@ -73,17 +70,15 @@ impl<'a> Sources<'a> {
         for found in objects {
             let Object { kind, name, .. } = &found.object;
             match kind.as_str() {
-                "GitRepository" | "OCIRepository" => {
-                    sources.add(found, kind, name, sources.of_url(found, objects), &[])
-                }
-                "Bucket" | "ExternalArtifact" => {
+                GIT | OCI => sources.add(found, kind, name, sources.of_url(found, objects), &[]),
+                BUCKET | ARTIFACT => {
                     sources.add(found, kind, name, Some(Bound::Unsaid(format!("its source is a {kind}"))), &[]);
                 }
-                "FluxInstance" => {
-                    let sync = |key: &str| found.value.at(&["spec", "sync", key])?.text();
+                INSTANCE => {
+                    let Instance { sync, .. } = found.spec();
                     let namespace = Some(&*found.object.namespace).filter(|namespace| !namespace.is_empty());
-                    let name = sync("name").or(namespace).unwrap_or(BOOTSTRAPPED.1);
-                    sources.add(found, sync("kind").unwrap_or_default(), name, sources.of_instance(found), &[]);
+                    let name = sync.name.as_deref().or(namespace).unwrap_or(BOOTSTRAPPED.1);
+                    sources.add(found, &sync.kind, name, sources.of_instance(&sync), &[]);
                 }
                 _ => {}
             }
@@ -111,51 +106,36 @@ impl<'a> Sources<'a> {
         self.all.iter().any(|source| (&*source.object.kind, &*source.object.name) == BOOTSTRAPPED)
     }
 
-    /// Returns what a source with a URL is; none without one: it is a patch for a source.
+    /// Returns what a source with a URL is; `None` without one: it is a patch for a source.
     fn of_url(&self, found: &Document, objects: &[Document]) -> Option<Bound> {
-        let spec = |key: &str| found.value.at(&["spec", key]);
-        let named = REVISIONS.into_iter().find_map(|key| Some((key, spec("ref")?.get(key)?.scalar()?)));
-        let is_git = found.object.kind == "GitRepository";
-        let is_tag =
-            named.as_ref().is_some_and(|(key, _)| *key == "digest" || is_git && ["commit", "tag"].contains(key));
-        let named = named.map(|(_, named)| named);
-        let list = |key: &str| spec(key).and_then(Value::list).unwrap_or_default().iter();
-        Some(self.bound(spec("url")?.text()?, (named.as_deref(), is_tag), |base| {
+        let said: Repository = found.spec();
+        let is_git = found.object.kind == GIT;
+        Some(self.bound(said.url.as_deref()?, said.revision.named(is_git), |base| {
             let below = |written: &str| path::join(base, &path::resolve("", written).unwrap_or_default());
-            let mut ignores = match found.object.kind.as_str() {
-                "GitRepository" => {
-                    let ignore = spec("ignore").and_then(Value::text).unwrap_or_default();
-                    self.ignores.with(ignore, &format!(" of {}", found.object))
-                }
-                // Nobody here knows what is packed.
-                _ => Ignores::default(),
-            };
-            ignores.sparse = list("sparseCheckout").filter_map(Value::text).map(below).collect();
-            let included = list("include").map(|one| {
-                let text = |key: &str| one.get(key).and_then(Value::text);
-                let name = one.at(&["repository", "name"]).and_then(Value::text).unwrap_or_default();
-                let top = self.top_of(objects, name);
-                let from = top.and_then(|top| path::resolve(top, text("fromPath").unwrap_or_default()));
-                let to = text("toPath").filter(|to| !to.is_empty()).unwrap_or(name);
-                (below(to), from)
+            // Nobody here knows what else is packed.
+            let own = || self.ignores.with(&said.ignore, &format!(" of {}", found.object));
+            let mut ignores = if is_git { own() } else { Ignores::default() };
+            ignores.sparse = said.sparse_checkout.iter().map(|written| below(written)).collect();
+            let included = said.include.iter().map(|one| {
+                let name = &one.repository.name;
+                let from = self.top_of(objects, name).and_then(|top| path::resolve(top, &one.from_path));
+                (below(if one.to_path.is_empty() { name } else { &one.to_path }), from)
             });
             let included = included.collect();
-            let has_submodules = spec("recurseSubmodules").is_some_and(|flag| flag.data == Data::Flag(true));
-            Some(Rc::new(Artifact { ignores, included, has_submodules }))
+            Some(Rc::new(Artifact { ignores, included, has_submodules: said.recurse_submodules }))
         }))
     }
 
-    /// Returns the directory that is the top of a `GitRepository`; none where that is another repository.
+    /// Returns the directory that is the top of a `GitRepository`; `None` if that is another repository.
     fn top_of(&self, objects: &[Document], name: &str) -> Option<&'a str> {
-        let is_it = |one: &&Document| one.object.kind == "GitRepository" && one.object.name == name;
-        let url = objects.iter().find(is_it)?.value.at(&["spec", "url"])?.text()?;
-        self.identity.directory_of(url)
+        let is_it = |one: &&Document| one.object.kind == GIT && one.object.name == name;
+        let said: Repository = objects.iter().find(is_it)?.spec();
+        self.identity.directory_of(&said.url?)
     }
 
-    /// Returns what the source is that a `FluxInstance` makes; none without a URL.
-    pub(super) fn of_instance(&self, found: &Document) -> Option<Bound> {
-        let sync = |key: &str| found.value.at(&["spec", "sync", key])?.text();
-        Some(self.bound(sync("url")?, (sync("ref"), false), |_| self.whole()))
+    /// Returns what the source is that a `FluxInstance` makes; `None` without a URL.
+    pub(super) fn of_instance(&self, sync: &Sync) -> Option<Bound> {
+        Some(self.bound(sync.url.as_deref()?, (sync.revision.as_deref(), false), |_| self.whole()))
     }
 
     /// Returns the artifact of a source that says nothing of what is in it.
@@ -189,12 +169,12 @@ impl<'a> Sources<'a> {
 
     /// Adds what each `ArtifactGenerator` makes of these sources.
     fn add_copied(&mut self, objects: &[Document]) {
-        let generators = objects.iter().filter(|found| found.object.kind == "ArtifactGenerator");
+        let generators = objects.iter().filter(|found| found.object.kind == GENERATOR);
         let all: Vec<_> = generators.map(|found| (found, copied::made(self, found))).collect();
         for (found, (made, more)) in all {
             self.more = self.more.take().or(more);
             for (name, bound, others) in made {
-                self.add(found, "ExternalArtifact", &name, Some(bound), &others);
+                self.add(found, ARTIFACT, &name, Some(bound), &others);
             }
         }
     }
@@ -238,18 +218,17 @@ impl<'a> Sources<'a> {
     /// A namespace need not be written: a kustomization gives it. Of several sources of one name, as in a repository
     /// with many clusters, the nearest counts: one of the same build, else one whose directory is near, of these one of the
     /// same file.
-    pub(super) fn bind(&self, found: &Document, reference: &Value) -> (Bound, Vec<Object>) {
+    pub(super) fn bind(&self, found: &Document, reference: &Reference) -> (Bound, Vec<Object>) {
         let object = &found.object;
-        let [kind, namespace, name] =
-            ["kind", "namespace", "name"].map(|key| reference.get(key).and_then(Value::text).unwrap_or_default());
-        if let Some(why) = unfilled([kind, namespace, name]) {
+        let Reference { kind, namespace, name } = reference;
+        if let Some(why) = unfilled([kind, namespace, name].map(String::as_str)) {
             return (Bound::Templated(why), Vec::new());
         }
         // Its own where it names none.
         let namespace = if namespace.is_empty() { &object.namespace } else { namespace };
         let fits = |source: &&Source| {
             let is_in = |other: &str| other == namespace || other.is_empty() || namespace.is_empty();
-            source.object.kind == kind && source.object.name == name && is_in(&source.object.namespace)
+            source.object.kind == *kind && source.object.name == *name && is_in(&source.object.namespace)
         };
         let near = |source: &Source| {
             let is_of_same = object.built_by.is_some() && source.object.built_by == object.built_by;
@@ -261,7 +240,7 @@ impl<'a> Sources<'a> {
         let nearest: Vec<&Source> = candidates.iter().copied().filter(|source| Some(near(source)) == best).collect();
         let said_by = nearest.iter().flat_map(|source| source.said_by.iter().cloned()).collect();
         let bound = match nearest.first().map(|source| &source.bound) {
-            None if kind == "ExternalArtifact" => match &self.more {
+            None if kind == ARTIFACT => match &self.more {
                 Some(why) => Bound::Templated(why.clone()),
                 None => Bound::Unsaid(format!("its source is the {kind} `{name}`, which the cluster generates")),
             },

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value as Json;
+pub(crate) use super::models::POST_BUILD;
+use super::models::PostBuild;
 
 /// How far a variable is looked at, in bytes.
 const LONGEST: usize = 1000;
@@ -12,12 +13,12 @@ const LONGEST: usize = 1000;
 const DISABLED: &str = "kustomize.toolkit.fluxcd.io/substitute: disabled";
 
 /// The variables of an object of Flux.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Variables {
     /// What the object itself says; that comes before what others say.
     own: BTreeMap<String, String>,
-    /// Whether nothing else says more.
-    are_all: bool,
+    /// The names of the objects that say more.
+    from: Vec<String>,
     /// Whether Flux looks for variables even if it knows none.
     always: bool,
 }
@@ -31,13 +32,15 @@ pub(crate) struct Filled {
 }
 
 impl Variables {
-    /// Reads `postBuild`.
-    pub(super) fn of(said: &Json) -> Variables {
-        let own = said["substitute"].as_object().into_iter().flatten();
-        let own = own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.replace('\n', ""))));
-        let more = said["substituteFrom"].as_array();
-        let always = said["substituteStrategy"] == "Always";
-        Variables { own: own.collect(), are_all: more.is_none_or(Vec::is_empty), always }
+    pub(super) fn of(said: &PostBuild) -> Variables {
+        let own = said.substitute.iter().map(|(name, value)| (name.clone(), value.replace('\n', "")));
+        let from = said.substitute_from.iter().map(|one| one.name.clone());
+        Variables { own: own.collect(), from: from.collect(), always: said.is_always() }
+    }
+
+    /// Returns the names of the objects that say more.
+    pub(crate) fn from(&self) -> impl Iterator<Item = &str> {
+        self.from.iter().map(String::as_str)
     }
 
     /// Returns whether nothing is sure to be filled in. Flux looks for no variable where it knows none.
@@ -84,7 +87,7 @@ impl Variables {
                 || rest.starts_with(['^', ',', '/', '#', '%'])
                 || rest.strip_prefix(':').is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
         };
-        (is_read && self.are_all && !name.is_empty() && !self.own.contains_key(name)).then_some(name)
+        (is_read && self.from.is_empty() && !name.is_empty() && !self.own.contains_key(name)).then_some(name)
     }
 
     /// Returns what stands in the place of `NAME`, or of `NAME:=DEFAULT`; none where that is not sure.
@@ -95,7 +98,7 @@ impl Variables {
         match (own, default) {
             (Some(own), _) if rest.is_empty() => Some(own),
             (Some(own), Some(_)) if !own.is_empty() => Some(own),
-            (None, _) if !self.are_all || name.is_empty() => None,
+            (None, _) if !self.from.is_empty() || name.is_empty() => None,
             (_, default) => default.filter(|default| !default.contains(['$', '"', '\'', '\\'])),
         }
     }
@@ -127,9 +130,10 @@ mod tests {
 
     #[test]
     fn what_is_sure_is_filled_in() {
-        let own = serde_json::json!({"APP": "we\nb", "EMPTY": "", "N": "3", "odd": 1});
-        let all = Variables::of(&serde_json::json!({"substitute": own}));
-        let variables = Variables::of(&serde_json::json!({"substitute": own, "substituteFrom": [{"name": "x"}]}));
+        let of = |said: &str| Variables::of(&serde_yaml::from_str(said).unwrap());
+        let own = "substitute: {APP: \"we\\nb\", EMPTY: '', N: '3'}\n";
+        let all = of(own);
+        let variables = of(&format!("{own}substituteFrom: [{{name: x}}]"));
         for (text, expected) in [
             ("name: ${APP}-x\n", "name: web-x\n"),
             ("a: ${APP}${N}", "a: web3"),
@@ -174,10 +178,8 @@ mod tests {
         let unset: Vec<String> = all.fill_in(text.as_bytes()).unset.into_iter().collect();
         assert_eq!(unset, ["A", "C", "D", "E", "I"]);
         assert!(variables.fill_in(text.as_bytes()).unset.is_empty());
-        let always = Variables::of(&serde_json::json!({"substituteStrategy": "Always"}));
+        let always = of("substituteStrategy: Always");
         assert_eq!((always.is_empty(), always.fill_in(b"${A}").unset.len()), (false, 1));
-        for said in [serde_json::json!(null), serde_json::json!({"substitute": [], "substituteFrom": 1})] {
-            assert!(Variables::of(&said).is_empty());
-        }
+        assert!(of("{}").is_empty());
     }
 }

@@ -1,0 +1,351 @@
+//! The objects of Argo CD, as far as they are read. Nothing else knows the names of their kinds, fields and annotations.
+
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value as Json};
+
+use crate::kustomization::{Data, Mistyped, Placed, Scalar, Value, is_same_key};
+use crate::targets::scan::{Kind, Spec, is_readable, models};
+
+pub(in crate::targets) const APPLICATION: &str = "Application";
+pub(in crate::targets) const SET: &str = "ApplicationSet";
+/// An object of its operator.
+const INSTANCE: &str = "ArgoCD";
+const MAP: &str = "ConfigMap";
+const VERSIONS: &str = "argoproj.io/v";
+
+/// The kinds that say what is deployed, and the ConfigMap with options.
+pub(in crate::targets) const KINDS: &[Kind] = &[
+    Kind::of(VERSIONS, APPLICATION, is_application),
+    Kind::of(VERSIONS, SET, is_set),
+    Kind::of(VERSIONS, INSTANCE, Kind::any),
+    Kind::named("argocd-cm", MAP),
+];
+
+models! {
+    /// What gives Argo CD its options.
+    Options {
+        data: BTreeMap<String, Json>,
+        spec: InstanceSpec,
+    }
+
+    InstanceSpec {
+        kustomize_build_options: Option<String>,
+    }
+
+    /// An `Application`, but for its sources.
+    Application {
+        project: Scalar,
+        destination: Destination,
+        sources: Vec<BTreeMap<String, IgnoredAny>>,
+    }
+
+    Destination {
+        namespace: Scalar,
+    }
+
+    /// A source of an application.
+    Source {
+        #[serde(rename = "repoURL")]
+        repo_url: Option<String>,
+        path: Option<Placed<String>>,
+        chart: Option<String>,
+        target_revision: Option<String>,
+        #[serde(rename = "ref")]
+        name: Option<String>,
+        kustomize: Option<Kustomize>,
+        helm: Option<Helm>,
+        directory: Option<Plain>,
+        plugin: Option<Json>,
+    }
+
+    /// Parts of a source as they are written.
+    Written {
+        kustomize: Map<String, Json>,
+    }
+
+    /// What a source changes in a kustomization.
+    Kustomize {
+        components: Vec<Placed<String>>,
+        ignore_missing_components: bool,
+        patches: Vec<Patch>,
+        name_prefix: String,
+        name_suffix: String,
+        namespace: String,
+        images: Vec<String>,
+        replicas: Vec<Replicas>,
+        common_labels: BTreeMap<String, String>,
+        force_common_labels: bool,
+        label_without_selector: bool,
+        label_include_templates: bool,
+        common_annotations: BTreeMap<String, String>,
+        force_common_annotations: bool,
+        common_annotations_envsubst: bool,
+    }
+
+    Patch {
+        path: Option<Placed<String>>,
+    }
+
+    Replicas {
+        name: String,
+        count: Json,
+    }
+
+    /// What a source says of a chart.
+    #[derive(serde::Serialize)]
+    Helm {
+        release_name: Option<Scalar>,
+        namespace: Option<Scalar>,
+        value_files: Vec<String>,
+        ignore_missing_value_files: bool,
+        values: Option<Json>,
+        values_object: Option<Json>,
+        skip_crds: bool,
+        kube_version: Option<Scalar>,
+        api_versions: Vec<Scalar>,
+        skip_schema_validation: bool,
+        parameters: Vec<Json>,
+        file_parameters: Vec<FileParameter>,
+    }
+
+    #[derive(serde::Serialize)]
+    FileParameter {
+        path: Option<String>,
+    }
+
+    /// How a source reads a directory of plain files.
+    Plain {
+        recurse: bool,
+        include: String,
+        exclude: String,
+        disable_extension_filter: bool,
+        jsonnet: Jsonnet,
+    }
+
+    Jsonnet {
+        libs: Vec<String>,
+    }
+
+    /// An `ApplicationSet`, but for its generators and its template.
+    Set {
+        go_template: bool,
+        template_patch: Option<Placed<String>>,
+        sync_policy: SetPolicy,
+        generators: Vec<BTreeMap<String, IgnoredAny>>,
+    }
+
+    SetPolicy {
+        preserve_resources_on_deletion: bool,
+    }
+
+    /// A generator of a list.
+    List {
+        /// More elements, as text.
+        elements_yaml: Option<String>,
+    }
+
+    /// A generator that adds what others give for the same keys.
+    Merge {
+        merge_keys: Vec<String>,
+    }
+
+    /// A generator of directories or files.
+    Git {
+        #[serde(rename = "repoURL")]
+        repo_url: String,
+        revision: Option<String>,
+        path_param_prefix: String,
+        directories: Option<Vec<Pattern>>,
+        files: Option<Vec<Pattern>>,
+    }
+
+    Pattern {
+        path: Option<String>,
+        exclude: bool,
+    }
+}
+
+/// Returns whether objects of a kind hold options.
+pub(in crate::targets) fn has_options(kind: &str) -> bool {
+    [MAP, INSTANCE].contains(&kind)
+}
+
+impl Options {
+    /// Returns those of `kustomize build`, of whatever version.
+    pub(super) fn words(&self) -> impl Iterator<Item = String> {
+        let own = self.data.iter().filter(|(key, _)| key.starts_with("kustomize.buildOptions"));
+        let texts = own.filter_map(|(_, value)| value.as_str());
+        let texts = texts.chain(self.spec.kustomize_build_options.as_deref());
+        texts.flat_map(str::split_whitespace).map(str::to_owned)
+    }
+}
+
+fn is_application(value: &Value) -> Result<bool, Mistyped> {
+    is_readable::<Spec<Application>>(value)
+}
+
+/// Returns what an application is built from, and what a hydrator writes for it into a repository of its own.
+pub(super) fn sources(application: &Value) -> Vec<Value> {
+    let at = |keys: &[&str]| application.at(keys).cloned();
+    let many = [at(&["spec", "sources"]), at(&["operation", "sync", "sources"])];
+    let many = many.iter().flatten().filter_map(Value::list).flatten().cloned();
+    let one = at(&["spec", "source"]).filter(|_| at(&["spec", "sources"]).is_none());
+    let hydrator = |key: &str| at(&["spec", "sourceHydrator", key]);
+    let written = hydrator("syncSource").map(|sync| {
+        let branch = sync.get("targetBranch").map(|branch| ("targetRevision".to_owned(), branch.clone()));
+        sync.with(Data::Mapping(sync.mapping().unwrap_or_default().iter().cloned().chain(branch).collect()))
+    });
+    // What is synchronized once, as soon as the object is there.
+    let once = at(&["operation", "sync", "source"]);
+    many.chain([one, hydrator("drySource"), written, once].into_iter().flatten()).collect()
+}
+
+/// Returns whether something has a key that Argo CD takes for another one, which says what an application is built from.
+pub(super) fn is_respelled(value: &Value) -> bool {
+    const KEYS: [&str; 10] = [
+        "spec",
+        "source",
+        "sources",
+        "sourceHydrator",
+        "drySource",
+        "syncSource",
+        "kustomize",
+        "components",
+        "patches",
+        "path",
+    ];
+    let is_other = |key: &str| KEYS.iter().any(|known| key != *known && is_same_key(known, key));
+    match &value.data {
+        Data::Mapping(pairs) => pairs.iter().any(|(key, value)| is_other(key) || is_respelled(value)),
+        Data::List(items) => items.iter().any(is_respelled),
+        _ => false,
+    }
+}
+
+impl Source {
+    /// What says where a source is, and what no file beside it changes.
+    pub(super) const PLACE: [&str; 4] = ["path", "repoURL", "targetRevision", "chart"];
+
+    /// Returns the files from which it takes the values of a chart, as it names them.
+    pub(super) fn values_files(&self) -> impl Iterator<Item = &str> {
+        let files = self.helm.iter().flat_map(|helm| {
+            let parameters = helm.file_parameters.iter().filter_map(|one| one.path.as_ref());
+            helm.value_files.iter().chain(parameters)
+        });
+        // What a plugin of helm decrypts is a file.
+        files.map(|text| text.strip_prefix("secrets://").unwrap_or(text))
+    }
+}
+
+impl Written {
+    /// Returns what changes the kustomization.
+    pub(super) fn overrides(self) -> Map<String, Json> {
+        let mut all = self.kustomize;
+        all.retain(|key, _| !["components", "ignoreMissingComponents", "version"].contains(&&**key));
+        all
+    }
+}
+
+impl Helm {
+    /// Returns whether something of it is filled in elsewhere.
+    pub(super) fn is_open(&self) -> bool {
+        serde_json::to_string(self).is_ok_and(|said| said.contains("{{"))
+    }
+
+    /// Returns a field that changes what is rendered, and is not read, if it has one.
+    pub(super) fn unread(&self) -> Option<&'static str> {
+        let fields = [
+            ("helm.parameters", !self.parameters.is_empty()),
+            ("helm.fileParameters", !self.file_parameters.is_empty()),
+        ];
+        fields.into_iter().find(|(_, is_there)| *is_there).map(|(field, _)| field)
+    }
+
+    /// Returns the options of helm that come of it.
+    pub(super) fn options(&self) -> Vec<String> {
+        let version = self.kube_version.iter().map(|text| ("--kube-version", text));
+        let all = version.chain(self.api_versions.iter().map(|text| ("--api-versions", text)));
+        let all = all.filter(|(_, text)| !text.0.is_empty()).map(|(option, text)| format!("{option}={}", text.0));
+        all.chain(self.skip_schema_validation.then(|| "--skip-schema-validation".to_owned())).collect()
+    }
+}
+
+fn is_set(value: &Value) -> Result<bool, Mistyped> {
+    is_readable::<Spec<Set>>(value)
+}
+
+/// Returns the generators and the template of a set; `None` without them: it is a patch for one.
+pub(super) fn made_of(set: &Value) -> Option<(&[Value], &Value)> {
+    let spec = set.get("spec")?;
+    Some((spec.get("generators")?.list()?, spec.get("template")?))
+}
+
+/// Returns the namespace and the name that a template gives an application.
+pub(super) fn names(template: &Value) -> [Option<String>; 2] {
+    ["namespace", "name"].map(|key| template.at(&["metadata", key]).and_then(Value::scalar))
+}
+
+/// The finalizer by which Argo CD deletes what an application deploys with it: how it begins.
+pub(in crate::targets) const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
+
+/// Returns the finalizer that Argo CD adds to a template without any, as what changes it.
+pub(super) fn finalizer(template: &Value) -> Option<Value> {
+    let pair = |key: &str, value| template.with(Data::Mapping(vec![(key.to_owned(), value)]));
+    let text = template.with(Data::Text(FINALIZER.to_owned()));
+    let is_there = template.at(&["metadata", "finalizers"]).is_some();
+    (!is_there).then(|| pair("metadata", pair("finalizers", template.with(Data::List(vec![text])))))
+}
+
+/// One of the generators of a set.
+#[derive(Clone, Copy)]
+pub(super) struct Generator<'v> {
+    /// Its type; empty if it has none.
+    pub(super) kind: &'v str,
+    /// What stands behind that.
+    pub(super) body: &'v Value,
+    /// Whether it leaves some out.
+    pub(super) is_selective: bool,
+}
+
+/// The types that are read.
+pub(super) const LIST: &str = "list";
+pub(super) const GIT: &str = "git";
+pub(super) const MATRIX: &str = "matrix";
+pub(super) const MERGE: &str = "merge";
+
+impl<'v> Generator<'v> {
+    /// Returns those of an entry: Argo CD runs all of them. One without a type if there is none.
+    pub(super) fn all(entry: &'v Value) -> Vec<Generator<'v>> {
+        const SELECTOR: &str = "selector";
+        let is_selective = entry.get(SELECTOR).is_some();
+        let pairs = entry.mapping().unwrap_or_default().iter();
+        let given = pairs.filter(|(key, body)| key != SELECTOR && body.data != Data::Null);
+        let mut all: Vec<_> = given.map(|(kind, body)| Generator { kind, body, is_selective }).collect();
+        if all.is_empty() {
+            all.push(Generator { kind: "", body: entry, is_selective });
+        }
+        all
+    }
+
+    /// Returns the entries of those that it combines.
+    pub(super) fn inside(self) -> &'v [Value] {
+        self.body.get("generators").and_then(Value::list).unwrap_or_default()
+    }
+
+    /// Returns the elements of a list.
+    pub(super) fn elements(self) -> &'v [Value] {
+        self.body.get("elements").and_then(Value::list).unwrap_or_default()
+    }
+
+    /// Returns its own template.
+    pub(super) fn template(self) -> Option<&'v Value> {
+        self.body.get("template")
+    }
+
+    /// Returns its own parameters.
+    pub(super) fn values(self) -> Option<&'v [(String, Value)]> {
+        self.body.get("values")?.mapping()
+    }
+}

@@ -1,0 +1,282 @@
+//! The objects of Flux, as far as they are read. Nothing else knows the names of their kinds, fields and annotations.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+
+use crate::kustomization::{Mistyped, Placed, Scalar, Value};
+use crate::targets::scan::{Kind, Spec, is_readable, models};
+
+pub(super) const KUSTOMIZATION: &str = "Kustomization";
+pub(in crate::targets) const RELEASE: &str = "HelmRelease";
+pub(super) const INSTANCE: &str = "FluxInstance";
+pub(super) const RESOURCE_SET: &str = "ResourceSet";
+pub(super) const GIT: &str = "GitRepository";
+pub(super) const OCI: &str = "OCIRepository";
+pub(super) const BUCKET: &str = "Bucket";
+pub(super) const CHART: &str = "HelmChart";
+pub(super) const ARTIFACT: &str = "ExternalArtifact";
+pub(super) const GENERATOR: &str = "ArtifactGenerator";
+
+const SOURCES: &str = "source.toolkit.fluxcd.io/v";
+const OPERATOR: &str = "fluxcd.controlplane.io/v";
+
+/// The kinds that say what is deployed.
+pub(in crate::targets) const KINDS: &[Kind] = &[
+    Kind::of("kustomize.toolkit.fluxcd.io/v", KUSTOMIZATION, is_kustomization),
+    Kind::of(SOURCES, GIT, is_readable::<Spec<Repository>>),
+    Kind::of(SOURCES, OCI, is_readable::<Spec<Repository>>),
+    Kind::of(SOURCES, BUCKET, Kind::any),
+    Kind::of(SOURCES, ARTIFACT, Kind::any),
+    Kind::of(SOURCES, GENERATOR, is_readable::<Generator>),
+    Kind::of("source.extensions.fluxcd.io/v", GENERATOR, is_readable::<Generator>),
+    Kind::of("helm.toolkit.fluxcd.io/v", RELEASE, is_release).if_readable(),
+    Kind::of(OPERATOR, INSTANCE, is_readable::<Spec<Instance>>),
+    Kind::of(OPERATOR, RESOURCE_SET, Kind::any),
+];
+
+models! {
+    /// What names a source.
+    Reference {
+        kind: String,
+        namespace: String,
+        name: String,
+    }
+
+    /// A `Kustomization`; one without a source is a patch for one.
+    Kustomization {
+        path: Option<Placed<String>>,
+        source_ref: Option<Reference>,
+        components: Vec<Placed<String>>,
+        ignore_missing_components: bool,
+        post_build: PostBuild,
+    }
+
+    /// The fields of a `Kustomization` that say how it is built, and not what.
+    #[derive(serde::Serialize)]
+    Overrides {
+        build_metadata: Option<Json>,
+        images: Option<Vec<Json>>,
+        name_prefix: Option<String>,
+        name_suffix: Option<String>,
+        patches: Option<Vec<Json>>,
+        patches_json6902: Option<Vec<Json>>,
+        patches_strategic_merge: Option<Vec<Json>>,
+        post_build: Option<Json>,
+        target_namespace: Option<String>,
+    }
+
+    /// What is filled in after a build.
+    PostBuild {
+        substitute: BTreeMap<String, String>,
+        substitute_from: Vec<Named>,
+        substitute_strategy: String,
+    }
+
+    /// What has a name.
+    Named {
+        name: String,
+    }
+
+    /// A `GitRepository` or an `OCIRepository`; one without a URL is a patch for one.
+    Repository {
+        url: Option<String>,
+        #[serde(rename = "ref")]
+        revision: Revision,
+        ignore: String,
+        sparse_checkout: Vec<String>,
+        include: Vec<Include>,
+        recurse_submodules: bool,
+    }
+
+    /// Which revision of a repository is meant: the first of these that is there, in this order.
+    Revision {
+        commit: Option<Scalar>,
+        digest: Option<Scalar>,
+        name: Option<Scalar>,
+        semver: Option<Scalar>,
+        tag: Option<Scalar>,
+        branch: Option<Scalar>,
+    }
+
+    /// A part of an artifact that comes from another source.
+    Include {
+        repository: Named,
+        from_path: String,
+        to_path: String,
+    }
+
+    /// A `FluxInstance`.
+    Instance {
+        sync: Sync,
+        distribution: Distribution,
+    }
+
+    /// What a [`Instance`] deploys.
+    Sync {
+        kind: String,
+        name: Option<String>,
+        url: Option<String>,
+        #[serde(rename = "ref")]
+        revision: Option<String>,
+        path: Option<Placed<String>>,
+    }
+
+    Distribution {
+        version: Option<Scalar>,
+    }
+
+    /// A `HelmRelease`.
+    Release {
+        chart: Spec<Chart>,
+        release_name: Option<Scalar>,
+        target_namespace: Option<Scalar>,
+        install: Install,
+        values: Option<Json>,
+        values_from: Vec<Json>,
+        post_renderers: Vec<Json>,
+    }
+
+    Chart {
+        chart: Option<Placed<String>>,
+        source_ref: Reference,
+        values_files: Vec<String>,
+        ignore_missing_values_files: bool,
+        values_file: Option<String>,
+    }
+
+    Install {
+        crds: String,
+    }
+
+    /// An `ArtifactGenerator`.
+    Generator {
+        metadata: Annotated,
+        spec: GeneratorSpec,
+    }
+
+    Annotated {
+        annotations: Annotations,
+    }
+
+    Annotations {
+        #[serde(rename = "source.extensions.fluxcd.io/reconcile")]
+        reconcile: String,
+    }
+
+    GeneratorSpec {
+        path_pattern: String,
+        sources: Vec<Aliased>,
+        artifacts: Vec<Output>,
+    }
+
+    /// A source of a [`Generator`].
+    Aliased {
+        alias: String,
+        kind: String,
+        namespace: String,
+        name: String,
+    }
+
+    /// What a [`Generator`] makes.
+    Output {
+        name: String,
+        copy: Vec<Copy>,
+    }
+
+    /// A step in which it does so.
+    Copy {
+        from: Option<String>,
+        to: Option<String>,
+        exclude: Vec<String>,
+        strategy: Option<String>,
+    }
+}
+
+impl Overrides {
+    /// Returns those that are there, by their names.
+    pub(super) fn named(&self) -> Map<String, Json> {
+        let mut all = serde_json::to_value(self).ok().and_then(|all| all.as_object().cloned()).unwrap_or_default();
+        all.retain(|_, value| !value.is_null());
+        all
+    }
+
+    /// Reads those of an object.
+    pub(super) fn of(named: &Map<String, Json>) -> Overrides {
+        Overrides::deserialize(Json::Object(named.clone())).unwrap_or_default()
+    }
+}
+
+fn is_kustomization(value: &Value) -> Result<bool, Mistyped> {
+    Ok(is_readable::<Spec<Kustomization>>(value)? && is_readable::<Spec<Overrides>>(value)?)
+}
+
+/// The key of [`Overrides`] that changes what is built, and not the kustomization.
+pub(crate) const POST_BUILD: &str = "postBuild";
+
+impl PostBuild {
+    /// Returns whether variables are looked for even if none is known.
+    pub(super) fn is_always(&self) -> bool {
+        self.substitute_strategy == "Always"
+    }
+}
+
+impl Revision {
+    /// Returns it as it is written, and whether it is what it was, whatever changes.
+    pub(super) fn named(&self, is_git: bool) -> (Option<&str>, bool) {
+        let Revision { commit, digest, name, semver, tag, branch } = self;
+        let all = [(commit, is_git), (digest, true), (name, false), (semver, false), (tag, is_git), (branch, false)];
+        let named = all.into_iter().find_map(|(text, is_fixed)| Some((text.as_ref()?.0.as_str(), is_fixed)));
+        named.map_or((None, false), |(text, is_fixed)| (Some(text), is_fixed))
+    }
+}
+
+impl Release {
+    /// Returns a field that changes what is rendered, and is not read, if it has one.
+    pub(super) fn unread(&self) -> Option<&'static str> {
+        let fields = [
+            ("spec.valuesFrom", !self.values_from.is_empty()),
+            ("spec.postRenderers", !self.post_renderers.is_empty()),
+            ("spec.chart.spec.valuesFile", self.chart.spec.values_file.is_some()),
+        ];
+        fields.into_iter().find(|(_, is_there)| *is_there).map(|(field, _)| field)
+    }
+}
+
+impl Install {
+    /// Returns whether it leaves out the CustomResourceDefinitions beside the templates.
+    pub(super) fn skips_crds(&self) -> bool {
+        self.crds == "Skip"
+    }
+}
+
+/// Reads a release; only that of a chart in a repository of git matters.
+fn is_release(value: &Value) -> Result<bool, Mistyped> {
+    let source = value.at(&["spec", "chart", "spec", "sourceRef", "kind"]);
+    if source.and_then(Value::text) != Some(GIT) {
+        return Ok(false);
+    }
+    is_readable::<Spec<Release>>(value)
+}
+
+impl Generator {
+    /// Returns whether an annotation says that it makes nothing.
+    pub(super) fn is_disabled(&self) -> bool {
+        self.metadata.annotations.reconcile.eq_ignore_ascii_case("disabled")
+    }
+}
+
+impl Aliased {
+    pub(super) fn reference(&self) -> Reference {
+        let [kind, namespace, name] = [&self.kind, &self.namespace, &self.name].map(Clone::clone);
+        Reference { kind, namespace, name }
+    }
+}
+
+impl Copy {
+    /// Returns whether it writes over what is there.
+    pub(super) fn is_overwriting(&self) -> bool {
+        self.strategy.as_deref().is_none_or(|strategy| strategy == "Overwrite")
+    }
+}
