@@ -43,7 +43,7 @@ pub(crate) use runner::check_builds;
 use crate::config::Config;
 use crate::graph::RootId;
 use crate::plan::{Affected, Plan};
-use crate::record::{Builder, Verified};
+use crate::record::{BuildTool, Verified};
 use crate::tree::SharedTree;
 
 /// How to build.
@@ -79,7 +79,7 @@ pub(crate) struct Job<'a> {
 pub(crate) struct BuildCheck {
     /// The program that built, or would have; none if there is none.
     #[serde(rename = "program", serialize_with = "program_of")]
-    pub by: Option<Builder>,
+    pub by: Option<BuildTool>,
     /// Why nothing was built.
     pub without: Option<String>,
     /// How the network was closed for the result; none where nothing was built.
@@ -157,7 +157,7 @@ pub(crate) fn missing_flag(reason: &str) -> Option<&'static str> {
     FLAGS.into_iter().find(|(said, _)| reason.contains(said)).map(|(_, help)| help)
 }
 
-fn program_of<S: Serializer>(by: &Option<Builder>, serializer: S) -> Result<S::Ok, S::Error> {
+fn program_of<S: Serializer>(by: &Option<BuildTool>, serializer: S) -> Result<S::Ok, S::Error> {
     by.as_ref().map(|by| &by.program).serialize(serializer)
 }
 

@@ -1,9 +1,9 @@
-//! What is kept of where things came from: the [lock](mod@lock), a file beside what was localized,
-//! and the [trailers] of the commit that holds it.
+//! The record of where localized files came from: the [lock](mod@lock), a file beside them, and the [trailers] of the
+//! commit that has them.
 //!
-//! Both are written, read and checked by the same code, so that what one version writes is what it
-//! reads back. Neither is trusted when read: a lock comes with a pull request, a message from
-//! anywhere. What is refused on the way in is also refused on the way out.
+//! The same code writes, reads and checks both, so one version reads back what it wrote. Neither is trusted when it is
+//! read: a lock comes with a pull request, a message from anywhere. A value that is refused when reading is also
+//! refused when writing.
 
 mod added;
 pub(crate) mod answer;
@@ -33,12 +33,11 @@ pub(crate) use lock::{serialize_left, serialize_remote, serialize_remotes};
 pub(crate) use message::render_message;
 pub(crate) use trailers::TargetTrailer;
 pub use trailers::Trailers;
-pub(crate) use verified::{Builder, Verified};
+pub(crate) use verified::{BuildTool, Verified};
 
-/// What identifies content, under the names of in-toto's `DigestSet`.
+/// The digest of some content, named as in in-toto's `DigestSet`.
 ///
-/// The text form is `name:hex`, with the full lower-case hex: 40 or 64 digits for a git object,
-/// 64 for SHA-256.
+/// The text form is `name:hex`, with all digits in lower case: 40 or 64 for a git object, 64 for SHA-256.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Digest {
     /// A commit of a git repository.
@@ -56,7 +55,7 @@ impl Serialize for Digest {
 }
 
 impl Digest {
-    /// Returns the name that stands before the colon.
+    /// The name before the colon.
     pub fn name(&self) -> &'static str {
         match self {
             Digest::GitCommit(_) => "gitCommit",
@@ -65,14 +64,14 @@ impl Digest {
         }
     }
 
-    /// Returns the hex digits that stand after the colon.
+    /// The hex digits after the colon.
     pub fn hex(&self) -> &str {
         match self {
             Digest::GitCommit(hex) | Digest::GitTree(hex) | Digest::Sha256(hex) => hex,
         }
     }
 
-    /// Returns whether the hex digits are as many and of the form that the name asks for.
+    /// Whether the hex digits have the length and form that the name requires.
     pub fn is_valid(&self) -> bool {
         match self {
             Digest::Sha256(hex) => is_sha256(hex),
@@ -94,17 +93,17 @@ impl FromStr for Digest {
         let hex = text.split_once(':').map_or("", |(_, hex)| hex);
         let kinds = [Digest::GitCommit, Digest::GitTree, Digest::Sha256];
         let mut digests = kinds.into_iter().map(|kind| kind(hex.to_owned()));
-        let found = digests.find(|digest| digest.to_string() == text && digest.is_valid());
-        found.ok_or_else(|| Failure::new(format!("`{}` is not a digest", shown(text))))
+        let digest = digests.find(|digest| digest.to_string() == text && digest.is_valid());
+        digest.ok_or_else(|| Failure::new(format!("`{}` is not a digest", shown(text))))
     }
 }
 
-/// Returns the SHA-256 of `bytes` as 64 lower-case hex digits.
+/// The SHA-256 of `bytes`, as 64 lower-case hex digits.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns whether `text` is a SHA-256: 64 lower-case hex digits.
+/// Whether `text` is a SHA-256: 64 lower-case hex digits.
 pub(crate) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && is_object_id(text)
 }

@@ -1,5 +1,5 @@
-//! What a run starts from: the files of a commit, of the working tree, or anywhere on disk, with the configuration and
-//! the lock that they hold.
+//! The files that a run starts from, of a commit, the working tree or anywhere on disk, with their configuration and
+//! lock.
 
 mod conflict;
 mod remotes;
@@ -25,78 +25,74 @@ use crate::tree::disk::DiskTree;
 use crate::tree::git::GitTree;
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
 
-/// Files to start from, and what they say about localizing.
+/// The files that a run starts from, with their configuration and lock.
 pub(crate) struct Workspace {
-    /// Which files these are.
+    /// The origin of the files.
     pub files: Files,
     /// The files.
     pub tree: SharedTree,
-    /// From the top of `tree` to the directory that we were started in.
+    /// The path from the top of `tree` to the current directory.
     pub prefix: String,
-    /// From the top of `tree` to that of the repository; none if there is no repository.
+    /// The path from the top of `tree` to the top of the repository. `None` if there is no repository.
     pub top: Option<String>,
-    /// What the team has decided.
+    /// The configuration.
     pub config: Config,
-    /// The lock at the top of the repository, if there is one.
+    /// The lock at the top of the repository. `None` if there is none.
     pub lock: Option<Rc<Lock>>,
-    /// What the two sides of a lock in conflict changed, and not to the same; none where there is no conflict. `lock` is
-    /// what both come to.
+    /// The conflicts of a lock that git could not merge, with what to do; `lock` is then the merged lock. `None` if git
+    /// left no conflict.
     pub merged: Option<Vec<Failure>>,
     kustomizations: OnceCell<Vec<String>>,
     survey: OnceCell<Rc<Survey>>,
-    /// The roots that are deployed, once that is asked for.
+    /// The directories of the roots that are deployed. Computed when it is first asked for.
     pub deployed: OnceCell<BTreeSet<String>>,
-    /// Every directory that a file of the lock lies in, at any depth, from the top of the repository.
+    /// Every directory with a file of the lock at any depth, from the top of the repository.
     owned: HashSet<String>,
 }
 
-/// Which files a run starts from.
+/// The origin of the files of a run.
 pub(crate) enum Files {
-    /// Those of a commit.
+    /// The files of a commit.
     Commit {
-        /// The repository.
         repo: Rc<LocalRepo>,
-        /// The commit.
         id: CommitId,
         /// The revision that named it.
         rev: String,
-        /// The full name of the ref that this is, if it is one.
+        /// The full name of the ref that the revision is. `None` if it is not a ref.
         name: Option<String>,
-        /// Whether it is HEAD by default: then the working tree should match it.
+        /// Whether it is HEAD because no revision was given. The working tree should match it then.
         is_head: bool,
         tree: Rc<GitTree>,
     },
-    /// Those of the index.
+    /// The files of the index.
     Index { repo: Rc<LocalRepo>, tree: Rc<GitTree> },
-    /// Those of the working tree.
+    /// The files of the working tree.
     WorkingTree {
-        /// The repository.
         repo: Rc<LocalRepo>,
-        /// The top of the working tree.
+        /// The top of the working tree on disk.
         top: PathBuf,
-        /// Its files.
         tree: Rc<DiskTree>,
-        /// What was on disk as the lock.
+        /// The bytes of the lock on disk. `None` if there was no lock.
         lock: Option<Vec<u8>>,
     },
     Disk {
-        /// The repository that we were started in, if it was one.
+        /// The repository of the current directory. `None` if there is none.
         repo: Option<Rc<LocalRepo>>,
-        /// The directory that we were started in.
+        /// The current directory.
         cwd: PathBuf,
-        /// All files.
+        /// All files of the machine.
         tree: Rc<DiskTree>,
     },
-    /// Those of any tree, as of one in memory: the plan is made, and cannot be delivered.
+    /// The files of any tree, such as one in memory. A plan can be made from them, but not written.
     Tree(Rc<dyn Tree>),
 }
 
 impl Files {
-    /// Opens files of a repository.
-    pub(crate) fn open(repo: &Rc<LocalRepo>, what: &Snapshot) -> Result<Files> {
+    /// Opens the files of a repository that a snapshot names.
+    pub(crate) fn open(repo: &Rc<LocalRepo>, snapshot: &Snapshot) -> Result<Files> {
         let repo = repo.clone();
-        match what {
-            // No index is what an empty repository has, too.
+        match snapshot {
+            // An empty repository has no index either, but it has a working tree.
             Snapshot::Index if repo.top.is_none() && !repo.index.exists() => {
                 Err(Failure::new("this repository has no working tree, and no index to check")
                     .hint("check a commit instead: --rev REV"))
@@ -112,10 +108,10 @@ impl Files {
         }
     }
 
-    /// Opens the commit that `rev` names, or HEAD.
+    /// Opens the commit that `rev` names, or HEAD without one.
     fn of_commit(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Files> {
-        let found = repo.named(rev.unwrap_or("HEAD"))?;
-        let (id, name) = found.ok_or_else(|| match rev {
+        let commit = repo.named(rev.unwrap_or("HEAD"))?;
+        let (id, name) = commit.ok_or_else(|| match rev {
             None => Failure::new("this repository has no commit yet")
                 .hint("commit your files first: git add . && git commit"),
             Some(rev) => unknown(rev),
@@ -124,7 +120,7 @@ impl Files {
         Ok(Files::Commit { repo, id, rev: rev.unwrap_or("HEAD").to_owned(), name, is_head: rev.is_none(), tree })
     }
 
-    /// Returns the repository, if there is one.
+    /// The repository. `None` if there is none.
     pub(crate) fn repo(&self) -> Option<&Rc<LocalRepo>> {
         match self {
             Files::Commit { repo, .. } | Files::Index { repo, .. } | Files::WorkingTree { repo, .. } => Some(repo),
@@ -133,7 +129,7 @@ impl Files {
         }
     }
 
-    /// Returns the files as they are stored.
+    /// The files as they are stored.
     fn tree(&self) -> SharedTree {
         match self {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => tree.clone(),
@@ -142,8 +138,8 @@ impl Files {
         }
     }
 
-    /// Returns the files as git checks them out: those that a build reads in any clone. If that changes nothing they are
-    /// those that are stored.
+    /// The files as git checks them out, which are the files that a build reads in any clone. If checking out changes
+    /// none, these are the stored files.
     pub(crate) fn checked_out(&self) -> SharedTree {
         self.as_checkout(true)
     }
@@ -159,7 +155,7 @@ impl Files {
         }
     }
 
-    /// Returns which files of a repository these are; none where they are not of one.
+    /// The snapshot of a repository that these files are. `None` if they are not of a repository.
     pub(crate) fn snapshot(&self) -> Option<Snapshot> {
         match self {
             Files::Commit { id, rev, .. } => Some(Snapshot::Commit { rev: rev.clone(), commit: id.commit.clone() }),
@@ -169,23 +165,23 @@ impl Files {
         }
     }
 
-    /// Returns what explains why a path is missing in `tree`, which has these files. What a commit lacks may be on disk
-    /// where that should match it.
+    /// Explains why paths are missing in `tree`, which has these files. A path that HEAD lacks may be on disk, so only
+    /// HEAD by default is compared with the disk.
     pub(crate) fn absences(&self, tree: &SharedTree) -> Option<Absences> {
-        let lacks_some = !matches!(self, Files::Commit { is_head: false, .. });
-        Some(Absences::new(self.repo()?.clone(), tree.clone(), lacks_some))
+        let may_be_on_disk = !matches!(self, Files::Commit { is_head: false, .. });
+        Some(Absences::new(self.repo()?.clone(), tree.clone(), may_be_on_disk))
     }
 }
 
 impl Workspace {
-    /// Opens the commit that `rev` names, or HEAD.
+    /// Opens the commit that `rev` names, or HEAD without one.
     pub(crate) fn of_rev(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         Workspace::of(Files::of_commit(repo, rev)?, prefix, Some(String::new()), None)
     }
 
-    /// Opens the working tree that we were started in. With `merges`, the two sides of a lock that git could not merge
-    /// are brought together.
+    /// Opens the working tree of the current directory. With `merges`, the two sides of a lock that git could not merge
+    /// are merged.
     pub(crate) fn of_working_tree(merges: bool) -> Result<Workspace, Failures> {
         let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
             Failure::new("this is not a git repository, so there is no place for a lock").hint("run it in a repository")
@@ -196,13 +192,14 @@ impl Workspace {
                 .into());
         }
         history::refuse_checked_out(&repo)?;
-        // Not while another run is writing.
-        let _alone = repo.alone()?;
+        // Another run may be writing, so its end is awaited first.
+        let _guard = repo.alone()?;
         let files = Files::open(&repo, &Snapshot::WorkingTree)?;
         let merged = match &files {
             Files::WorkingTree { tree, .. } if merges => conflict::merged(&repo, tree)?,
             _ => None,
         };
+        // The lock must be one that the caller may replace.
         let prefix = repo.prefix.trim_end_matches('/').to_owned();
         let workspace = Workspace::of(files, prefix, Some(String::new()), merged)?;
         workspace.refuse_foreign_lock()?;
@@ -210,8 +207,8 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Opens all files on disk. A repository is not needed, but if we were started in one, it tells which files are
-    /// ours.
+    /// Opens all files on disk. A repository is not required. If the current directory is in one, it tells which files
+    /// are localized.
     pub(crate) fn of_disk() -> Result<Workspace, Failures> {
         let repo = LocalRepo::discover()?.map(Rc::new);
         let cwd = std::env::current_dir()
@@ -227,12 +224,12 @@ impl Workspace {
         Workspace::of(Files::Disk { repo, cwd, tree }, prefix, top, None)
     }
 
-    /// Takes the files of any tree for those of a repository.
+    /// Treats the files of any tree as a repository.
     pub(crate) fn of_tree(tree: Rc<dyn Tree>) -> Result<Workspace, Failures> {
         Workspace::of(Files::Tree(tree), String::new(), Some(String::new()), None)
     }
 
-    /// Does so where something was found in the tree already.
+    /// Treats the files of a survey as a repository, and keeps what the survey has read.
     pub(crate) fn surveyed(survey: &Rc<Survey>) -> Result<Workspace, Failures> {
         let workspace = Workspace::of_tree(survey.tree())?;
         Ok(Workspace { survey: survey.clone().into(), ..workspace })
@@ -246,7 +243,8 @@ impl Workspace {
             (None, Some(top)) => Lock::at(&*tree, &path::join(top, LOCK_NAME))?,
             (None, None) => None,
         };
-        let merged = merged.map(|merged| merged.both.iter().map(conflict::unclear).collect());
+        let merged = merged.map(|merged| merged.conflicts.iter().map(conflict::conflict_failure).collect());
+        // Every directory above a file of the lock, so that ownership is one look-up.
         let mut owned = HashSet::new();
         for file in lock.iter().flat_map(|lock| &lock.files) {
             let mut directory = path::parent(&file.path);
@@ -258,7 +256,7 @@ impl Workspace {
         Ok(Workspace { files, tree, prefix, top, config, lock, merged, kustomizations, survey, deployed, owned })
     }
 
-    /// Refuses to change what was localized as a copy, and a lock that could not be written.
+    /// Refuses the lock of a localized copy, and a lock that could not be replaced.
     pub(crate) fn refuse_foreign_lock(&self) -> Result<()> {
         let target = self.lock.as_ref().and_then(|lock| lock.target.as_deref());
         if let Some(target) = target {
@@ -275,12 +273,12 @@ impl Workspace {
         }
     }
 
-    /// Returns the repository, if there is one.
+    /// The repository. `None` if there is none.
     pub(crate) fn repo(&self) -> Option<&Rc<LocalRepo>> {
         self.files.repo()
     }
 
-    /// Returns the files of the repository, where they can be listed.
+    /// The files of the repository. `None` if they cannot be listed, because they are anywhere on disk.
     pub(crate) fn listing(&self) -> Option<&dyn Tree> {
         match &self.files {
             Files::Commit { tree, .. } | Files::Index { tree, .. } => Some(&**tree),
@@ -290,30 +288,29 @@ impl Workspace {
         }
     }
 
-    /// Returns the kustomizations of the repository but for those in `localized-files` directories, sorted; none outside of
-    /// a repository.
+    /// The kustomizations of the repository without localized ones, sorted. Empty outside of a repository.
     pub(crate) fn kustomizations(&self) -> Result<&[String]> {
         if let Some(kustomizations) = self.kustomizations.get() {
             return Ok(kustomizations);
         }
-        let mut found = Vec::new();
+        let mut kustomizations = Vec::new();
         if let Some(listing) = self.listing() {
-            for place in listing.kustomizations()? {
-                if !self.is_owned(&place) && !self.is_flux(&place)? {
-                    found.push(place);
+            for path in listing.kustomizations()? {
+                if !self.is_owned(&path) && !self.is_flux(&path)? {
+                    kustomizations.push(path);
                 }
             }
         }
-        Ok(self.kustomizations.get_or_init(|| found))
+        Ok(self.kustomizations.get_or_init(|| kustomizations))
     }
 
-    /// Returns the directories of the kustomizations, sorted.
+    /// The directories of the kustomizations, sorted.
     pub(crate) fn roots(&self) -> Result<BTreeSet<&str>> {
-        Ok(self.kustomizations()?.iter().map(|place| path::parent(place)).collect())
+        Ok(self.kustomizations()?.iter().map(|file| path::parent(file)).collect())
     }
 
-    /// Returns the kustomizations in a directory of the working tree that are not as HEAD has them, if it is HEAD that is
-    /// opened by default: those that are not left out.
+    /// The kustomizations in a directory of the working tree that differ from HEAD and that the configuration includes.
+    /// Empty unless HEAD is opened by default.
     pub(crate) fn uncommitted(&self, directory: &str) -> Result<Vec<String>> {
         let Files::Commit { repo, is_head: true, .. } = &self.files else {
             return Ok(Vec::new());
@@ -321,22 +318,23 @@ impl Workspace {
         if repo.top.is_none() {
             return Ok(Vec::new());
         }
-        // What decides is looked at next.
+        // Configuration and lock are refreshed in the index too, because they are read next.
         let among = [directory, FILE_NAME, LOCK_NAME].map(str::to_owned);
-        let mut found: Vec<String> = repo.changed(&among.into())?.into_iter().map(|(_, place)| place).collect();
-        let is_kustomization = |place: &str| kustomization::FILE_NAMES.contains(&path::name(place));
-        found.retain(|place| path::is_in(place, directory) && is_kustomization(place));
-        found.retain(|place| self.config.starts(path::parent(place)));
-        Ok(found)
+        let changed = repo.changed(&among.into())?.into_iter().map(|(_, path)| path);
+        let mut changed: Vec<String> = changed.filter(|path| path::is_in(path, directory)).collect();
+        changed.retain(|path| kustomization::FILE_NAMES.contains(&path::name(path)));
+        changed.retain(|path| self.config.starts(path::parent(path)));
+        Ok(changed)
     }
 
-    /// Takes the files as a checkout gives them to builds: nothing is edited then. What a filter makes of one is left open.
+    /// Replaces the files by those of a checkout, which builds read but nothing may edit. The output of filters is
+    /// unknown.
     pub(crate) fn into_checkout(mut self) -> Workspace {
         self.set_tree(self.files.as_checkout(false));
         self
     }
 
-    /// Replaces the files, and forgets what others before them said.
+    /// Replaces the files. The survey of the files before is forgotten.
     pub(crate) fn set_tree(&mut self, tree: SharedTree) {
         if !Rc::ptr_eq(&self.tree, &tree) {
             self.survey = OnceCell::new();
@@ -344,35 +342,35 @@ impl Workspace {
         self.tree = tree;
     }
 
-    /// Returns what the files say, as far as it was asked for.
+    /// The survey of the files, which reads only what it is asked for.
     pub(crate) fn survey(&self) -> &Rc<Survey> {
         self.survey.get_or_init(|| Rc::new(Survey::of(self.tree.clone())))
     }
 
-    /// Returns the tree as a walk takes it: the whole repository bounds what is reached.
+    /// The tree with the whole repository as its scope.
     pub(crate) fn source(&self) -> Source {
         Source { tree: self.tree.clone(), scope: String::new(), repository: None }
     }
 
-    /// Returns whether the lock holds something below a directory of `tree`.
+    /// Whether the lock has a file below a directory of `tree`.
     pub(crate) fn owns(&self, directory: &str) -> bool {
         let from_top = self.top.as_deref().and_then(|top| path::below(directory, top));
         from_top.is_some_and(|directory| self.owned.contains(directory))
     }
 
-    /// Returns whether a path of `tree` lies in one of our `localized-files` directories.
-    pub(crate) fn is_owned(&self, place: &str) -> bool {
-        let mut above = path::parent(place);
-        while !above.is_empty() {
-            if path::name(above) == LOCALIZED_FILES && self.owns(above) {
+    /// Whether a path of `tree` is in a directory `localized-files` of the lock.
+    pub(crate) fn is_owned(&self, path: &str) -> bool {
+        let mut directory = path::parent(path);
+        while !directory.is_empty() {
+            if path::name(directory) == LOCALIZED_FILES && self.owns(directory) {
                 return true;
             }
-            above = path::parent(above);
+            directory = path::parent(directory);
         }
         false
     }
 
-    /// Returns what explains why a path of a commit is missing.
+    /// Explains why paths of a commit are missing. `None` unless the files are of a commit.
     pub(crate) fn absences(&self) -> Option<Absences> {
         match self.files {
             Files::Commit { .. } => self.files.absences(&self.tree),
@@ -380,7 +378,7 @@ impl Workspace {
         }
     }
 
-    /// Returns whether the lock on disk is the one that was read. What is not on disk does not change.
+    /// Whether the lock on disk is the one that was read. Files that are not on disk never change.
     pub(crate) fn has_lock_as_read(&self) -> bool {
         match &self.files {
             Files::WorkingTree { top, lock, .. } => std::fs::read(top.join(LOCK_NAME)).ok() == *lock,
@@ -388,26 +386,26 @@ impl Workspace {
         }
     }
 
-    /// Replaces the failures if another run may have changed the files that were read.
+    /// The failures, or only the one that says that another run changed the lock meanwhile.
     pub(crate) fn explain(&self, failures: Failures) -> Failures {
         if self.has_lock_as_read() { failures } else { changed_meanwhile().into() }
     }
 
-    /// Returns whether a file that is named like a kustomization is an object of Flux.
-    fn is_flux(&self, place: &str) -> Result<bool> {
-        Ok(match tree::resolve(&*self.tree, place)? {
+    /// Whether a file that is named like a kustomization is an object of Flux.
+    fn is_flux(&self, path: &str) -> Result<bool> {
+        Ok(match tree::resolve(&*self.tree, path)? {
             Resolved::File { path, .. } => kustomization::is_flux_object(&self.tree.read(&path)?),
             _ => false,
         })
     }
 }
 
-/// Returns what to say where another run has written the lock since it was read.
+/// The failure of a run whose lock was replaced by another run.
 pub(crate) fn changed_meanwhile() -> Failure {
     Failure::new(format!("`{LOCK_NAME}` was changed by another process")).hint("run the same command again")
 }
 
-/// Finds the repository, for work that must not reach the network.
+/// The repository of the current directory, for work that must not reach the network.
 pub(crate) fn repository_offline() -> Result<Rc<LocalRepo>> {
     match LocalRepo::discover_offline()? {
         Some(repo) => Ok(Rc::new(repo)),
@@ -415,9 +413,9 @@ pub(crate) fn repository_offline() -> Result<Rc<LocalRepo>> {
     }
 }
 
-/// Returns the commit that a revision names.
-pub(crate) fn commit(here: &LocalRepo, rev: &str) -> Result<CommitId> {
-    here.commit(rev)?.ok_or_else(|| unknown(rev))
+/// The commit that a revision names.
+pub(crate) fn commit(repo: &LocalRepo, rev: &str) -> Result<CommitId> {
+    repo.commit(rev)?.ok_or_else(|| unknown(rev))
 }
 
 fn unknown(rev: &str) -> Failure {
@@ -425,18 +423,18 @@ fn unknown(rev: &str) -> Failure {
         .hint("fetch it first, or name another one: git log --oneline --all")
 }
 
-/// Returns where a change to `base` begins: its merge base with the commit `of`, or HEAD; itself where the histories
-/// have nothing in common.
-pub(crate) fn merge_base(here: &LocalRepo, base: &str, of: Option<&str>) -> Result<CommitId> {
-    let base = commit(here, base)?;
+/// The commit at which a change to `base` begins: its merge base with the commit `of`, or with HEAD. If the histories
+/// have no commit in common, it is `base` itself.
+pub(crate) fn merge_base(repo: &LocalRepo, base: &str, of: Option<&str>) -> Result<CommitId> {
+    let base = commit(repo, base)?;
     let of = match of {
-        None => here.commit("HEAD")?.map(|head| head.commit),
+        None => repo.commit("HEAD")?.map(|head| head.commit),
         Some(of) => Some(of.to_owned()),
     };
     let Some(of) = of else { return Ok(base) };
-    match here.merge_base(&base.commit, &of)? {
-        Some(found) => commit(here, &found),
-        None if here.is_shallow()? => Err(Failure::new(format!(
+    match repo.merge_base(&base.commit, &of)? {
+        Some(ancestor) => commit(repo, &ancestor),
+        None if repo.is_shallow()? => Err(Failure::new(format!(
             "this shallow clone lacks the merge base of {} and {}",
             short(&base.commit),
             short(&of)
@@ -446,9 +444,9 @@ pub(crate) fn merge_base(here: &LocalRepo, base: &str, of: Option<&str>) -> Resu
     }
 }
 
-/// Returns a path that was given on the command line as a path from the top.
+/// A path of the command line as a path from the top. Fails if it is empty or outside of the repository.
 pub(crate) fn from_top(repo: &LocalRepo, tree: &dyn Tree, text: &str) -> Result<String> {
-    // A variable that is not set would otherwise narrow the check, or widen it.
+    // A shell variable that is not set would otherwise narrow the check, or widen it.
     if text.is_empty() {
         return Err(Failure::new("empty PATH").hint("name a directory of this repository, or omit PATH to check all"));
     }

@@ -7,7 +7,7 @@ use super::{Job, Verdict};
 use crate::graph::{Graph, RootId};
 use crate::message::failure::Result;
 use crate::plan::Affected;
-use crate::record::{Builder, Remotes, Verified};
+use crate::record::{BuildTool, Remotes, Verified};
 use crate::targets::affected::changes::Changes;
 
 /// What a record says, and everything that is something else now than it was then.
@@ -25,7 +25,7 @@ pub(crate) struct Earlier {
 
 impl Earlier {
     /// Returns what the record says of each root, if `by` built it from nothing but what it would build it from now.
-    pub(super) fn verdicts(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<Option<Verdict>>> {
+    pub(super) fn verdicts(&self, job: &Job<'_>, by: &BuildTool) -> Result<Vec<Option<Verdict>>> {
         let (graph, affected) = (&job.plan.before, &job.plan.affected);
         let is_stale = self.stale(graph, affected.iter().map(|one| one.root))?;
         // Attributes above a copy decide how it is checked out.

@@ -15,7 +15,7 @@ use crate::message::failure::{Failure, Failures, Result};
 use crate::os::interrupt::{Scratch, unusable};
 use crate::os::parallel::processors;
 use crate::plan::{Affected, Plan};
-use crate::record::{Builder, LoadRestrictor};
+use crate::record::{BuildTool, LoadRestrictor};
 use crate::targets::generated::ANY_FILE;
 use crate::targets::variables::Variables;
 use crate::tree::path;
@@ -32,7 +32,7 @@ pub(crate) fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildChec
     if options.config.load_restrictor == LoadRestrictor::None {
         arguments.push(ANY_FILE.to_owned());
     }
-    let by = Builder { program: program.name(), arguments: arguments.clone() };
+    let by = BuildTool { program: program.name(), arguments: arguments.clone() };
     let refusals = Refusals::of(graph, &[], &arguments, &program);
     let absolute = |root| absolute(graph, root).map(|why| Unbuilt::Skipped(Failure::new(why)));
     let refused = |one: &Affected| absolute(one.root).or_else(|| refusals.why(one.root));

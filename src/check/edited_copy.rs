@@ -9,7 +9,7 @@ use crate::git::Snapshot;
 use crate::message::failure::{command, pathspec, stage};
 use crate::message::finding::{Finding, Rule};
 use crate::record::history::PREFIX;
-use crate::record::stored::{self, Difference};
+use crate::record::stored::{self, FileDifference};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::{self, path};
 
@@ -24,20 +24,20 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, difference: &Difference) -> Finding {
+fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, difference: &FileDifference) -> Finding {
     let again = || again(context, directory, lock, place);
     let on_disk = || context.input.absences.is_some_and(|absences| absences.is_on_disk(place));
     let help = match difference {
-        Difference::Missing if on_disk() => vec![stage([place])],
-        Difference::Missing | Difference::NoFile | Difference::Mode => again(),
-        Difference::Edited { .. } => {
+        FileDifference::Missing if on_disk() => vec![stage([place])],
+        FileDifference::Missing | FileDifference::NoFile | FileDifference::Mode => again(),
+        FileDifference::Edited { .. } => {
             again().into_iter().chain(["put your own changes upstream or in an overlay".to_owned()]).collect()
         }
-        Difference::Unlisted { .. } => {
+        FileDifference::Unlisted { .. } => {
             let name = pathspec(&path::join(directory, LOCK_NAME));
             vec![format!("the lock was edited; to restore it: {}", command("git checkout HEAD --", [name]))]
         }
-        Difference::Added => {
+        FileDifference::Added => {
             vec![command("git rm -f --", [pathspec(place)]), "put your own files in another directory".to_owned()]
         }
     };

@@ -7,7 +7,7 @@ use gix::Repository;
 use crate::git::{LocalRepo, Snapshot, object_id};
 use crate::message::failure::{Failure, Result, short};
 use crate::message::finding::{Finding, Rule, Severity};
-use crate::record::history::records::{self, Found};
+use crate::record::history::records::{self, RecordLookup};
 use crate::record::{LOCK_NAME, Lock, history};
 use crate::tree::git::GitTree;
 
@@ -55,7 +55,7 @@ pub(crate) fn find(here: &Rc<LocalRepo>, source: &Snapshot, before: Option<&Lock
 fn undo(here: &LocalRepo, repository: &Repository, head: &str) -> Result<Option<String>> {
     let locks = [LOCK_NAME.to_owned()];
     let commit = match records::newest(repository, head, &locks, |record| record.target.into.is_none())? {
-        Found::Record(record) => Some(record.commit),
+        RecordLookup::Record(record) => Some(record.commit),
         // A squash, which holds all of the branch.
         _ => here.last_change(head, LOCK_NAME)?,
     };

@@ -51,7 +51,7 @@ impl<'a> Claim<'a> {
     /// Makes a finding of what is wrong with it.
     pub(crate) fn finding(&self, tree: &dyn Tree, failure: Failure) -> Finding {
         let bytes = tree.read(LOCK_NAME).unwrap_or_default();
-        let position = Lock::places(&bytes).get(self.source).copied().unwrap_or_default();
+        let position = Lock::positions(&bytes).get(self.source).copied().unwrap_or_default();
         let location =
             Location { file: LOCK_NAME.to_owned(), position, field: "remotes".to_owned(), ..Location::default() };
         let finding = Finding::at(Rule::UnsignedSource, location, failure.message, failure.hints);

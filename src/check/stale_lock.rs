@@ -34,7 +34,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let stale = stale.into_iter().map(|source| (source, format!("nothing references `{source}`"), "drop it"));
     let all: Vec<_> = stale.chain(changed).collect();
     let bytes = if all.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
-    let places = Lock::places(&bytes);
+    let places = Lock::positions(&bytes);
     let found = all.into_iter().filter_map(|(source, message, what)| {
         let help = vec![format!("{what}: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
         let finding = context.at_place(Rule::StaleLock, LOCK_NAME, *places.get(source)?, message, help);

@@ -18,7 +18,7 @@ use crate::record::answer::{Update, Verdict};
 use crate::record::{LOCK_NAME, Pinned};
 use crate::reference::Upstream;
 use crate::tree::path;
-use crate::verify::listed::{Ask, Listed};
+use crate::verify::listed::{Ask, EntryStatus};
 use crate::verify::{self, Kind, Record, Verified, verify_directory};
 use crate::workspace::{remote_git, repository_offline};
 
@@ -97,7 +97,7 @@ impl Outcome for Verified {
         // The state of upstream is reported below, along with what has not changed.
         let differences = self.differences.iter().filter(|difference| difference.kind != Kind::Upstream);
         let mut out: Vec<String> = differences
-            .map(|one| match &one.place {
+            .map(|one| match &one.span {
                 _ if one.path.is_empty() => one.message.clone(),
                 Some(span) => format!("{}:{}:{}: {}", one.path, span.start.line, span.start.column, one.message),
                 None => format!("{}: {}", one.path, one.message),
@@ -149,9 +149,9 @@ fn told(record: &Record) -> String {
 }
 
 /// Returns one line for each remote, and one that counts them.
-fn upstream(all: &[Listed]) -> Vec<String> {
+fn upstream(all: &[EntryStatus]) -> Vec<String> {
     let mut out = Vec::new();
-    for Listed { lock, line, entry: (source, pinned), answer } in all {
+    for EntryStatus { lock, line, entry: (source, pinned), answer } in all {
         let was = short(pinned.digest.hex());
         let mut told = match &answer.now {
             Some(now) if *now == pinned.digest => format!("is {was}"),
@@ -184,10 +184,10 @@ fn upstream(all: &[Listed]) -> Vec<String> {
 }
 
 /// Returns how what changed upstream comes into its lock.
-fn updates(all: &[Listed]) -> Vec<String> {
+fn updates(all: &[EntryStatus]) -> Vec<String> {
     let of = |update| all.iter().filter(move |one| one.answer.update == update);
     let (any, mut out) = (of(Update::Any), Vec::new());
-    let is_copy = |one: &Listed| one.lock != LOCK_NAME;
+    let is_copy = |one: &EntryStatus| one.lock != LOCK_NAME;
     if any.clone().any(|one| !is_copy(one)) {
         out.push("  to update the lock: git kustomize-localize update".to_owned());
     }

@@ -12,7 +12,7 @@ use crate::os::interrupt::{self, Scratch, TEMPORARY};
 use crate::plan::{Changes, changed};
 use crate::record::history::{self, tip};
 use crate::record::sha256_hex;
-use crate::record::stored::{self, Difference};
+use crate::record::stored::{self, FileDifference};
 use crate::tree::disk::DiskTree;
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, Tree};
@@ -76,7 +76,7 @@ impl NewDirectory {
         let tree = DiskTree::of_directory(&self.place, self.converts)?;
         let edited = stored::differences(&tree, "", &lock)?.into_iter();
         // Not every system has modes.
-        let edited = edited.filter(|(_, difference)| cfg!(unix) || *difference != Difference::Mode);
+        let edited = edited.filter(|(_, difference)| cfg!(unix) || *difference != FileDifference::Mode);
         let edited: Vec<String> = edited.map(|(path, _)| path).collect();
         if edited.is_empty() || overwrite {
             return Ok(());

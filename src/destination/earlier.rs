@@ -9,7 +9,7 @@ use crate::config;
 use crate::git::Snapshot;
 use crate::graph::inputs;
 use crate::message::failure::Result;
-use crate::record::history::records::{self, Found};
+use crate::record::history::records::{self, RecordLookup};
 use crate::record::history::tip::TipState;
 use crate::record::{Lock, Trailers};
 use crate::targets::affected::changes::Changes;
@@ -43,14 +43,14 @@ impl OnBranch {
 
     /// Returns the record of what is localized, if nobody has edited the tip.
     fn recorded(&self, tip: &TipState) -> Result<Option<Trailers>> {
-        if !tip.is_told || !tip.edited.is_empty() {
+        if !tip.matches_record || !tip.edited.is_empty() {
             return Ok(None);
         }
         // The newest commit may be about another NEW_DIR.
         let is_it = |record: &Trailers| record.target.into == self.into;
         Ok(match records::newest(&self.repository, &tip.commit, &[], is_it)? {
-            Found::Record(found) => Some(found.trailers),
-            Found::Unreadable { .. } | Found::Nothing => None,
+            RecordLookup::Record(found) => Some(found.trailers),
+            RecordLookup::Unreadable { .. } | RecordLookup::Nothing => None,
         })
     }
 }

@@ -229,8 +229,8 @@ impl OnBranch {
     pub(crate) fn is_made_of_source(&self, arguments: Option<&[String]>) -> Result<bool> {
         let only_here = self.into.is_none() && self.worktree.is_none() && self.pushed.is_none();
         let Some(tip) = self.tip.as_ref().filter(|_| only_here) else { return Ok(false) };
-        let TipState { commit, made, is_told, .. } = tip;
-        let is_same = *is_told
+        let TipState { commit, made, matches_record, .. } = tip;
+        let is_same = *matches_record
             && made.tool == TOOL
             && made.source.as_ref().map(Digest::hex) == Some(&self.source.commit)
             && self.branch.local.as_ref() == Some(commit)
@@ -345,7 +345,7 @@ impl OnBranch {
         let parents: Vec<String> = self.tip.iter().map(|tip| tip.commit.clone()).chain([source]).collect();
         let (commit, reason) = match &self.tip {
             // So that what comes next, as a push, finds the branch whether or not there was news.
-            Some(tip) if tip.is_told && tip.tree == written.tree && self.contains_source(tip)? => {
+            Some(tip) if tip.matches_record && tip.tree == written.tree && self.contains_source(tip)? => {
                 (tip.commit.clone(), "reset to the remote branch".to_owned())
             }
             _ => {

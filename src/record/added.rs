@@ -1,4 +1,4 @@
-//! What a lock lists that it did not list before.
+//! The entries of a lock that its base does not have.
 
 use serde::Serialize;
 
@@ -7,37 +7,41 @@ use crate::message::failure::Result;
 use crate::reference::Upstream;
 use crate::tree::{Tree, path};
 
-/// An entry, or a directory of one, that is new in a lock.
+/// An entry of a lock, or a directory of an entry, that the base does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Added {
-    /// The lock, from the top of the repository.
+    /// The path of the lock from the top of the repository.
     pub lock: String,
     /// The line on which the entry begins, from 1.
     pub line: usize,
-    /// The entry, or the directory.
+    /// The upstream of the entry, with the directory.
     pub remote: Upstream,
-    /// What it was resolved to.
+    /// The digest in the lock.
     pub digest: Digest,
 }
 
-/// Returns the entries of the lock at `place` that the lock there of `base` lacks or has otherwise, and the directories
-/// that it lacks of those that it has. A lock of the base that cannot be read holds nothing.
-pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec<Added>> {
-    let bytes = tree.read(place)?;
-    let lock = Lock::parse(&bytes, place)?;
-    let before = Lock::at(base, place).ok().flatten().unwrap_or_default();
-    let places = Lock::places(&bytes);
-    let changes = Lock::changes(&before, &lock).into_iter();
-    let entries = changes.filter_map(|Change { kind, upstream, new, paths, .. }| {
-        let (digest, line) = (new?, places.get(&upstream)?.line);
-        let named = match kind {
+/// The entries of the lock at `path` that are new or changed since `base`, and the new directories of unchanged
+/// entries. A lock of the base that cannot be read counts as empty.
+pub(crate) fn added(tree: &dyn Tree, base: &dyn Tree, path: &str) -> Result<Vec<Added>> {
+    let bytes = tree.read(path)?;
+    let lock = Lock::parse(&bytes, path)?;
+    let old = Lock::at(base, path).ok().flatten().unwrap_or_default();
+    let positions = Lock::positions(&bytes);
+    let mut entries = Vec::new();
+    for Change { kind, upstream, new, paths, .. } in Lock::changes(&old, &lock) {
+        let (Some(digest), Some(position)) = (new, positions.get(&upstream)) else { continue };
+        let remotes = match kind {
             ChangeKind::Extended => paths.iter().map(|path| upstream.at(path::of_shown(path))).collect(),
             _ => vec![upstream],
         };
-        let entry = move |remote| Added { lock: place.to_owned(), line, remote, digest: digest.clone() };
-        Some(named.into_iter().map(entry))
-    });
-    Ok(entries.flatten().collect())
+        entries.extend(remotes.into_iter().map(|remote| Added {
+            lock: path.to_owned(),
+            line: position.line,
+            remote,
+            digest: digest.clone(),
+        }));
+    }
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -63,10 +67,11 @@ mod tests {
         let base = tree(&[git("a", '1', ""), git("b", '1', "")].concat());
         let paths = "    paths: {x: {}}\n";
         let now = tree(&[git("a", '1', paths), git("b", '2', ""), git("c", '3', "")].concat());
-        let found = added(&now, &base, LOCK_NAME).unwrap();
-        let found: Vec<(String, usize)> = found.iter().map(|added| (added.remote.to_string(), added.line)).collect();
+        let entries = added(&now, &base, LOCK_NAME).unwrap();
+        let entries: Vec<(String, usize)> =
+            entries.iter().map(|added| (added.remote.to_string(), added.line)).collect();
         assert_eq!(
-            found,
+            entries,
             [
                 ("https://example.com/a//x?ref=v1".to_owned(), 3),
                 ("https://example.com/b?ref=v1".to_owned(), 7),

@@ -1,4 +1,4 @@
-//! What a localized branch holds: the records of its messages, and whether its files still match them.
+//! The history of a localized branch: the records in its messages, and whether its files still match them.
 
 pub(crate) mod records;
 pub(crate) mod tip;
@@ -7,55 +7,55 @@ pub(crate) mod trees;
 use crate::git::{LocalRepo, branch_of};
 use crate::message::failure::{Failure, Result};
 
-/// Below this name lie the branches that we make.
+/// The prefix of the names of localized branches.
 pub(crate) const PREFIX: &str = "localized/";
 
-/// Returns whether a ref is a localized branch, local or remote-tracking, by its full name.
+/// Whether a ref, by its full name, is a localized branch, local or remote-tracking.
 pub(crate) fn is_ours(name: &str) -> bool {
     branch_of(name).is_some_and(|branch| branch.starts_with(PREFIX))
 }
 
-/// Returns what to say where a localized branch, by its short name, would be the source.
+/// The failure of a localized branch that is named as a source. `branch` is its short name.
 pub(crate) fn not_a_source(branch: &str) -> Failure {
     Failure::new(format!("`{branch}` is a localized branch, not a source"))
 }
 
-/// Refuses to change what HEAD has checked out where that is a localized branch: the next run would find edits there.
-pub(crate) fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
-    match here.head()? {
-        Some(name) if is_ours(&name) => Err(instead(not_a_source(name.trim_start_matches("refs/heads/")))),
+/// Refuses to change the working tree of a localized branch: the next run would find edits on it.
+pub(crate) fn refuse_checked_out(repo: &LocalRepo) -> Result<()> {
+    match repo.head()? {
+        Some(name) if is_ours(&name) => Err(on_source_branch(not_a_source(name.trim_start_matches("refs/heads/")))),
         Some(_) => Ok(()),
-        None => match here.commit("HEAD")? {
-            Some(head) => refuse_tip(here, &head.commit, "HEAD"),
+        None => match repo.commit("HEAD")? {
+            Some(head) => refuse_tip(repo, &head.commit, "HEAD"),
             None => Ok(()),
         },
     }
 }
 
-/// Refuses a commit that no branch names but localized ones. `shown` is how messages name it.
-pub(crate) fn refuse_tip(here: &LocalRepo, commit: &str, shown: &str) -> Result<()> {
-    if !is_tip(here, commit)? {
+/// Refuses a commit that only localized branches have as their tip. `shown` is its name in messages.
+pub(crate) fn refuse_tip(repo: &LocalRepo, commit: &str, shown: &str) -> Result<()> {
+    if !is_tip(repo, commit)? {
         return Ok(());
     }
-    Err(instead(Failure::new(format!("{shown} is a commit of a localized branch, not a source"))))
+    Err(on_source_branch(Failure::new(format!("{shown} is a commit of a localized branch, not a source"))))
 }
 
-fn is_tip(here: &LocalRepo, commit: &str) -> Result<bool> {
-    let mut refs = here.refs(&["refs/heads/", "refs/remotes/"])?;
-    // One that was merged by moving a branch is a source again.
-    refs.retain(|_, found| found.id == commit && found.other_name.is_none());
+fn is_tip(repo: &LocalRepo, commit: &str) -> Result<bool> {
+    let mut refs = repo.refs(&["refs/heads/", "refs/remotes/"])?;
+    // A commit that a branch was fast-forwarded to is a source again, so symbolic refs do not count.
+    refs.retain(|_, tip| tip.id == commit && tip.other_name.is_none());
     Ok(!refs.is_empty() && refs.keys().all(|name| is_ours(name)))
 }
 
-/// Returns whether a revision is a localized branch, or a commit that no other branch names.
-pub(crate) fn is_localized(here: &LocalRepo, rev: &str) -> Result<bool> {
-    match here.named(rev)? {
+/// Whether a revision is a localized branch, or the tip of localized branches only.
+pub(crate) fn is_localized(repo: &LocalRepo, rev: &str) -> Result<bool> {
+    match repo.named(rev)? {
         Some((_, Some(name))) => Ok(is_ours(&name)),
-        Some((id, None)) => is_tip(here, &id.commit),
+        Some((id, None)) => is_tip(repo, &id.commit),
         None => Ok(false),
     }
 }
 
-fn instead(failure: Failure) -> Failure {
+fn on_source_branch(failure: Failure) -> Failure {
     failure.hint("run it on the source branch (git switch BRANCH), and localize that again")
 }

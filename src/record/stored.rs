@@ -1,7 +1,7 @@
 //! Compares the files that a lock lists with a tree.
 //!
-//! Offline, and from the record alone: it proves that nothing changed since, not who made it. Lock and
-//! files changed together agree with each other.
+//! The comparison is offline and uses only the record. It proves that nothing changed since the record was written, but
+//! not who wrote it: files that were changed together with the lock match it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,44 +15,44 @@ use crate::reference::Upstream;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, Tree, path};
 
-/// How a file is not what a lock says.
+/// How a file differs from its entry in the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Difference {
-    /// It is listed, and not there.
+pub(crate) enum FileDifference {
+    /// It is listed, but does not exist.
     Missing,
-    /// It is listed, and there is something else: a link, a directory, a submodule.
+    /// It is listed, but is a link, a directory or a submodule.
     NoFile,
-    /// Its bytes are others.
+    /// Its bytes differ.
     Edited {
-        /// Their SHA-256, in hex.
+        /// The SHA-256 of its bytes, in hex.
         sha256: String,
     },
     /// It has the other mode.
     Mode,
-    /// It lies where only what is listed may lie.
+    /// It is not listed, but is in a directory that only the lock may fill.
     Added,
-    /// Its entry names a source that is not listed.
+    /// Its entry names an upstream that the lock does not list.
     Unlisted { remote: Upstream },
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for FileDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Difference::Missing => f.write_str("is missing, although the lock lists it"),
-            Difference::NoFile => f.write_str("is not a file, although the lock lists it as one"),
-            Difference::Edited { sha256 } => write!(f, "was changed: its sha256 {sha256} differs from the lock"),
-            Difference::Mode => f.write_str("has a different mode than in the lock"),
-            Difference::Added => f.write_str("was added: the lock does not list it"),
-            Difference::Unlisted { remote } => write!(f, "is from {remote}, which the lock does not list"),
+            FileDifference::Missing => f.write_str("is missing, although the lock lists it"),
+            FileDifference::NoFile => f.write_str("is not a file, although the lock lists it as one"),
+            FileDifference::Edited { sha256 } => write!(f, "was changed: its sha256 {sha256} differs from the lock"),
+            FileDifference::Mode => f.write_str("has a different mode than in the lock"),
+            FileDifference::Added => f.write_str("was added: the lock does not list it"),
+            FileDifference::Unlisted { remote } => write!(f, "is from {remote}, which the lock does not list"),
         }
     }
 }
 
-/// Returns every file that is not as the lock in `directory` says, by its path from the top of the tree.
+/// Every file that differs from the lock in `directory`, by path from the top of the tree.
 ///
-/// A lock with a target owns all of its directory; any other one the directories `localized-files` of the
-/// files that it lists.
-pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<(String, Difference)>> {
+/// A lock with a target owns its whole directory. Any other lock owns the directories `localized-files` of the files
+/// that it lists.
+pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<(String, FileDifference)>> {
     let mut differences = Vec::new();
     let mut listed = BTreeSet::new();
     let mut homes = BTreeSet::new();
@@ -61,46 +61,47 @@ pub(crate) fn differences(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resu
         listed.insert(path::join(directory, LOCK_NAME));
     }
     for file in &lock.files {
-        let place = path::join(directory, &file.path);
+        let path = path::join(directory, &file.path);
         if lock.target.is_none() {
-            homes.extend(home(&place).map(str::to_owned));
+            homes.extend(home(&path).map(str::to_owned));
         }
-        let difference = match tree.entry(&place)? {
-            None => Some(Difference::Missing),
+        let difference = match tree.entry(&path)? {
+            None => Some(FileDifference::Missing),
             Some(Entry::File { executable }) => {
-                let bytes = tree.read(&place)?;
+                let bytes = tree.read(&path)?;
                 let sha256 = sha256_hex(&bytes);
-                // With the line ends that git stores.
-                let converted = || tree.converts() && sha256_hex(&bytes.replace("\r\n", "\n")) == file.sha256;
-                if sha256 != file.sha256 && !converted() {
-                    Some(Difference::Edited { sha256 })
+                // Compared again with the line ends that git stores.
+                let is_same =
+                    sha256 == file.sha256 || tree.converts() && sha256_hex(&bytes.replace("\r\n", "\n")) == file.sha256;
+                if !is_same {
+                    Some(FileDifference::Edited { sha256 })
                 } else if executable != (file.mode == Mode::Executable) {
-                    Some(Difference::Mode)
+                    Some(FileDifference::Mode)
                 } else {
                     let unlisted = file.remote.clone().filter(|remote| !lock.remotes.contains_key(remote));
-                    unlisted.map(|remote| Difference::Unlisted { remote })
+                    unlisted.map(|remote| FileDifference::Unlisted { remote })
                 }
             }
-            Some(_) => Some(Difference::NoFile),
+            Some(_) => Some(FileDifference::NoFile),
         };
-        differences.extend(difference.map(|difference| (place.clone(), difference)));
-        listed.insert(place);
+        differences.extend(difference.map(|difference| (path.clone(), difference)));
+        listed.insert(path);
     }
     for home in homes {
-        for place in tree.below(&home)? {
-            // An entry at the place of a listed file is reported there.
-            if !path::and_above(&place).any(|above| listed.contains(above)) {
-                differences.push((place, Difference::Added));
+        for path in tree.below(&home)? {
+            // An entry below the path of a listed file is reported with that file.
+            if !path::and_above(&path).any(|above| listed.contains(above)) {
+                differences.push((path, FileDifference::Added));
             }
         }
     }
-    differences.sort_by(|(one, _), (other, _)| one.cmp(other));
+    differences.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(differences)
 }
 
-/// Returns the outermost `localized-files` that a path lies in.
-pub(crate) fn home(place: &str) -> Option<&str> {
-    path::and_above(path::parent(place)).filter(|above| path::name(above) == LOCALIZED_FILES).last()
+/// The outermost directory `localized-files` that a path is in. `None` if it is in none.
+pub(crate) fn home(path: &str) -> Option<&str> {
+    path::and_above(path::parent(path)).filter(|above| path::name(above) == LOCALIZED_FILES).last()
 }
 
 #[cfg(test)]
@@ -131,34 +132,34 @@ mod tests {
     #[test]
     fn a_matching_tree_does_not_differ() {
         for (directory, target) in [("", None), ("copy", Some("app")), ("copy", None)] {
-            let found = differences(&tree(directory), directory, &lock(target)).unwrap();
-            assert_eq!(found, [], "{directory}");
+            let listed = super::differences(&tree(directory), directory, &lock(target)).unwrap();
+            assert_eq!(listed, [], "{directory}");
         }
     }
 
     #[test]
     fn every_difference_is_reported_by_its_path() {
         type Change = fn(&mut OverlayTree);
-        let edited = Difference::Edited { sha256: sha256_hex(b"y") };
+        let edited = FileDifference::Edited { sha256: sha256_hex(b"y") };
         let inside: Change = |tree| {
             tree.remove(X);
             tree.file("a/localized-files/h/x.yaml/inside", b"", false);
         };
-        let changes: [(&str, Change, Difference); 7] = [
-            (X, |tree| tree.remove(X), Difference::Missing),
+        let changes: [(&str, Change, FileDifference); 7] = [
+            (X, |tree| tree.remove(X), FileDifference::Missing),
             (X, |tree| tree.file(X, b"y", false), edited),
-            (X, |tree| tree.file(X, b"x", true), Difference::Mode),
-            (X, |tree| tree.link(X, "run.sh"), Difference::NoFile),
+            (X, |tree| tree.file(X, b"x", true), FileDifference::Mode),
+            (X, |tree| tree.link(X, "run.sh"), FileDifference::NoFile),
             // What lies in it is not reported as well.
-            (X, inside, Difference::NoFile),
-            ("a/localized-files/new", |tree| tree.file("a/localized-files/new", b"", false), Difference::Added),
-            ("a/localized-files/link", |tree| tree.link("a/localized-files/link", "h"), Difference::Added),
+            (X, inside, FileDifference::NoFile),
+            ("a/localized-files/new", |tree| tree.file("a/localized-files/new", b"", false), FileDifference::Added),
+            ("a/localized-files/link", |tree| tree.link("a/localized-files/link", "h"), FileDifference::Added),
         ];
-        for (place, change, expected) in changes {
+        for (path, change, expected) in changes {
             let mut tree = tree("");
             change(&mut tree);
-            let found = differences(&tree, "", &lock(None)).unwrap();
-            assert_eq!(found, [(place.to_owned(), expected)]);
+            let listed = differences(&tree, "", &lock(None)).unwrap();
+            assert_eq!(listed, [(path.to_owned(), expected)]);
         }
     }
 
@@ -168,21 +169,21 @@ mod tests {
         tree.file("copy/kustomize-localize.lock", b"", false);
         tree.file("copy/a/mine.yaml", b"", false);
         tree.file("copying/mine.yaml", b"", false);
-        let found = differences(&tree, "copy", &lock(Some("app"))).unwrap();
-        assert_eq!(found, [("copy/a/mine.yaml".to_owned(), Difference::Added)]);
+        let edits = differences(&tree, "copy", &lock(Some("app"))).unwrap();
+        assert_eq!(edits, [("copy/a/mine.yaml".to_owned(), FileDifference::Added)]);
         assert_eq!(differences(&tree, "copy", &lock(None)).unwrap(), []);
     }
 
     #[test]
     fn the_outermost_directory_owns() {
-        for (place, expected) in [
+        for (path, expected) in [
             ("a/localized-files/b/localized-files/c", Some("a/localized-files")),
             ("localized-files/c", Some("localized-files")),
             ("a/localized-files", None),
             ("a/localized-files-2/c", None),
             ("a/my-localized-files/c", None),
         ] {
-            assert_eq!(home(place), expected, "{place}");
+            assert_eq!(home(path), expected, "{path}");
         }
     }
 }

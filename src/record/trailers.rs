@@ -24,45 +24,44 @@ use super::verified::NOT_BUILT;
 use super::{Digest, Verified, message, valid};
 use crate::message::failure::{Failure, Result, shown};
 
-/// What all our keys begin with.
+/// The prefix of all keys of a record.
 pub(super) const PREFIX: &str = "Kustomize-Localize-";
 
-/// What is encoded in a field, beside everything outside of ASCII.
+/// The characters that are encoded in a field, in addition to everything outside of ASCII.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
 
-/// What the trailers of a commit say.
+/// The record in the trailers of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trailers {
-    /// What was localized.
+    /// The target that was localized.
     pub target: TargetTrailer,
-    /// The source commit. None when nothing of the user's repository was read: the target is
-    /// remote, and the branch began with this commit.
+    /// The source commit. `None` if nothing of the user's repository was read, because the target is remote and the
+    /// branch began with this commit.
     pub source: Option<Digest>,
-    /// What was brought in: what names each source, as [`Upstream`](crate::reference::Upstream) writes it, and what it
-    /// was resolved to.
+    /// The upstreams that were localized, as [`Upstream`](crate::reference::Upstream) writes them, each with its
+    /// digest.
     pub remotes: BTreeSet<(String, Digest)>,
-    /// The tree that was made: the NEW_DIR, or the whole repository in place.
+    /// The resulting tree: NEW_DIR, or the whole repository if it was localized in place.
     pub tree: Digest,
-    /// How the result was verified; none where nothing was built.
+    /// How the result was verified. `None` if nothing was built.
     pub verified: Option<Verified>,
-    /// What wrote the commit, as `git-kustomize-localize/0.1.0`. Not empty.
+    /// The program that wrote the commit, such as `git-kustomize-localize/0.1.0`. Never empty.
     pub tool: String,
 }
 
-/// What was localized, and where to.
+/// The target that was localized, and its destination.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TargetTrailer {
-    /// A path from the top of the repository (`.` for the top), or the URL of a remote target
-    /// without its secrets.
+    /// A path from the top of the repository (`.` for the top), or the URL of a remote target without its secrets.
     pub target: String,
-    /// The scope, when it was given: a path from the top, `.` for the top.
+    /// The scope, if it was given: a path from the top, `.` for the top.
     pub scope: Option<String>,
-    /// The NEW_DIR of a copy, a path from the top; none where the repository was localized where it stands.
+    /// The NEW_DIR of a copy, as a path from the top. `None` if the repository was localized in place.
     pub into: Option<String>,
 }
 
 impl Trailers {
-    /// Returns the lines, each with its newline.
+    /// Renders the lines, each with its newline. Fails if a value is invalid.
     pub fn render(&self) -> Result<String> {
         self.check().map_err(|failure| failure.context("cannot write the trailers"))?;
         let mut lines = String::new();
@@ -83,14 +82,15 @@ impl Trailers {
         Ok(lines)
     }
 
-    /// Reads the record back from the last paragraph of a commit message, where git finds trailers, too; none when it
-    /// holds none.
+    /// Parses the record in the last paragraph of a commit message, where git looks for trailers. `None` if there is
+    /// none.
     ///
-    /// Fails when a record is not as it was written: incomplete, malformed, with other lines or another order.
+    /// Fails if the record is not as this program writes it: incomplete, malformed, with other lines or in another
+    /// order.
     pub fn parse(message: &str) -> Result<Option<Trailers>> {
         let lines: Vec<&str> = message.trim_end().lines().collect();
         let mut last: Vec<&str> = lines.rsplit(|line| line.trim().is_empty()).next().unwrap_or_default().to_vec();
-        // git takes an indented line for more of the one above.
+        // git reads an indented line as a continuation of the line above.
         let mut is_ours = false;
         last.retain(|line| {
             if !line.starts_with([' ', '\t']) {
@@ -111,43 +111,29 @@ impl Trailers {
         Ok(Some(trailers))
     }
 
-    /// Reads what is known: whatever else there is, in a line or between lines, it would not be written so.
+    /// Parses the known lines. The caller compares the result with the text, which finds everything else.
     fn of_lines(lines: &[&str]) -> Result<Trailers> {
-        let values = |name: &'static str| {
-            let lines = lines.iter().filter_map(|line| line.strip_prefix(PREFIX)?.split_once(": "));
-            lines.filter(move |(key, _)| *key == name).map(|(_, value)| value)
-        };
-        let one = |name: &'static str| {
-            values(name).next().ok_or_else(|| {
-                Failure::new(format!("the record in the commit message is incomplete: `{PREFIX}{name}` is missing"))
-                    .hint("compare with the lock, the other copy of the record")
-            })
-        };
-        let of = |name: &'static str| move |failure: Failure| failure.context(format_args!("{PREFIX}{name}"));
-        let not_built: Result<_> = values("Not-Built").map(decode).collect();
-        let remotes: Result<_> = values("Remote").map(remote).collect();
+        let not_built: Result<_> = values(lines, "Not-Built").map(decode).collect();
+        let remotes: Result<_> = values(lines, "Remote").map(remote).collect();
+        let source = values(lines, "Source").next();
         Ok(Trailers {
-            target: TargetTrailer::parse(one("Target")?).map_err(of("Target"))?,
-            source: values("Source").next().map(str::parse).transpose().map_err(of("Source"))?,
-            remotes: remotes.map_err(of("Remote"))?,
-            tree: one("Tree")?.parse().map_err(of("Tree"))?,
-            verified: Verified::parse(one("Verified")?, not_built?).map_err(of("Verified"))?,
-            tool: decode(one("Tool")?).map_err(of("Tool"))?,
+            target: TargetTrailer::parse(required(lines, "Target")?).map_err(in_trailer("Target"))?,
+            source: source.map(str::parse).transpose().map_err(in_trailer("Source"))?,
+            remotes: remotes.map_err(in_trailer("Remote"))?,
+            tree: required(lines, "Tree")?.parse().map_err(in_trailer("Tree"))?,
+            verified: Verified::parse(required(lines, "Verified")?, not_built?).map_err(in_trailer("Verified"))?,
+            tool: decode(required(lines, "Tool")?).map_err(in_trailer("Tool"))?,
         })
     }
 
     fn check(&self) -> Result<()> {
-        let refused = |name: &str| {
-            let name = name.to_owned();
-            move |reason| Failure::new(format!("the {name} {reason}"))
-        };
         let TargetTrailer { target, scope, into } = &self.target;
-        valid::target(target).map_err(refused("target"))?;
+        valid::target(target).map_err(invalid("target"))?;
         if let Some(scope) = scope {
-            valid::path_or_top(scope).map_err(refused("scope"))?;
+            valid::path_or_top(scope).map_err(invalid("scope"))?;
         }
         if let Some(into) = into {
-            valid::path_or_top(into).map_err(refused("new directory"))?;
+            valid::path_or_top(into).map_err(invalid("new directory"))?;
         }
         let is_top = target == "." && scope.is_none();
         if into.is_none() && !is_top {
@@ -157,13 +143,37 @@ impl Trailers {
             check_digest(source, matches!(source, Digest::GitCommit(_)))?;
         }
         for (label, digest) in &self.remotes {
-            valid::url(label).map_err(refused("url of a remote"))?;
+            valid::url(label).map_err(invalid("url of a remote"))?;
             check_digest(digest, true)?;
         }
         check_digest(&self.tree, matches!(self.tree, Digest::GitTree(_)))?;
         self.verified.iter().try_for_each(Verified::check)?;
-        valid::text_without_controls(&self.tool).map_err(refused("name of the tool"))
+        valid::text_without_controls(&self.tool).map_err(invalid("name of the tool"))
     }
+}
+
+/// The values of the trailers with a key, in their order.
+fn values<'a>(lines: &[&'a str], name: &str) -> impl Iterator<Item = &'a str> {
+    let lines = lines.iter().filter_map(|line| line.strip_prefix(PREFIX)?.split_once(": "));
+    lines.filter(move |(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// The value of a trailer that every record has.
+fn required<'a>(lines: &[&'a str], name: &str) -> Result<&'a str> {
+    values(lines, name).next().ok_or_else(|| {
+        Failure::new(format!("the record in the commit message is incomplete: `{PREFIX}{name}` is missing"))
+            .hint("compare with the lock, the other copy of the record")
+    })
+}
+
+/// Adds the key of a trailer to a failure of its value.
+fn in_trailer(name: &'static str) -> impl FnOnce(Failure) -> Failure {
+    move |failure| failure.context(format_args!("{PREFIX}{name}"))
+}
+
+/// Makes a failure of the reason why a value is invalid.
+fn invalid(name: &'static str) -> impl FnOnce(&'static str) -> Failure {
+    move |reason| Failure::new(format!("the {name} {reason}"))
 }
 
 impl TargetTrailer {
@@ -195,7 +205,7 @@ impl TargetTrailer {
 }
 
 fn remote(value: &str) -> Result<(String, Digest)> {
-    // What names it is not shown: it may hold a secret.
+    // The message does not show the URL, because it may have a secret.
     let (label, digest) = value.split_once(' ').ok_or_else(|| Failure::new("expected a url and a digest"))?;
     Ok((decode(label)?, digest.parse()?))
 }
@@ -208,12 +218,12 @@ fn check_digest(digest: &Digest, is_right_kind: bool) -> Result<()> {
     }
 }
 
-/// Returns `text` as one field.
+/// `text` as one field.
 pub(super) fn encode(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-/// Returns what [`encode`] was given.
+/// The text that [`encode`] was given. Fails if it is not UTF-8.
 pub(super) fn decode(text: &str) -> Result<String> {
     percent_decode_str(text)
         .decode_utf8()

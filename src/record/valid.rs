@@ -1,17 +1,17 @@
-//! What a record may hold. One set of rules for reading and for writing.
+//! Validates the values of a record, with the same rules for reading and for writing.
 //!
-//! Each check returns the reason as the rest of a sentence: "the path `a/../b` *contains `..`*".
+//! Each function returns the reason as the end of a sentence: "the path `a/../b` *contains `..`*".
 
 use gix::validate::path::component;
 
 use crate::message::redact::has_secret;
 use crate::os::limits::PATH;
 
-/// Why a text was refused.
+/// The reason why a text is invalid.
 type Refused = std::result::Result<(), &'static str>;
 
-/// Accepts a path from the top of a repository to a file or a directory below it: `/` between the
-/// components, nothing that could name another place on any system, nothing inside `.git`.
+/// Accepts a path from the top of a repository to a file or a directory below it: `/` between the components, no
+/// component that has a special meaning on any system, nothing inside `.git`.
 pub(super) fn path(text: &str) -> Refused {
     if text.len() > PATH.most {
         return Err("is too long for a path");
@@ -26,7 +26,7 @@ pub(super) fn path(text: &str) -> Refused {
     if text.contains('\\') {
         return Err("contains a backslash");
     }
-    // As git refuses what some file system takes for `.git` (`core.protectNTFS`, `core.protectHFS`).
+    // The names that some file system takes for `.git`, which git refuses too (`core.protectNTFS`, `core.protectHFS`).
     let options = component::Options { protect_windows: false, ..component::Options::default() };
     for name in text.split('/') {
         match name {
@@ -40,14 +40,14 @@ pub(super) fn path(text: &str) -> Refused {
     Ok(())
 }
 
-/// Accepts what [`path`] accepts, and `.` for the top.
+/// Accepts a [`path`], or `.` for the top.
 pub(super) fn path_or_top(text: &str) -> Refused {
     if text == "." { Ok(()) } else { path(text) }
 }
 
-/// Accepts the URL, or the scp-like address, of something remote.
+/// Accepts the URL or scp-like address of an upstream.
 ///
-/// What is secret in a URL is taken out before, and refused here again.
+/// Secrets were removed from the URL before. They are refused here again.
 pub(super) fn url(text: &str) -> Refused {
     text_without_controls(text)?;
     if text.starts_with('-') {
@@ -56,8 +56,7 @@ pub(super) fn url(text: &str) -> Refused {
     if has_secret(text) { Err("contains a user name or a password") } else { Ok(()) }
 }
 
-/// Accepts a ref as git accepts it (`git check-ref-format`), so that it is neither an option nor
-/// a refspec.
+/// Accepts a ref that git accepts (`git check-ref-format`), so that it is neither an option nor a refspec.
 pub(super) fn reference(text: &str) -> Refused {
     text_without_controls(text)?;
     if text.starts_with(['-', '+']) {
@@ -69,7 +68,7 @@ pub(super) fn reference(text: &str) -> Refused {
     Ok(())
 }
 
-/// Accepts a target: a local one as [`path_or_top`], a remote one as [`url()`].
+/// Accepts a target: a local one like [`path_or_top`], a remote one like [`url()`].
 pub(super) fn target(text: &str) -> Refused {
     path_or_top(text).or_else(|reason| {
         let could_be_remote = text.contains("//") || text.contains([':', '?']);
@@ -77,7 +76,7 @@ pub(super) fn target(text: &str) -> Refused {
     })
 }
 
-/// Accepts the name of a chart: one component of a path that no program takes for an option.
+/// Accepts the name of a chart: one component of a path that is not an option to any program.
 pub(super) fn chart(text: &str) -> Refused {
     path(text)?;
     chart_version(text)
@@ -103,7 +102,7 @@ pub(super) fn text_without_controls(text: &str) -> Refused {
     }
 }
 
-/// Returns whether a path begins with the letter of a Windows drive.
+/// Whether a path begins with the letter of a Windows drive.
 fn has_drive(text: &str) -> bool {
     matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }

@@ -1,4 +1,4 @@
-//! How a result was verified, as the trailers of its commit say.
+//! How a result was verified, as the trailers of its commit record it.
 
 use std::collections::BTreeSet;
 
@@ -6,57 +6,60 @@ use super::trailers::{decode, encode};
 use super::valid;
 use crate::message::failure::{Failure, Result};
 
-/// What stands for an argument that may hold a secret.
+/// Replaces an argument that may have a secret.
 const MASK: &str = "***";
 
-/// The trailer where nothing was built.
+/// The value of the trailer if nothing was built.
 pub(super) const NOT_BUILT: &str = "not built";
 
-/// What was built builds to the same.
+/// A verification: every target that was built has the same output as before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// The number of targets that do.
+    /// The number of targets with the same output.
     pub same: usize,
-    /// The targets whose original does not build or was not built, as the record names them.
+    /// The targets whose original was not built, or failed, as the record names them.
     pub not_built: BTreeSet<String>,
-    /// What built them.
-    pub by: Builder,
+    /// The program that built them.
+    pub by: BuildTool,
 }
 
-/// What builds.
+/// The program that builds, with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Builder {
-    /// The program and its version, as `kustomize/v5.8.1`.
+pub struct BuildTool {
+    /// The program and its version, such as `kustomize/v5.8.1`.
     pub program: String,
-    /// What it is given beside the target.
+    /// The arguments besides the target.
     pub arguments: Vec<String>,
 }
 
-impl Builder {
-    /// Returns what may be recorded: without the values of arguments that may be secrets. A value that was left out
-    /// never equals one that is given.
-    pub fn recorded(&self) -> Builder {
-        let recorded = |argument: &String| match argument.split_once('=') {
-            Some(("--env", _)) => format!("--env={MASK}"),
-            _ if argument.starts_with("--") && !argument.contains(char::is_control) => {
-                crate::message::redact::text(argument)
-            }
-            // A short option, or the value of the option before it.
-            _ => MASK.to_owned(),
-        };
-        Builder { program: self.program.clone(), arguments: self.arguments.iter().map(recorded).collect() }
+impl BuildTool {
+    /// The program as it may be recorded, without the values of arguments that may be secrets. Such a record never
+    /// equals a program with real arguments.
+    pub fn recorded(&self) -> BuildTool {
+        let mut recorded = self.clone();
+        for argument in &mut recorded.arguments {
+            *argument = match argument.split_once('=') {
+                Some(("--env", _)) => format!("--env={MASK}"),
+                _ if argument.starts_with("--") && !argument.contains(char::is_control) => {
+                    crate::message::redact::text(argument)
+                }
+                // A short option, or the value of the option before it.
+                _ => MASK.to_owned(),
+            };
+        }
+        recorded
     }
 }
 
 impl Verified {
-    /// Returns whether the record still says what builds with `by` give. A program of which nothing but `(devel)` is
-    /// known may be another one today.
-    pub fn holds_for(&self, by: &Builder) -> bool {
+    /// Whether the record is still true for builds with `by`. A program whose only known version is `(devel)` may have
+    /// changed since.
+    pub fn holds_for(&self, by: &BuildTool) -> bool {
         let is_known = !by.program.ends_with("/(devel)");
-        is_known && self.by == *by && !by.arguments.iter().any(|one| one.contains(MASK))
+        is_known && self.by == *by && !by.arguments.iter().any(|argument| argument.contains(MASK))
     }
 
-    /// Returns the value of the trailer, without the names of what was not built.
+    /// The value of the trailer, without the targets that were not built.
     pub(super) fn render(&self) -> String {
         let Verified { same, not_built, by } = self;
         let mut value = format!("identical {same}/{} {}", same + not_built.len(), encode(&by.program));
@@ -67,7 +70,8 @@ impl Verified {
         value
     }
 
-    /// Reads the value of the trailer back, if it is as it was written: [`render`](Verified::render) tells.
+    /// Parses the value of the trailer. `None` if it records no build. The caller compares the result of
+    /// [`render`](Verified::render) with the text, which finds everything that is malformed.
     pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Option<Self>> {
         let fields: Vec<&str> = value.split(' ').collect();
         let ["identical", counts, program, arguments @ ..] = fields.as_slice() else {
@@ -75,11 +79,11 @@ impl Verified {
         };
         let same = counts.split('/').next().and_then(|count| count.parse::<u32>().ok()).unwrap_or_default();
         let arguments: Result<_> = arguments.iter().map(|argument| decode(argument)).collect();
-        let by = Builder { program: decode(program)?, arguments: arguments? };
+        let by = BuildTool { program: decode(program)?, arguments: arguments? };
         Ok(Some(Verified { same: same as usize, not_built, by }))
     }
 
-    /// Refuses what cannot be read back.
+    /// Refuses values that could not be parsed again.
     pub(super) fn check(&self) -> Result<()> {
         let Verified { by, same, not_built } = self;
         if *same == 0 && not_built.is_empty() {
@@ -97,15 +101,15 @@ impl Verified {
 mod tests {
     use super::*;
 
-    fn by(arguments: &[&str]) -> Builder {
-        Builder {
+    fn by(arguments: &[&str]) -> BuildTool {
+        BuildTool {
             program: "kustomize/v5.8.1".to_owned(),
-            arguments: arguments.iter().map(|one| (*one).to_owned()).collect(),
+            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
         }
     }
 
-    fn identical(not_built: &[&str], by: Builder) -> Verified {
-        Verified { same: 2, not_built: not_built.iter().map(|one| (*one).to_owned()).collect(), by }
+    fn identical(not_built: &[&str], by: BuildTool) -> Verified {
+        Verified { same: 2, not_built: not_built.iter().map(|target| (*target).to_owned()).collect(), by }
     }
 
     #[test]
@@ -156,9 +160,9 @@ mod tests {
         assert!(verified.holds_for(&by(&["--enable-helm"])));
         assert!(!verified.holds_for(&by(&[])));
         assert!(!verified.holds_for(&by(&["--enable-helm", "--enable-exec"])));
-        let newer = Builder { program: "kustomize/v5.9.0".to_owned(), ..by(&["--enable-helm"]) };
+        let newer = BuildTool { program: "kustomize/v5.9.0".to_owned(), ..by(&["--enable-helm"]) };
         assert!(!verified.holds_for(&newer));
-        let unknown = Builder { program: "kustomize/(devel)".to_owned(), ..by(&[]) };
+        let unknown = BuildTool { program: "kustomize/(devel)".to_owned(), ..by(&[]) };
         assert!(!identical(&[], unknown.clone()).holds_for(&unknown));
     }
 

@@ -1,5 +1,5 @@
-//! `--upstream`: which remotes of a commit's locks to ask, and what the answers mean for the result. The caller passes
-//! in how to ask: nothing here reaches the network.
+//! `--upstream`: the entries of the locks to ask about, and what the answers mean for the result. The caller passes a
+//! function that asks, because this room does not reach the network.
 
 use serde::Serialize;
 
@@ -12,15 +12,15 @@ use crate::record::{LOCK_NAME, Lock, Pinned, serialize_remote};
 use crate::reference::Upstream;
 use crate::tree::{Tree, path};
 
-/// Asks for remotes as a configuration wants them: one answer for each, in their order.
+/// Asks about entries as the configuration demands. Returns one answer for each, in their order.
 pub(crate) type Ask<'a> = dyn Fn(&Config, &[(&Upstream, &Pinned)]) -> Vec<Answer> + 'a;
 
 /// An entry of a lock, and its state upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Listed {
-    /// The lock that lists it, from the top of the repository.
+pub(crate) struct EntryStatus {
+    /// The path of the lock from the top of the repository.
     pub lock: String,
-    /// The line of that lock on which it begins, from 1.
+    /// The line of the lock on which the entry begins, from 1.
     pub line: usize,
     #[serde(flatten, serialize_with = "serialize_remote")]
     pub entry: (Upstream, Pinned),
@@ -28,19 +28,19 @@ pub(crate) struct Listed {
     pub answer: Answer,
 }
 
-impl Listed {
-    /// Returns what is not as recorded, if it is not.
+impl EntryStatus {
+    /// The difference between the entry and upstream. `None` if there is none.
     pub(super) fn difference(&self) -> Option<Difference> {
-        let Listed { lock, line, entry: (source, _), answer } = self;
+        let EntryStatus { lock, line, entry: (source, _), answer } = self;
         answer.verdict.differs().then(|| Difference {
             kind: Kind::Upstream,
             path: lock.clone(),
-            place: Some(Span { start: Position::new(*line, 1), end: Position::new(*line, 1) }),
+            span: Some(Span { start: Position::new(*line, 1), end: Position::new(*line, 1) }),
             message: format!("{source} is {} upstream: {}", answer.verdict, answer.why),
         })
     }
 
-    /// Returns why its state is unknown, if it is.
+    /// The reason why the state is unknown. `None` if it is known.
     pub(super) fn failure(&self) -> Option<Failure> {
         let failure = self.answer.failure.clone();
         failure.filter(|_| self.answer.verdict == Verdict::Unreachable).map(|failure| {
@@ -53,15 +53,15 @@ impl Listed {
     }
 }
 
-/// Returns the entries of a lock, not asked yet.
-pub(super) fn listed(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Listed>> {
+/// The entries of a lock, with answers that are still to be replaced.
+pub(super) fn listed(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<EntryStatus>> {
     let name = path::join(directory, LOCK_NAME);
-    let places = Lock::places(&tree.read(&name)?);
-    let entry = |(source, pinned): (&Upstream, &Pinned)| Listed {
+    let positions = Lock::positions(&tree.read(&name)?);
+    let entries = lock.remotes.iter().map(|(source, pinned)| EntryStatus {
         lock: name.clone(),
-        line: places.get(source).map_or(0, |at| at.line),
+        line: positions.get(source).map_or(0, |position| position.line),
         entry: (source.clone(), pinned.clone()),
         answer: Answer::ok(pinned.digest.clone()),
-    };
-    Ok(lock.remotes.iter().map(entry).collect())
+    });
+    Ok(entries.collect())
 }

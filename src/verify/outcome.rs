@@ -1,6 +1,6 @@
-//! What comes of a run of `verify`.
+//! The result of `verify`.
 
-use super::listed::Listed;
+use super::listed::EntryStatus;
 use serde::Serialize;
 
 use crate::message::failure::Failure;
@@ -10,29 +10,29 @@ use crate::record::{LeftKeys, Lock};
 use crate::reference::Upstream;
 use crate::tree::path;
 
-/// The result.
+/// The result of verifying a commit or directory.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Verified {
-    /// The commit or the directory as it was named.
+    /// The commit or directory as it was named.
     pub rev: String,
-    /// The full id of the commit; none of a directory.
+    /// The full id of the commit. `None` for a directory.
     pub commit: Option<String>,
-    /// The records that it holds, by directory.
+    /// The records of the commit, by directory.
     pub records: Vec<Record>,
-    /// What is not as it must be, by path.
+    /// The differences, by path.
     pub differences: Vec<Difference>,
-    /// What stays remote because of an exception, by the directories of the locks that say so.
+    /// The upstreams that stay remote because of an exception, by the directory of their lock.
     pub left: Vec<LeftOf>,
-    /// The state of the remotes of the locks, in their order; none if upstream was not asked.
-    pub upstream: Option<Vec<Listed>>,
-    /// What could not be checked. Everything else was.
+    /// The state of the upstreams in the locks, in their order. `None` if upstream was not asked.
+    pub upstream: Option<Vec<EntryStatus>>,
+    /// The reasons why a part could not be checked. The rest was.
     pub failures: Vec<Failure>,
-    /// Which other requested checks passed: short phrases.
+    /// Short phrases for other requested checks that passed.
     #[serde(skip)]
     pub also: Vec<&'static str>,
 }
 
-/// What stays remote, and the directory of the lock that says so.
+/// An upstream that stays remote, and the directory of its lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct LeftOf {
     #[serde(serialize_with = "path::serialize")]
@@ -45,27 +45,27 @@ pub(crate) struct LeftOf {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Record {
-    /// The directory of its lock from the top of the repository; empty for the top.
+    /// The directory of the lock from the top of the repository; empty for the top.
     #[serde(serialize_with = "path::serialize")]
     pub directory: String,
-    /// What was localized there; none for what was localized where it stands.
+    /// The target of a copy. `None` for a repository that was localized in place.
     pub target: Option<String>,
-    /// How many files the lock lists.
+    /// The number of files in the lock.
     pub files: usize,
-    /// How many remotes the lock lists.
+    /// The number of upstreams in the lock.
     pub remotes: usize,
-    /// Whether, according to the lock, a message holds the record, too.
+    /// Whether a message has the record too, according to the lock.
     pub has_message: bool,
-    /// The commit whose message holds the other copy of the record; none when no message does any more.
+    /// The commit whose message has the other copy of the record. `None` if no message has it any more.
     pub recorded_by: Option<String>,
-    /// The commit that was localized, as that message says.
+    /// The source commit in that message.
     pub source: Option<String>,
-    /// The tree that was made, as that message says.
+    /// The resulting tree in that message.
     pub tree: Option<String>,
 }
 
 impl Record {
-    /// Returns what a lock and a message record of a directory.
+    /// The record of a directory, from its lock and the message.
     pub(super) fn of(directory: &str, lock: &Lock, recorded: Option<&Recorded>) -> Record {
         let trailers = recorded.map(|recorded| &recorded.trailers);
         Record {
@@ -81,44 +81,43 @@ impl Record {
     }
 }
 
-/// Something that is not as the record says.
+/// A difference from the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Difference {
-    /// What sort of thing it is.
     pub kind: Kind,
-    /// The file or directory from the top of the repository; empty where the commit is meant.
+    /// The file or directory from the top of the repository. Empty for the whole commit.
     pub path: String,
-    /// The span, where a reference is meant.
+    /// The span of a reference. `None` if the difference is not about a reference.
     #[serde(flatten)]
-    pub place: Option<Span>,
-    /// What is wrong: a lower-case phrase.
+    pub span: Option<Span>,
+    /// The problem, as a lower-case phrase.
     pub message: String,
 }
 
-/// The sorts of [`Difference`].
+/// The kinds of [`Difference`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
-    /// A file is not what the lock says.
+    /// A file differs from the lock.
     File,
     /// A lock that the message names is gone.
     Lock,
-    /// Something remote is left.
+    /// A reference is remote.
     Remote,
-    /// `check` fails for something else.
+    /// `check` reports an error for another reason.
     Finding,
-    /// The directory is not the tree that the message names.
+    /// The directory differs from the tree that the message names.
     Tree,
-    /// Lock and message disagree.
+    /// Lock and message differ.
     Trailers,
-    /// It differs when localized again.
+    /// Localizing again gives another result.
     Rebuilt,
-    /// Upstream is not what the lock says.
+    /// Upstream differs from the lock.
     Upstream,
 }
 
 impl Verified {
-    /// Returns the exit status: 0 as recorded, 1 something differs, 2 something could not be checked.
+    /// The exit status: 0 as recorded, 1 something differs, 2 something could not be checked.
     pub(crate) fn status(&self) -> u8 {
         if self.failures.is_empty() { u8::from(!self.differences.is_empty()) } else { 2 }
     }

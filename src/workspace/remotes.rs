@@ -1,4 +1,4 @@
-//! How what a workspace names is fetched.
+//! Sets up fetching for the upstreams of a workspace.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::git::{LocalRepo, RemoteGit};
 use crate::message::failure::Result;
 use crate::record::Lock;
 
-/// Returns how remote references are brought in.
+/// The options of fetching, by the configuration.
 pub(crate) fn fetching(config: &Config, offline: bool, quiet: bool) -> fetch::Options {
     fetch::Options {
         helm: config.helm,
@@ -21,17 +21,17 @@ pub(crate) fn fetching(config: &Config, offline: bool, quiet: bool) -> fetch::Op
     }
 }
 
-/// Sets up fetching with the connection settings of the repository, if there is one. `locks` decide in their order.
+/// Sets up fetching with the connection settings of the repository. The first of `locks` that has an upstream decides.
 pub(crate) fn fetcher(
     repo: Option<&Rc<LocalRepo>>,
     options: fetch::Options,
     locks: Vec<Rc<Lock>>,
-    held: Option<Tip>,
+    tip: Option<Tip>,
 ) -> Result<Fetcher> {
-    Ok(Fetcher::new(remote_git(repo.map(|repo| &**repo))?, options, locks, held))
+    Ok(Fetcher::new(remote_git(repo.map(|repo| &**repo))?, options, locks, tip))
 }
 
-/// Sets up fetching of what the lock of a workspace holds, which the localized branches may have, too.
+/// Sets up fetching of the upstreams in the lock of a workspace. Localized branches may have their files too.
 pub(crate) fn from_lock(
     repo: Option<&Rc<LocalRepo>>,
     workspace: &Workspace,
@@ -41,7 +41,7 @@ pub(crate) fn from_lock(
     fetcher_of(workspace.lock.as_ref(), repo, &workspace.config, offline, quiet)
 }
 
-/// Sets up fetching of what a lock holds.
+/// Sets up fetching of the upstreams in a lock.
 pub(crate) fn fetcher_of(
     lock: Option<&Rc<Lock>>,
     repo: Option<&Rc<LocalRepo>>,
@@ -53,7 +53,7 @@ pub(crate) fn fetcher_of(
     Ok(fetcher(repo, options, lock.cloned().into_iter().collect(), None)?.with_branches(repo))
 }
 
-/// Returns git for remote repositories, with the connection settings of this one, if there is one.
+/// git for remote repositories, with the connection settings of `repo`.
 pub(crate) fn remote_git(repo: Option<&LocalRepo>) -> Result<RemoteGit> {
     let settings = repo.map(LocalRepo::connection_config).transpose()?;
     Ok(RemoteGit::new(settings.unwrap_or_default()))

@@ -107,7 +107,7 @@ pub(super) fn refusal(checked: &BuildCheck) -> Option<Failure> {
 mod tests {
     use super::*;
     use crate::graph::RootId;
-    use crate::record::Builder;
+    use crate::record::BuildTool;
 
     #[test]
     fn builds_are_counted_by_what_came_of_them() {
@@ -136,7 +136,7 @@ mod tests {
             (vec![target(Verdict::Unchanged), broken.clone()], "not verified: 1 build not changed, 1 root not built"),
             (vec![broken.clone(), broken], "not verified: 2 roots not built"),
         ] {
-            let checked = BuildCheck { by: Some(Builder::default()), targets, ..BuildCheck::default() };
+            let checked = BuildCheck { by: Some(BuildTool::default()), targets, ..BuildCheck::default() };
             let out = proof(&checked, false);
             assert!(out[0].starts_with(&format!("  {line} (")), "{out:?}");
         }
@@ -156,7 +156,7 @@ mod tests {
             }
         };
         let checked = |names: &[&str]| BuildCheck {
-            by: Some(Builder::default()),
+            by: Some(BuildTool::default()),
             targets: names.iter().map(|name| target(name)).collect(),
             ..BuildCheck::default()
         };

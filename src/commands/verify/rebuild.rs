@@ -14,7 +14,7 @@ use crate::record::history::trees::{differences, entries, lookup};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::git::GitTree;
 use crate::tree::path;
-use crate::verify::{Difference, Kind, Record, Verified, instead};
+use crate::verify::{Difference, Kind, Record, Verified, hint_instead};
 use crate::workspace::{Workspace, fetcher, fetching};
 
 /// Adds what differs from localizing again, and why it could not be compared.
@@ -26,7 +26,7 @@ pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
         let rev = &verified.rev;
         failures.push(
             Failure::new(format!("`{rev}` cannot be localized again: it has no localized files"))
-                .hint(instead(&here, rev)?),
+                .hint(hint_instead(&here, rev)?),
         );
     }
     let rev = verified.commit.as_deref().unwrap_or_default();
@@ -100,7 +100,7 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     let difference = |place: &String| Difference {
         kind: Kind::Rebuilt,
         path: path::join(&record.directory, place),
-        place: None,
+        span: None,
         message: "differs when localized again".to_owned(),
     };
     Ok(paths.iter().map(difference).collect())

@@ -1,11 +1,11 @@
-//! What the tip of the branch holds, and whether it still is what we made.
+//! The tip of a localized branch, and whether it still is as the program wrote it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use gix::ObjectId;
 
-use super::records::{self, Found, Recorded};
+use super::records::{self, RecordLookup, Recorded};
 use super::trees::{differences, entries, lookup};
 use crate::git::{CommitId, LocalRepo, object_id};
 use crate::message::failure::{Failure, Result, command};
@@ -13,41 +13,41 @@ use crate::record::{LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::tree::git::GitTree;
 use crate::tree::{Entry, Tree, path};
 
-/// A directory with a lock.
+/// A NEW_DIR on a branch: a directory with a lock that names a target.
 #[derive(Debug, Clone)]
 pub(crate) struct NewDir {
     pub tree: ObjectId,
     pub lock: Rc<Lock>,
 }
 
-/// The tip of a branch.
+/// The tip of a localized branch.
 #[derive(Debug, Clone)]
 pub(crate) struct TipState {
     pub commit: String,
-    /// The tree of that commit.
+    /// The tree of the commit.
     pub tree: ObjectId,
     /// The record of the newest localized commit.
     pub made: Trailers,
-    /// What it holds beyond the source: every NEW_DIR by its path. None of a branch that is localized in place.
+    /// Every NEW_DIR that the source does not have, by path. Empty for a branch that is localized in place.
     pub new_dirs: BTreeMap<String, NewDir>,
-    /// The lock at the top of a branch that is localized in place, unless it was edited by hand.
+    /// The lock at the top of a branch that is localized in place. `None` if it was edited by hand.
     pub lock: Option<Rc<Lock>>,
-    /// The paths that were edited by hand, sorted: not those where the source is the same by now, so that nothing is
-    /// lost.
+    /// The paths that were edited by hand, sorted. An edit that the source has too does not count, because localizing
+    /// again does not lose it.
     pub edited: Vec<String>,
-    /// The commits (abbreviated) that did it, newest first; empty if a localized commit was rewritten.
+    /// The abbreviated commits with these edits, newest first. Empty if a localized commit was rewritten.
     pub edited_by: Vec<String>,
-    /// Whether the record describes what the tip holds, also where nothing would be lost.
-    pub is_told: bool,
+    /// Whether the record describes the files of the tip, including edits that would not be lost.
+    pub matches_record: bool,
 }
 
 impl TipState {
-    /// Returns whether the entry at `place`, or a directory above it, was edited by hand.
-    pub(crate) fn is_edited(&self, place: &str) -> bool {
-        self.edited.iter().any(|edited| path::is_in(place, edited))
+    /// Whether the entry at `path`, or a directory above it, was edited by hand.
+    pub(crate) fn is_edited(&self, path: &str) -> bool {
+        self.edited.iter().any(|edited| path::is_in(path, edited))
     }
 
-    /// Returns the trees of the other NEW_DIRs, which do not change.
+    /// The trees of all NEW_DIRs but `into`. They do not change.
     pub(crate) fn others(&self, into: &str) -> BTreeMap<String, ObjectId> {
         let others = self.new_dirs.iter();
         let others = others.filter(|(directory, _)| *directory != into);
@@ -55,10 +55,10 @@ impl TipState {
     }
 }
 
-/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized, `in_place` what the
-/// branch has to hold: the repository localized in place, or copies.
+/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized. `in_place` says
+/// which kind of branch is expected: the whole repository, or copies.
 pub(crate) fn examine(
-    here: &Rc<LocalRepo>,
+    repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
     branch: &str,
     commit: &str,
@@ -66,9 +66,10 @@ pub(crate) fn examine(
     in_place: bool,
 ) -> Result<TipState> {
     let id =
-        here.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
+        repo.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
-    let recorded = newest(here, repository, branch, commit)?;
+    let recorded = newest(repo, repository, branch, commit)?;
+    // A branch has either the localized repository or copies, never both.
     match (in_place, recorded.trailers.target.into.is_none()) {
         (true, false) => return Err(holds_copies(branch, recorded.trailers.target)),
         (false, true) => {
@@ -78,21 +79,21 @@ pub(crate) fn examine(
         (true, true) | (false, false) => {}
     }
     let Recorded { commit: made, trailers, after } = recorded;
+    // First everything that differs from the record, then what of it would be lost.
     let mut new_dirs = BTreeMap::new();
     let (mut edited, ours) = if in_place {
-        edited_in_place(here, repository, &trailers, tree)?
+        edited_in_place(repo, repository, &trailers, tree)?
     } else {
-        new_dirs = self::new_dirs(here, tree, source_tree)?;
-        edited_copies(here, repository, (&made, &trailers), tree, &new_dirs)?
+        new_dirs = self::new_dirs(repo, tree, source_tree)?;
+        edited_copies(repo, repository, (&made, &trailers), tree, &new_dirs)?
     };
-    let is_told = edited.is_empty();
+    let matches_record = edited.is_empty();
     let apart = new_dirs.keys().chain(&trailers.target.into).map(String::as_str).collect();
     let elsewhere = differences(repository, source_tree, tree, &apart)?;
-    edited.retain(|place| is_lost(place, &ours, &elsewhere));
+    edited.retain(|path| is_lost(path, &ours, &elsewhere));
     edited.sort();
-    let is_lock = |place: &String| place == LOCK_NAME;
-    let is_kept = in_place && !edited.iter().any(is_lock);
-    let lock = if is_kept { Lock::at(&GitTree::of_here(here.clone(), tree)?, LOCK_NAME)? } else { None };
+    let is_lock_intact = in_place && !edited.iter().any(|path| path == LOCK_NAME);
+    let lock = if is_lock_intact { Lock::at(&GitTree::of_here(repo.clone(), tree)?, LOCK_NAME)? } else { None };
     let mut state = TipState {
         commit: commit.to_owned(),
         tree,
@@ -100,14 +101,14 @@ pub(crate) fn examine(
         new_dirs,
         lock,
         edited: Vec::new(),
-        // None after a merge that changed nothing, or an empty commit.
+        // Nothing was edited after a merge without changes, or after an empty commit.
         edited_by: if edited.is_empty() { Vec::new() } else { after },
-        is_told,
+        matches_record,
     };
-    for place in edited {
-        // A path in a directory that is named already is not named again.
-        if !state.is_edited(&place) {
-            state.edited.push(place);
+    for path in edited {
+        // A path in a directory that is listed already is not listed again.
+        if !state.is_edited(&path) {
+            state.edited.push(path);
         }
     }
     Ok(state)
@@ -119,39 +120,40 @@ fn holds_copies(branch: &str, made: TargetTrailer) -> Failure {
         .hint(format!("or delete this one, if its copies are not in use: {}", command("git branch -D", [branch])))
 }
 
-/// Returns what was edited beside and in the NEW_DIRs since the newest localized commit, `made`, or in it; and the
-/// directories where localizing made a difference.
+/// The paths that were edited since the newest localized commit, or in it, in NEW_DIRs and beside them; and the
+/// directories that localizing writes.
 fn edited_copies(
-    here: &Rc<LocalRepo>,
+    repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
     (made, trailers): (&str, &Trailers),
     tree: ObjectId,
     new_dirs: &BTreeMap<String, NewDir>,
 ) -> Result<(Vec<String>, Vec<String>)> {
-    let made_tree = here.commit(made)?.map_or(Ok(tree), |id| object_id(&id.tree))?;
+    let made_tree = repo.commit(made)?.map_or(Ok(tree), |id| object_id(&id.tree))?;
     let mut edited = differences(repository, made_tree, tree, &BTreeSet::new())?;
-    // A shallow clone may not have the source any more: then there is nothing to compare with.
-    edited.extend(against_source(here, repository, made_tree, trailers)?.unwrap_or_default());
+    // A shallow clone may not have the source any more. Then there is nothing to compare with.
+    edited.extend(against_source(repo, repository, made_tree, trailers)?.unwrap_or_default());
+    // Each NEW_DIR is compared with its own lock. For the recorded one the tree id is enough.
     for (directory, new_dir) in new_dirs {
         let is_recorded = trailers.target.into.as_ref() == Some(directory);
         if is_recorded && object_id(trailers.tree.hex())? == new_dir.tree {
             continue;
         }
-        let files = GitTree::of_here(here.clone(), new_dir.tree)?;
-        let found = stored::differences(&files, "", &new_dir.lock)?;
-        if is_recorded && found.is_empty() {
+        let files = GitTree::of_here(repo.clone(), new_dir.tree)?;
+        let edits = stored::differences(&files, "", &new_dir.lock)?;
+        if is_recorded && edits.is_empty() {
             // Files and lock agree with each other, but not with the commit: the lock was edited.
             edited.push(path::join(directory, LOCK_NAME));
         }
-        edited.extend(found.iter().map(|(place, _)| path::join(directory, place)));
+        edited.extend(edits.iter().map(|(path, _)| path::join(directory, path)));
     }
     Ok((edited, new_dirs.keys().chain(&trailers.target.into).cloned().collect()))
 }
 
-/// Returns what differs from the tree of a record, and where that differs from its source; everywhere, where that cannot
-/// be told.
+/// The paths that differ from the tree of the record, and the paths at which that tree differs from its source. The
+/// latter are all paths if the source is unknown.
 fn edited_in_place(
-    here: &Rc<LocalRepo>,
+    repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
     trailers: &Trailers,
     tree: ObjectId,
@@ -159,134 +161,132 @@ fn edited_in_place(
     let everywhere = vec![String::new()];
     let recorded = object_id(trailers.tree.hex())?;
     if entries(repository, recorded).is_err() {
-        // Not even the commit of that record holds its tree: it was rewritten.
+        // Not even the commit of the record has its tree, so it was rewritten.
         return Ok((vec![LOCK_NAME.to_owned()], everywhere));
     }
     let edited = differences(repository, recorded, tree, &BTreeSet::new())?;
-    let ours = match source_of(here, trailers)? {
+    let ours = match source_of(repo, trailers)? {
         Some(source) => differences(repository, object_id(&source.tree)?, recorded, &BTreeSet::new())?,
         None => everywhere,
     };
     Ok((edited, ours))
 }
 
-/// Returns whether an edit of the tip is lost when the source is localized again: it is not if the file is the user's
-/// and the source holds the same by now, after a rebase or when a fix was picked from there. `ours` are the paths where
-/// localizing made a difference, `elsewhere` those where the tip differs from the source.
-fn is_lost(place: &str, ours: &[String], elsewhere: &[String]) -> bool {
+/// Whether localizing the source again would lose an edit of the tip. It would not if the file is the user's and the
+/// source has the same content by now, after a rebase or a cherry-pick. `ours` are the paths that localizing changed,
+/// `elsewhere` those at which the tip differs from the source.
+fn is_lost(path: &str, ours: &[String], elsewhere: &[String]) -> bool {
     let mut others = ours.iter().chain(elsewhere);
-    others.any(|other| path::is_in(place, other) || path::is_in(other, place))
+    others.any(|other| path::is_in(path, other) || path::is_in(other, path))
 }
 
-/// Returns the newest localized commit that a tip contains.
-fn newest(here: &LocalRepo, repository: &gix::Repository, branch: &str, tip: &str) -> Result<Recorded> {
+/// The newest localized commit in the history of `tip`.
+fn newest(repo: &LocalRepo, repository: &gix::Repository, branch: &str, tip: &str) -> Result<Recorded> {
     match records::newest(repository, tip, &[], |_| true)? {
-        Found::Record(recorded) => Ok(*recorded),
-        Found::Unreadable { failure, .. } => Err(failure),
-        Found::Nothing => Err(not_ours(here, branch)?),
+        RecordLookup::Record(recorded) => Ok(*recorded),
+        RecordLookup::Unreadable { failure, .. } => Err(failure),
+        RecordLookup::Nothing => Err(not_ours(repo, branch)?),
     }
 }
 
-fn not_ours(here: &LocalRepo, branch: &str) -> Result<Failure> {
-    if let Some(failure) = cut_off(here, branch)? {
+fn not_ours(repo: &LocalRepo, branch: &str) -> Result<Failure> {
+    if let Some(failure) = cut_off(repo, branch)? {
         return Ok(failure);
     }
     Ok(Failure::new(format!("branch `{branch}` was not made by this tool: none of its commits has a record"))
         .hint("commit to another branch: `--branch NAME`"))
 }
 
-/// Explains why no commit of a branch holds a record, if that is because of what was fetched of it.
-pub(crate) fn cut_off(here: &LocalRepo, branch: &str) -> Result<Option<Failure>> {
-    let failure = || {
+/// The failure of a branch without a record in a shallow clone, which may be cut off. `None` in a full clone.
+pub(crate) fn cut_off(repo: &LocalRepo, branch: &str) -> Result<Option<Failure>> {
+    Ok(repo.is_shallow()?.then(|| {
         Failure::new(format!("no commit of `{branch}` in this shallow clone has a record"))
             .hint("git fetch --deepen=100")
             .hint("or fetch all of it: git fetch --unshallow")
-    };
-    Ok(here.is_shallow()?.then(failure))
+    }))
 }
 
-/// Returns the source that a record names; `None` if it names none, or if that is not here.
-fn source_of(here: &LocalRepo, trailers: &Trailers) -> Result<Option<CommitId>> {
-    Ok(trailers.source.as_ref().map(|source| here.commit(source.hex())).transpose()?.flatten())
+/// The source commit of a record. `None` if the record has none, or if this clone does not have it.
+fn source_of(repo: &LocalRepo, trailers: &Trailers) -> Result<Option<CommitId>> {
+    Ok(trailers.source.as_ref().map(|source| repo.commit(source.hex())).transpose()?.flatten())
 }
 
-/// Returns the paths of a localized commit, with the `tree`, that are neither those of its source nor in a NEW_DIR, and
-/// its own NEW_DIR if that has no lock; none where its source is not here.
+/// The paths of a localized commit with the tree `tree` that differ from its source outside of NEW_DIRs, and the lock
+/// of its NEW_DIR if that is missing. `None` if this clone does not have the source.
 pub(crate) fn against_source(
-    here: &Rc<LocalRepo>,
+    repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
     tree: ObjectId,
     trailers: &Trailers,
 ) -> Result<Option<Vec<String>>> {
-    let Some(source) = source_of(here, trailers)? else { return Ok(None) };
+    let Some(source) = source_of(repo, trailers)? else { return Ok(None) };
     let source = object_id(&source.tree)?;
-    let owned = new_dirs(here, tree, source)?;
-    let apart = owned.keys().chain(&trailers.target.into).map(String::as_str).collect();
+    let new_dirs = self::new_dirs(repo, tree, source)?;
+    let apart = new_dirs.keys().chain(&trailers.target.into).map(String::as_str).collect();
     let mut edited = differences(repository, source, tree, &apart)?;
     if let Some(into) = &trailers.target.into
-        && !owned.contains_key(into)
+        && !new_dirs.contains_key(into)
     {
         edited.push(path::join(into, LOCK_NAME));
     }
     Ok(Some(edited))
 }
 
-/// Finds every directory with a lock that names a target. Those that `source` (a tree) holds in the same state are left
-/// out.
-fn new_dirs(here: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BTreeMap<String, NewDir>> {
-    let files = GitTree::of_here(here.clone(), tree)?;
+/// Every NEW_DIR of a tree, without those that are the same in `source` (a tree).
+fn new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BTreeMap<String, NewDir>> {
+    let files = GitTree::of_here(repo.clone(), tree)?;
     let mut locks = files.locks()?;
-    // A directory comes before what is in it.
+    // Shorter paths first, so that a directory comes before the directories in it.
     locks.sort_by_key(String::len);
-    let mut found: BTreeMap<String, NewDir> = BTreeMap::new();
-    for place in locks {
-        let directory = path::parent(&place);
-        let is_inside = path::and_above(directory).any(|above| found.contains_key(above));
+    let mut new_dirs: BTreeMap<String, NewDir> = BTreeMap::new();
+    for lock in locks {
+        let directory = path::parent(&lock);
+        let is_inside = path::and_above(directory).any(|above| new_dirs.contains_key(above));
         if !directory.is_empty()
             && !is_inside
             && lookup(files.repository(), tree, directory)? != lookup(files.repository(), source, directory)?
             // A lock that cannot be read was edited: its directory is then reported as a difference.
-            && let Ok(Some(new_dir)) = new_dir_at(here, tree, directory)
+            && let Ok(Some(new_dir)) = new_dir_at(repo, tree, directory)
         {
-            found.insert(directory.to_owned(), new_dir);
+            new_dirs.insert(directory.to_owned(), new_dir);
         }
     }
-    Ok(found)
+    Ok(new_dirs)
 }
 
-/// Returns the NEW_DIR that a tree holds at `directory`, if there is one.
-pub(crate) fn new_dir_at(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<NewDir>> {
-    let files = GitTree::of_here(here.clone(), tree)?;
+/// The NEW_DIR at `directory` of a tree. `None` if there is none.
+pub(crate) fn new_dir_at(repo: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<NewDir>> {
+    let files = GitTree::of_here(repo.clone(), tree)?;
     let id = lookup(files.repository(), tree, directory)?;
     Ok(id.zip(lock_of(&files, directory)?).map(|((_, tree), lock)| NewDir { tree, lock }))
 }
 
-/// Returns the lock of a directory, if it is that of a NEW_DIR.
+/// The lock of a NEW_DIR. `None` if `directory` has none, or one without a target.
 fn lock_of(tree: &dyn Tree, directory: &str) -> Result<Option<Rc<Lock>>> {
     let lock = Lock::at(tree, &path::join(directory, LOCK_NAME))?;
     Ok(lock.filter(|lock| lock.target.is_some()))
 }
 
-/// Refuses to write NEW_DIR where something else is: only a lock of the same target may be there, which it returns. `tree`
-/// is `in_whose`.
+/// Refuses to write NEW_DIR over anything but a copy of the same target, whose lock it returns. `in_whose` names `tree`
+/// in messages.
 pub(crate) fn claim(tree: &dyn Tree, new_dir: &str, target: &str, in_whose: &str) -> Result<Option<Rc<Lock>>> {
     let shown = tree.label(new_dir);
-    let refused = |message: String| Err(Failure::new(message).hint("choose another NEW_DIR"));
-    for place in path::and_above(path::parent(new_dir)) {
-        let (above, entry) = (tree.label(place), tree.entry(place)?);
+    // Nothing above may be a file, a link or another copy.
+    for directory in path::and_above(path::parent(new_dir)) {
+        let (above, entry) = (tree.label(directory), tree.entry(directory)?);
         let kind = match entry {
             None => continue,
-            Some(Entry::Directory) => match lock_of(tree, place)?.and_then(|lock| lock.target.clone()) {
+            Some(Entry::Directory) => match lock_of(tree, directory)?.and_then(|lock| lock.target.clone()) {
                 None => continue,
                 Some(owner) => {
-                    return refused(format!("`{shown}` is in `{above}`, which contains `{owner}`{in_whose}"));
+                    return Err(taken(format!("`{shown}` is in `{above}`, which contains `{owner}`{in_whose}")));
                 }
             },
             Some(Entry::Link) => "a link",
             Some(Entry::Submodule) => "a submodule",
             Some(Entry::File { .. }) => "a file",
         };
-        return refused(format!("`{above}` is {kind}{in_whose}, so `{shown}` cannot be below it"));
+        return Err(taken(format!("`{above}` is {kind}{in_whose}, so `{shown}` cannot be below it")));
     }
     if tree.entry(new_dir)?.is_none() {
         return Ok(None);
@@ -294,7 +294,11 @@ pub(crate) fn claim(tree: &dyn Tree, new_dir: &str, target: &str, in_whose: &str
     let lock = lock_of(tree, new_dir)?;
     match lock.as_ref().and_then(|lock| lock.target.as_deref()) {
         Some(owner) if owner == target => Ok(lock),
-        Some(owner) => refused(format!("`{shown}`{in_whose} contains another target, `{owner}`")),
-        None => refused(format!("`{shown}` already exists{in_whose}, and was not made by this tool")),
+        Some(owner) => Err(taken(format!("`{shown}`{in_whose} contains another target, `{owner}`"))),
+        None => Err(taken(format!("`{shown}` already exists{in_whose}, and was not made by this tool"))),
     }
+}
+
+fn taken(message: String) -> Failure {
+    Failure::new(message).hint("choose another NEW_DIR")
 }

@@ -1,4 +1,4 @@
-//! Reading trees from the object database, and comparing them.
+//! Reads and compares trees of the object database.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::tree::path;
 
 pub(crate) type TreeEntry = (EntryMode, ObjectId);
 
-/// Returns the entries of a tree object, by name.
+/// The entries of a tree object, by name.
 pub(crate) fn entries(repository: &gix::Repository, tree: ObjectId) -> Result<BTreeMap<Vec<u8>, TreeEntry>> {
     let object =
         repository.find_object(tree).map_err(|error| Failure::new(format!("tree {tree} cannot be read: {error}")))?;
@@ -22,23 +22,23 @@ pub(crate) fn entries(repository: &gix::Repository, tree: ObjectId) -> Result<BT
     Ok(entries)
 }
 
-/// Returns what lies at `place` of a tree.
-pub(crate) fn lookup(repository: &gix::Repository, tree: ObjectId, place: &str) -> Result<Option<TreeEntry>> {
-    let mut found: TreeEntry = (EntryKind::Tree.into(), tree);
-    for component in path::components(place) {
-        if !found.0.is_tree() {
+/// The entry at `path` of a tree. `None` if there is none.
+pub(crate) fn lookup(repository: &gix::Repository, tree: ObjectId, path: &str) -> Result<Option<TreeEntry>> {
+    let mut current: TreeEntry = (EntryKind::Tree.into(), tree);
+    for component in path::components(path) {
+        if !current.0.is_tree() {
             return Ok(None);
         }
-        match entries(repository, found.1)?.remove(component.as_bytes()) {
-            Some(entry) => found = entry,
+        match entries(repository, current.1)?.remove(component.as_bytes()) {
+            Some(entry) => current = entry,
             None => return Ok(None),
         }
     }
-    Ok(Some(found))
+    Ok(Some(current))
 }
 
-/// Returns the paths at which two trees differ, each as deep as both have directories. What lies in
-/// one of the directories `apart` of the new tree is not compared.
+/// The paths at which two trees differ, as deep as both have directories. Paths in the directories `apart` of the new
+/// tree are not compared.
 pub(crate) fn differences(
     repository: &gix::Repository,
     old: ObjectId,
@@ -56,18 +56,18 @@ pub(crate) fn differences(
             None => BTreeMap::new(),
         };
         for (name, (mode, id)) in entries(repository, new)? {
-            let place = path::join(&directory, &String::from_utf8_lossy(&name));
+            let path = path::join(&directory, &String::from_utf8_lossy(&name));
             let was = old.remove(&name);
-            if was == Some((mode, id)) || apart.contains(place.as_str()) {
+            if was == Some((mode, id)) || apart.contains(path.as_str()) {
                 continue;
             }
             let was = was.filter(|(mode, _)| mode.is_tree()).map(|(_, id)| id);
-            // A directory that is there only because of what lies apart may hold other things.
-            let leads_there = apart.iter().any(|apart| path::is_in(apart, &place));
-            if mode.is_tree() && (was.is_some() || leads_there) {
-                todo.push((place, was, id))
+            // A directory that exists only because of one in `apart` may have other entries too.
+            let contains_apart = apart.iter().any(|apart| path::is_in(apart, &path));
+            if mode.is_tree() && (was.is_some() || contains_apart) {
+                todo.push((path, was, id))
             } else {
-                paths.push(place)
+                paths.push(path)
             }
         }
         for name in old.into_keys() {
@@ -78,25 +78,25 @@ pub(crate) fn differences(
     Ok(paths)
 }
 
-/// Returns the files at which two trees differ, with what the new one holds there: none for one that is gone.
+/// The files at which two trees differ, each with its entry in the new tree. `None` if it was removed.
 pub(crate) fn changed_files(
     repository: &gix::Repository,
     old: ObjectId,
     new: ObjectId,
 ) -> Result<BTreeMap<String, Option<TreeEntry>>> {
     let mut changed = BTreeMap::new();
-    for place in differences(repository, old, new, &BTreeSet::new())? {
+    for path in differences(repository, old, new, &BTreeSet::new())? {
         for (tree, is_new) in [(old, false), (new, true)] {
-            let mut todo = vec![(place.clone(), lookup(repository, tree, &place)?)];
-            while let Some((place, entry)) = todo.pop() {
+            let mut todo = vec![(path.clone(), lookup(repository, tree, &path)?)];
+            while let Some((path, entry)) = todo.pop() {
                 match entry {
                     None => {}
                     Some((mode, id)) if mode.is_tree() => todo.extend(
                         entries(repository, id)?
                             .into_iter()
-                            .map(|(name, entry)| (path::join(&place, &String::from_utf8_lossy(&name)), Some(entry))),
+                            .map(|(name, entry)| (path::join(&path, &String::from_utf8_lossy(&name)), Some(entry))),
                     ),
-                    Some(entry) => drop(changed.insert(place, is_new.then_some(entry))),
+                    Some(entry) => drop(changed.insert(path, is_new.then_some(entry))),
                 }
             }
         }

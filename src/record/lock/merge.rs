@@ -1,4 +1,4 @@
-//! Two locks that come together in a merge.
+//! Merges two locks.
 
 use std::collections::BTreeMap;
 
@@ -6,59 +6,62 @@ use super::{Lock, Pinned, StoredFile};
 use crate::record::Digest;
 use crate::reference::Upstream;
 
-/// What comes of two locks.
+/// The result of merging two locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
-    /// The entries of both.
+    /// The lock with the entries of both sides.
     pub lock: Lock,
-    /// The remotes that both sides changed, and not to the same: `lock` holds ours.
-    pub both: Vec<Both>,
+    /// The sources that both sides changed in different ways. `lock` has our entries of them.
+    pub conflicts: Vec<LockConflict>,
 }
 
-/// A remote that is one thing in our lock, and another in theirs.
+/// A source with different entries in both locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Both {
+pub struct LockConflict {
     pub upstream: Upstream,
-    /// What it is in our lock.
+    /// The digest in our lock.
     pub ours: Digest,
-    /// What it is in theirs.
+    /// The digest in their lock.
     pub theirs: Digest,
 }
 
 impl Lock {
-    /// Returns all entries of two locks that began with `base`, which tells the side that changed one of them. Where
-    /// both hold one repository at one commit, its entry has the directories of both.
+    /// Merges two locks with the common ancestor `base`, which tells which side changed an entry. If both sides have
+    /// one repository at one commit, the entry gets the directories of both.
     pub fn merge(base: Option<&Lock>, ours: &Lock, theirs: &Lock) -> Merged {
         let mut lock = ours.clone();
-        let mut both = Vec::new();
+        let mut conflicts = Vec::new();
+        // Their entries are added to ours, or joined with them.
         for (source, their) in &theirs.remotes {
-            let before = base.and_then(|base| base.remotes.get(source)).map(|pinned| &pinned.digest);
+            let base_digest = base.and_then(|base| base.remotes.get(source)).map(|pinned| &pinned.digest);
             match lock.remotes.get_mut(source) {
                 None => drop(lock.remotes.insert(source.clone(), their.clone())),
                 Some(our) => {
                     let (ours, theirs) = (our.digest.clone(), their.digest.clone());
-                    let is_clear = ours == theirs || before == Some(&ours) || before == Some(&theirs);
-                    join(our, their, before);
-                    both.extend((!is_clear).then(|| Both { upstream: source.clone(), ours, theirs }));
+                    let is_clear = ours == theirs || base_digest == Some(&ours) || base_digest == Some(&theirs);
+                    join(our, their, base_digest);
+                    conflicts.extend((!is_clear).then(|| LockConflict { upstream: source.clone(), ours, theirs }));
                 }
             }
         }
-        // What one side localizes is localized.
+        // An upstream that one side localizes is localized.
         lock.left.extend(theirs.left.clone());
         let left = std::mem::take(&mut lock.left);
         lock.left = left.into_iter().filter(|(upstream, _)| !lock.holds(upstream)).collect();
+        // Of two files at one path ours counts.
         let files = theirs.files.iter().chain(&ours.files);
         let files: BTreeMap<&str, &StoredFile> = files.map(|file| (file.path.as_str(), file)).collect();
         lock.files = files.into_values().cloned().collect();
-        Merged { lock, both }
+        Merged { lock, conflicts }
     }
 }
 
-/// Makes one entry of two: of one commit with the directories of both, else that of the side that changed it.
-fn join(ours: &mut Pinned, theirs: &Pinned, before: Option<&Digest>) {
+/// Joins their entry into ours. Entries of one commit get the directories of both. Otherwise the entry of the side that
+/// changed it counts.
+fn join(ours: &mut Pinned, theirs: &Pinned, base_digest: Option<&Digest>) {
     if ours.digest == theirs.digest {
         ours.join(theirs);
-    } else if before == Some(&ours.digest) {
+    } else if base_digest == Some(&ours.digest) {
         *ours = theirs.clone();
     }
 }

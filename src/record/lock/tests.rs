@@ -225,10 +225,10 @@ fn entries_are_found_in_any_order() {
     let labels: Vec<String> = read(&text).remotes.keys().map(ToString::to_string).collect();
     assert_eq!(labels, ["https://h/a", "https://h/z"]);
     assert_eq!(
-        Lock::places(text.as_bytes()).into_values().collect::<Vec<_>>(),
+        Lock::positions(text.as_bytes()).into_values().collect::<Vec<_>>(),
         [Position::new(6, 3), Position::new(3, 3)]
     );
-    assert!(Lock::places(b"version: 7").is_empty());
+    assert!(Lock::positions(b"version: 7").is_empty());
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn two_locks_are_united() {
     assert_eq!(found, [&held[..], &["https://h/ours.yaml"]].concat());
     // What one side localizes is localized.
     assert_eq!(merged.lock.left.keys().map(ToString::to_string).collect::<Vec<_>>(), ["https://h/o/c//x"]);
-    assert_eq!((merged.both, merged.lock.render().is_ok()), (Vec::new(), true));
+    assert_eq!((merged.conflicts, merged.lock.render().is_ok()), (Vec::new(), true));
     // The side that moved it counts, with its directories; where both did, ours.
     for (ours, theirs, commit, is_clear) in [('b', 'a', 'b', true), ('a', 'b', 'b', true), ('b', 'c', 'b', false)] {
         let [ours, theirs] =
@@ -281,7 +281,7 @@ fn two_locks_are_united() {
         let merged = Lock::merge(Some(&base), &ours, &theirs);
         let pinned = merged.lock.remotes.values().next().unwrap();
         assert_eq!(pinned.digest.hex(), commit.to_string().repeat(40));
-        assert_eq!((pinned.paths.len(), merged.both.is_empty()), (1, is_clear));
+        assert_eq!((pinned.paths.len(), merged.conflicts.is_empty()), (1, is_clear));
     }
 }
 

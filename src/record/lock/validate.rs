@@ -1,4 +1,4 @@
-//! What makes a lock a lock: checked when one is read and when one is written.
+//! Validates a lock, when it is read and before it is written.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -9,7 +9,8 @@ use crate::record::{is_object_id, is_sha256, valid};
 use crate::reference::Upstream;
 use crate::tree::path;
 
-/// What is wrong with a lock, and in which entry of which list; or in a value, where the index is 0.
+/// A problem of a lock, with the list that has the invalid entry and its index in it. The index is 0 for a key that is
+/// not a list.
 pub(super) struct Problem {
     pub(super) list: &'static str,
     pub(super) index: usize,
@@ -18,58 +19,61 @@ pub(super) struct Problem {
 
 type Checked = Result<(), String>;
 
-/// Checks the values, and that nothing is there twice.
+/// Validates every value, and that no entry is listed twice.
 pub(super) fn validate(lock: &LockKeys) -> Result<(), Problem> {
-    let at = |list, index| move |message| Problem { list, index, message };
     if let Some(target) = &lock.target {
-        // A remote target may hold a secret.
+        // The message does not show a remote target, because it may have a secret.
         let checked = valid::target(target).map_err(|reason| format!("the target {reason}"));
-        checked.map_err(at("target", 0))?;
+        checked.map_err(problem("target", 0))?;
     }
     if let Some(scope) = &lock.scope {
-        of("scope", scope, valid::path_or_top).map_err(at("scope", 0))?;
+        of("scope", scope, valid::path_or_top).map_err(problem("scope", 0))?;
     }
-    let mut held = BTreeSet::new();
-    let mut seen: HashMap<Upstream, &RemoteKeys> = HashMap::new();
-    // Many entries name the same.
-    let mut named = HashSet::new();
+    let mut locked = BTreeSet::new();
+    let mut sources: HashMap<Upstream, &RemoteKeys> = HashMap::new();
+    // Many entries reference the same upstream, so each text is checked once.
+    let mut checked_names = HashSet::new();
     for (index, entry) in lock.remotes.iter().enumerate() {
         let source = entry.source();
-        remote(entry, &mut named)
-            .and_then(|()| once(raised_to_one(seen.insert(source.clone(), entry), entry), "remote", &source))
-            .map_err(at("remotes", index))?;
-        held.extend(entry.paths.keys().map(|path| source.at(path::of_shown(path))));
-        held.extend((!matches!(source, Upstream::Git { .. })).then_some(source));
+        remote(entry, &mut checked_names)
+            .and_then(|()| once(raised_to_one(sources.insert(source.clone(), entry), entry), "remote", &source))
+            .map_err(problem("remotes", index))?;
+        locked.extend(entry.paths.keys().map(|path| source.at(path::of_shown(path))));
+        locked.extend((!matches!(source, Upstream::Git { .. })).then_some(source));
     }
-    let mut seen = BTreeSet::new();
+    let mut stays_remote = BTreeSet::new();
     for (index, entry) in lock.left.iter().enumerate() {
         let upstream = entry.upstream();
-        let both = || {
-            if held.contains(&upstream) {
-                return Err(format!("`{}` is in both `remotes` and `left`", shown(&upstream.to_string())));
-            }
-            Ok(())
-        };
-        let checked = left(entry).and_then(|()| once(seen.insert(upstream.clone()), "entry", &upstream));
-        checked.and_then(|()| both()).map_err(at("left", index))?;
+        left(entry)
+            .and_then(|()| once(stays_remote.insert(upstream.clone()), "entry", &upstream))
+            .map_err(problem("left", index))?;
+        if locked.contains(&upstream) {
+            let message = format!("`{}` is in both `remotes` and `left`", shown(&upstream.to_string()));
+            return Err(problem("left", index)(message));
+        }
     }
-    let mut seen = BTreeSet::new();
+    let mut paths = BTreeSet::new();
     for (index, entry) in lock.files.iter().enumerate() {
-        let is_new = seen.insert(entry.path.as_str());
-        file(entry).and_then(|()| once(is_new, "file", &entry.path)).map_err(at("files", index))?;
+        let is_new = paths.insert(entry.path.as_str());
+        file(entry).and_then(|()| once(is_new, "file", &entry.path)).map_err(problem("files", index))?;
     }
-    // Everything is a file, so nothing may be the directory of something else.
+    // Every entry is a file, so no path may be the directory of another.
     for (index, StoredFile { path, .. }) in lock.files.iter().enumerate() {
-        if let Some(above) = path::and_above(path::parent(path)).find(|above| seen.contains(above)) {
+        if let Some(above) = path::and_above(path::parent(path)).find(|above| paths.contains(above)) {
             let message = format!("`{}` is both a file and the directory of `{}`", shown(above), shown(path));
-            return Err(at("files", index)(message));
+            return Err(problem("files", index)(message));
         }
     }
     Ok(())
 }
 
-/// Checks an entry; of what it names only what is not `named` yet.
-fn remote<'a>(keys: &'a RemoteKeys, named: &mut HashSet<&'a str>) -> Checked {
+/// Makes a problem of a message about the entry `index` of `list`.
+fn problem(list: &'static str, index: usize) -> impl FnOnce(String) -> Problem {
+    move |message| Problem { list, index, message }
+}
+
+/// Validates an entry. Names that are in `checked` already are not validated again.
+fn remote<'a>(keys: &'a RemoteKeys, checked: &mut HashSet<&'a str>) -> Checked {
     let of_git = keys.reference.is_some() || keys.submodules.is_some() || keys.signed.is_some();
     let of_git = of_git || !keys.paths.is_empty() || keys.paths_of.is_some();
     let of_chart = keys.version.is_some() || keys.resolved.is_some();
@@ -89,25 +93,24 @@ fn remote<'a>(keys: &'a RemoteKeys, named: &mut HashSet<&'a str>) -> Checked {
     keys.paths_of.iter().try_for_each(|of| of_commit(of))?;
     keys.paths.keys().try_for_each(|path| of("path", path, valid::path_or_top))?;
     let names = keys.paths.values().flat_map(|path| &path.names).chain(&keys.names);
-    names.filter(|name| named.insert(name)).try_for_each(|name| upstream(&Upstream::named(name)))
+    names.filter(|name| checked.insert(name)).try_for_each(|name| upstream(&Upstream::named(name)))
 }
 
-/// Returns whether there is no other entry, or one of two has become the other by an edit of ref and commit.
+/// Whether an entry is the only one of its source, or an edit of ref and commit has made two entries equal.
 fn raised_to_one(other: Option<&RemoteKeys>, entry: &RemoteKeys) -> bool {
     other.is_none_or(|other| other.commit == entry.commit && (other.is_stale() || entry.is_stale()))
 }
 
 fn of_commit(text: &str) -> Checked {
-    let is_hex = |digit: char| digit.is_ascii_digit() || ('a'..='f').contains(&digit);
-    if text.len() == SHORT && text.chars().all(is_hex) {
+    if text.len() == SHORT && text.chars().all(|digit| digit.is_ascii_digit() || ('a'..='f').contains(&digit)) {
         return Ok(());
     }
     Err(format!("`paths-of` `{}` must have {SHORT} lower-case hex digits", shown(text)))
 }
 
-/// Returns whether a lock can say that something is named or left: an upstream may name anything.
-pub(crate) fn can_be_named(what: &Upstream) -> bool {
-    upstream(what).is_ok()
+/// Whether a lock can list an upstream as a name or in `left`: an upstream may reference anything.
+pub(crate) fn can_be_named(name: &Upstream) -> bool {
+    upstream(name).is_ok()
 }
 
 fn upstream(upstream: &Upstream) -> Checked {
@@ -131,12 +134,12 @@ fn left(left: &LeftKeys) -> Checked {
         (Some(_), None, None, None) | (Some(_), Some(_), _, None) | (None, None, None, Some(_)) => {}
         _ => return Err("an entry of `left` must have a url, a url and a chart, or an image".to_owned()),
     }
-    let what = left.upstream();
-    // As it would be written: with its own fields.
-    if left.chart.is_none() && left.image.is_none() && !matches!(what, Upstream::Git { .. } | Upstream::File { .. }) {
+    let entry = left.upstream();
+    // The text of an entry must be as the program writes it, with a key for each part.
+    if left.chart.is_none() && left.image.is_none() && !matches!(entry, Upstream::Git { .. } | Upstream::File { .. }) {
         return Err("an entry of `left` has a chart or an image in its url".to_owned());
     }
-    upstream(&what)?;
+    upstream(&entry)?;
     of("reason", &left.reason, valid::text_without_controls)
 }
 
@@ -145,7 +148,7 @@ fn file(file: &StoredFile) -> Checked {
     digest(&file.sha256)?;
     file.remote.iter().try_for_each(|remote| address(&remote.to_string()))?;
     file.source.iter().try_for_each(|source| of("source", source, valid::path))?;
-    // Neither side of a rewritten reference is followed: it is shown, and written back as text.
+    // Neither side of a rewritten reference is followed: one is shown, the other is written back as text.
     if file.rewritten.iter().any(|(now, upstream)| now.is_empty() || upstream.is_empty()) {
         return Err(format!("a rewritten reference of `{}` is empty", shown(&file.path)));
     }
@@ -160,7 +163,7 @@ fn digest(sha256: &str) -> Checked {
     Ok(())
 }
 
-/// Checks a URL, which is not shown: it may hold a secret.
+/// Validates a URL. The message does not show it, because it may have a secret.
 fn address(url: &str) -> Checked {
     valid::url(url).map_err(|reason| format!("the url {reason}"))
 }

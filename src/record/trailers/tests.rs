@@ -3,7 +3,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::record::{Builder, render_message};
+use crate::record::{BuildTool, render_message};
 
 mod generated;
 
@@ -43,7 +43,7 @@ fn verified(program: &str, not_built: &[&str]) -> Option<Verified> {
     Some(Verified {
         same: 1,
         not_built: not_built.iter().map(|one| (*one).to_owned()).collect(),
-        by: Builder { program: program.to_owned(), arguments: Vec::new() },
+        by: BuildTool { program: program.to_owned(), arguments: Vec::new() },
     })
 }
 

@@ -6,7 +6,7 @@ use git_kustomize_localize::seams::record::Lock;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = Lock::places(bytes);
+    let _ = Lock::positions(bytes);
     let Ok(lock) = Lock::parse(bytes, "kustomize-localize.lock") else {
         return;
     };

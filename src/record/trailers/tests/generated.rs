@@ -51,7 +51,7 @@ fn all() -> impl Strategy<Value = Trailers> {
                 verified: Some(Verified {
                     same,
                     not_built: not_built.into_iter().collect(),
-                    by: Builder { program, arguments },
+                    by: BuildTool { program, arguments },
                 }),
                 tool,
             }
