@@ -120,7 +120,7 @@ pub mod seams {
         pub use crate::graph::archive;
     }
     pub mod reference {
-        pub use crate::reference::localized_path::{file_place, root_place};
+        pub use crate::reference::localized_path::{file_segments, root_segments};
         pub use crate::reference::{RepoSpec, refuse_unsafe};
     }
     pub use crate::config::Config;

@@ -1,15 +1,15 @@
-//! The grammar of a reference: what kustomize makes of one scalar, and where we would put it.
+//! The grammar of a reference: how kustomize reads a scalar, and the path at which we would put a copy.
 //!
 //! Everything here is a pure function of the text. Nothing looks at a file, a repository or the
 //! network, so `check` can use all of it. What a reference *is* still depends on its field (a file,
-//! a root, or either) and on what lies in the tree; the walk decides that.
+//! a root, or either) and on the files of the tree; the walk decides that.
 //!
 //! - [`RepoSpec`] is how kustomize reads a git reference, quirks included.
-//! - [`is_remote_file`], [`has_git_marker`] and [`unsupported_scheme`] decide what else a text may be.
-//! - [`refuse_unsafe`] refuses what must not reach git.
-//! - [`Pin`], [`file_pin`], [`looks_like_file`] and [`web_page_hint`] judge how good a reference is, and what was
-//!   probably meant.
-//! - [`Upstream`] is the identity of what is named on another host.
+//! - [`is_remote_file`], [`has_git_marker`] and [`unsupported_scheme`] classify any other text.
+//! - [`refuse_unsafe`] refuses texts that must not reach git.
+//! - [`Pin`], [`file_pin`], [`looks_like_file`] and [`web_page_hint`] judge how good a reference is, and guess the
+//!   intended one.
+//! - [`Upstream`] is the identity of something on another host.
 //! - [`localized_path`] decides where a remote file or root is put.
 
 mod classify;

@@ -44,7 +44,7 @@ fn candidate(graph: &Graph, id: EdgeId, edge: &Edge) -> Option<Candidate> {
     let (place, identity, is_file) = match edge.target {
         Target::Root { id, remote: true } => {
             let repository = graph.sources[graph.roots[id].source].repository.as_ref()?;
-            let place = localized_path::root_place(edge.remote.as_ref()?.spec.as_ref()?, repository.version_name());
+            let place = localized_path::root_segments(edge.remote.as_ref()?.spec.as_ref()?, repository.version_name());
             (place, format!("{} {}", repository.version_name(), repository.commit), false)
         }
         Target::File(file) => match &graph.files[file].origin {
@@ -52,7 +52,7 @@ fn candidate(graph: &Graph, id: EdgeId, edge: &Edge) -> Option<Candidate> {
                 let shown = remote.url.shown();
                 // The letter case of scheme and host makes no difference.
                 let address = url::Url::parse(&shown).map_or(shown, String::from);
-                (localized_path::file_place(remote.url.exposed()), format!("{address} {}", remote.sha256), true)
+                (localized_path::file_segments(remote.url.exposed()), format!("{address} {}", remote.sha256), true)
             }
             Origin::Tree { .. } | Origin::Archive { .. } => return None,
         },

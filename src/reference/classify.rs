@@ -1,4 +1,4 @@
-//! What a text may be besides a git repository.
+//! Classifies a text that may be a git repository, a remote file, or neither.
 
 use super::go_url::{HttpUrl, strip_prefix_ignore_case};
 use super::spec::{RepoSpec, marker_split, split_host};
@@ -9,7 +9,7 @@ pub(crate) fn is_url(text: &str) -> bool {
     RepoSpec::parse(text).is_ok() || is_remote_file(text)
 }
 
-/// Returns whether kustomize sends a GET for this text: Go parses it as a URL, and its scheme is http
+/// Whether kustomize sends a GET for this text: Go parses it as a URL, and its scheme is http
 /// or https in any case (`IsRemoteFile` in its `api/internal/loader/fileloader.go`).
 ///
 /// A malformed `https:/host/x` counts, and so does every git URL over http: in a field that takes a
@@ -18,11 +18,11 @@ pub(crate) fn is_remote_file(text: &str) -> bool {
     HttpUrl::parse(text).is_some()
 }
 
-/// Returns whether an http or https URL marks where a repository ends, so that a file cannot have been meant: a `//`
+/// Whether an http or https URL marks where a repository ends, so that a file cannot have been meant: a `//`
 /// after the host, a segment `_git`, or a segment that ends in `.git`, before the `?`.
 ///
-/// [`RepoSpec::parse`] splits at more: also inside `.github/` and `my_git/`. Files do lie in such
-/// directories, so these do not count here, and a GET decides, as in kustomize.
+/// [`RepoSpec::parse`] also splits inside `.github/` and `my_git/`. Such directories hold files, so these
+/// do not count here, and a GET decides, as in kustomize.
 pub(crate) fn has_git_marker(text: &str) -> bool {
     let location = text.split_once('?').map_or(text, |(location, _)| location);
     let unforced = strip_prefix_ignore_case(location, "git::").unwrap_or(location);
@@ -41,21 +41,21 @@ pub(crate) fn has_git_marker(text: &str) -> bool {
     path[repository.len()..].starts_with("//") || rest.is_empty() || rest.starts_with('/')
 }
 
-/// Returns the scheme or getter prefix, in lower case and with its `://` or `::`, of a text that was
+/// The scheme or getter prefix, in lower case and with its `://` or `::`, of a text that was
 /// surely meant to be remote but that kustomize cannot read: `git://`, `oci://`, `s3::`, `gh:` …
 ///
-/// Returns `None` for what [`RepoSpec::parse`] accepts, for the schemes that kustomize does read
-/// (such a text is malformed, not unsupported), and for what may be a local path.
+/// `None` if [`RepoSpec::parse`] accepts the text, if kustomize reads its scheme (then it is malformed, not
+/// unsupported), or if it may be a local path.
 pub(crate) fn unsupported_scheme(text: &str) -> Option<String> {
     if RepoSpec::parse(text).is_ok() {
         return None;
     }
     let unforced = strip_prefix_ignore_case(text, "git::");
-    let end = |text: &str| text.find(|c: char| !(c.is_ascii_alphanumeric() || "+.-".contains(c)));
     let rest = unforced.unwrap_or(text);
-    let (scheme, after) = rest.split_at(end(rest).unwrap_or(rest.len()));
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+.-".contains(c)));
+    let (scheme, after) = rest.split_at(end.unwrap_or(rest.len()));
     let scheme = scheme.to_ascii_lowercase();
-    // One letter is a drive.
+    // A single letter is a drive of Windows.
     let is_scheme = scheme.len() > 1 && scheme.starts_with(|c: char| c.is_ascii_alphabetic());
     if is_scheme && after.starts_with("://") {
         let known = matches!(scheme.as_str(), "ssh" | "https" | "http" | "file");
@@ -67,15 +67,15 @@ pub(crate) fn unsupported_scheme(text: &str) -> Option<String> {
     if unforced.is_some() {
         return Some("git::".to_owned());
     }
-    // The shorthand that kustomize read until 5.0.
+    // kustomize read this shorthand until 5.0.
     (scheme == "gh" && after.starts_with(':')).then(|| "gh:".to_owned())
 }
 
 /// The forges that are often written without a scheme.
 const FORGES: [&str; 4] = ["gitlab.com", "bitbucket.org", "dev.azure.com", "codeberg.org"];
 
-/// Returns what to write for a text that was meant as the URL of a repository, and that kustomize takes for a path: without a
-/// scheme, it knows only github.com. `None` if it may be a path.
+/// A hint with the URL to write for a text that was meant as a repository, but that kustomize takes for a path: without
+/// a scheme, it knows only github.com. `None` if a path may have been meant.
 pub(crate) fn without_scheme(text: &str) -> Option<String> {
     let (host, url) = (text.split('/').next()?, format!("https://{text}"));
     let is_host = host.contains('.') && host.starts_with(|c: char| c.is_ascii_alphanumeric());

@@ -1,13 +1,13 @@
-//! What the URL of a single file shows: that it is one, and which version it names.
+//! Guesses from the URL of a single file: whether it names a file, and which version.
 
 use percent_encoding::percent_decode_str;
 
 use super::url_parts::UrlParts;
 use super::{Pin, has_git_marker, is_remote_file};
 
-/// Returns whether an http(s) URL is meant as a file where a repository would do as well: its path ends like
-/// a file that a build reads, or it is that of raw bytes at a known forge. A guess, for messages and for what to try
-/// first.
+/// Whether an http(s) URL that could also name a repository is probably meant as a file: its path ends like
+/// a file that a build reads, or a known forge serves raw bytes there. A guess, for messages and for the order of
+/// requests.
 pub(crate) fn looks_like_file(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let lower = path.to_ascii_lowercase();
@@ -17,18 +17,18 @@ pub(crate) fn looks_like_file(url: &str) -> bool {
             && UrlParts::of(url).is_some_and(|parts| parts.forge().is_some()))
 }
 
-/// Returns whether the URL or the name of a file says that it is HTML.
+/// Whether the extension of a URL or a file name is one of HTML.
 pub(crate) fn names_page(name: &str) -> bool {
     let path = name.split(['?', '#']).next().unwrap_or(name).to_ascii_lowercase();
     [".html", ".htm"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// Returns how firmly the URL of a file names a version, and the part of it that does, as `main` or
-/// `releases/latest`, empty where one is missing; `None` when nothing in it is known to be a version.
+/// How firmly the URL of a file names a version, and the part of it that does, for example `main` or
+/// `releases/latest`; that part is empty if the version is missing. `None` if no part is known to be a version.
 ///
-/// Known are the raw files, releases and gists of GitHub, the raw files and releases of GitLab and Bitbucket
-/// wherever they run, the queries `ref` and `at`, and on any host a segment that is the name of a branch that most
-/// repositories have. The server takes a short commit id, until there is another one that begins so.
+/// The known forms are the raw files, releases and gists of GitHub, the raw files and releases of GitLab and Bitbucket
+/// on any host, the queries `ref` and `at`, and on any host a segment that is the name of a branch that most
+/// repositories have. The server accepts a short commit id as long as it is unique.
 pub(crate) fn file_pin(url: &str) -> Option<(Pin, String)> {
     let parts = UrlParts::of(url)?;
     let version =
@@ -41,16 +41,17 @@ pub(crate) fn file_pin(url: &str) -> Option<(Pin, String)> {
     Some((pin, version))
 }
 
-/// The names that the branch has that a repository is made with, in most of them.
+/// The usual names of the first branch of a repository.
 const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD"];
 
-/// What stands in the path of a file of the newest release, whichever that is.
+/// The part of a path that means the newest release, at GitHub and at GitLab.
 const LATEST: [&str; 2] = ["releases/latest", "releases/permalink/latest"];
 
 impl UrlParts<'_> {
-    /// Returns what names the version where a known forge serves raw files; empty for a gist without a revision.
+    /// The version in the URL of a raw file at a known forge; empty for a gist without a revision.
     fn forge(&self) -> Option<String> {
         let segments = self.segments.as_slice();
+        // The segments after the word that says that these are raw bytes: the version, then the path of the file.
         let raw = match (self.host.as_str(), segments) {
             ("raw.githubusercontent.com", [_, _, rest @ ..])
             | ("github.com" | "www.github.com", [_, _, "raw" | "blob", rest @ ..])
@@ -76,6 +77,7 @@ impl UrlParts<'_> {
                 }
             }
         };
+        // A full ref takes three segments, any other version one.
         match raw {
             ["refs", kind @ ("heads" | "tags"), name, _, ..] => Some(format!("refs/{kind}/{name}")),
             [version, _, ..] => Some((*version).to_owned()),
@@ -83,7 +85,7 @@ impl UrlParts<'_> {
         }
     }
 
-    /// Returns the part of any other path that makes it move. The last segment is the file itself.
+    /// The part of the path on any other host that usually moves. The last segment is the file itself.
     fn moving(&self) -> Option<String> {
         let (_, directories) = self.segments.split_last()?;
         directories.iter().enumerate().find_map(|(at, segment)| match *segment {

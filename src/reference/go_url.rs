@@ -1,15 +1,15 @@
-//! What Go's `net/url.Parse` accepts of an http or https URL.
+//! A port of how Go's `net/url.Parse` reads http and https URLs.
 //!
-//! The WHATWG parser of the `url` crate answers another question: it repairs what Go refuses
-//! (`https://host:port/`, blanks in a host) and reads an authority where Go sees a path
-//! (`https:/host/x`). What kustomize takes for a remote file is decided by Go.
+//! kustomize uses it to recognize a remote file. The WHATWG parser of the `url` crate gives other answers: it repairs
+//! texts that Go refuses (`https://host:port/`, blanks in a host) and reads an authority where Go sees a path
+//! (`https:/host/x`).
 
 use std::net::Ipv6Addr;
 
-/// The parts of an http or https URL that decide where its file is put; borrowed, still escaped.
+/// The parts of an http or https URL that decide the path of the localized file; borrowed, still escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HttpUrl<'a> {
-    /// The user and password as written, "" when there is none.
+    /// The user and password as written; "" if there are none.
     pub(super) userinfo: &'a str,
     /// The host as written, without port and without the brackets of an IPv6 address.
     pub(super) host: &'a str,
@@ -18,12 +18,13 @@ pub(super) struct HttpUrl<'a> {
 }
 
 impl<'a> HttpUrl<'a> {
-    /// Returns the parts of a text that Go parses as a URL with scheme http or https, in any case.
+    /// Splits a text that Go parses as a URL with the scheme http or https, in any case. `None` if Go refuses it.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
         if text.bytes().any(|b| b < b' ' || b == 0x7f) || !escapes_are_valid(fragment) {
             return None;
         }
+        // Go does not validate the query.
         let rest = strip_prefix_ignore_case(text, "https:").or_else(|| strip_prefix_ignore_case(text, "http:"))?;
         let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
         let mut parsed = HttpUrl { userinfo: "", host: "", path: rest };
@@ -39,29 +40,30 @@ impl<'a> HttpUrl<'a> {
                 return None;
             }
         }
+        // Go validates the escapes of a path whether or not there is an authority.
         escapes_are_valid(parsed.path).then_some(parsed)
     }
 }
 
-/// Returns whether every `%` is followed by two hex digits.
+/// Whether every `%` is followed by two hex digits.
 pub(super) fn escapes_are_valid(text: &str) -> bool {
     let mut parts = text.split('%');
     parts.next();
     parts.all(|part| matches!(part.as_bytes(), [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit()))
 }
 
-/// Strips an ASCII prefix, given in lower case, from a text in any case.
+/// Strips an ASCII prefix from a text in any case.
 pub(super) fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let (head, rest) = text.split_at_checked(prefix.len())?;
     head.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// Returns the name in `host[:port]` or `[address][:port]`, or `None` when Go refuses it.
+/// The name in `host[:port]` or `[address][:port]`; `None` if Go refuses it.
 fn host_name(text: &str) -> Option<&str> {
     let (host, port, valid) = match text.strip_prefix('[') {
         Some(text) => {
             let (host, port) = text.rsplit_once(']')?;
-            // What follows `%25` is the zone. Go looks into it; no such host can be fetched from.
+            // The zone follows `%25`. Go validates it too, but nothing can be fetched from such a host.
             let address = host.split_once("%25").map_or(host, |(address, _)| address);
             (host, port, address.parse::<Ipv6Addr>().is_ok())
         }
@@ -77,8 +79,7 @@ fn host_name(text: &str) -> Option<&str> {
     (valid && port_is_valid).then_some(host)
 }
 
-/// Returns whether Go takes the characters and escapes of a host: only bytes from 0x80 and `%` may be
-/// escaped.
+/// Whether Go accepts the characters and escapes of a host: only `%` and bytes from 0x80 may be escaped.
 fn is_valid_host(host: &str) -> bool {
     let characters =
         host.bytes().all(|b| !b.is_ascii() || b.is_ascii_alphanumeric() || b"!$&'()*+,;=:[]<>\"-_.~%".contains(&b));
@@ -90,8 +91,7 @@ fn is_valid_host(host: &str) -> bool {
 }
 
 fn is_valid_userinfo(text: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
-    text.bytes().all(allowed) && escapes_are_valid(text)
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b)) && escapes_are_valid(text)
 }
 
 #[cfg(test)]

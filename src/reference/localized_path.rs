@@ -1,75 +1,75 @@
-//! Where a remote file or root is put below `localized-files/`, and the default name of NEW_DIR.
+//! The path of a remote file or root below `localized-files/`, and the default name of NEW_DIR.
 //!
 //! The layout is that of `kustomize localize` (`api/internal/localizer/util.go`): the host, then the
-//! path, for a root also the ref. We differ where its paths do harm: it uses every text as it
-//! stands, so that a path may hold what a file system refuses (`*`, `:`, `aux`), what git refuses
-//! (`.git`) or what kustomize reads as something else (`=`, `?`, `_git/`). Here each segment stays within
+//! path, and for a root also the ref. We differ where its paths do harm: it uses every text unchanged,
+//! so that a path may hold names that a file system refuses (`*`, `:`, `aux`), that git refuses
+//! (`.git`) or that kustomize reads as something else (`=`, `?`, `_git/`). Here each segment consists of
 //! `[A-Za-z0-9._+-]`, see [`segment`], and hosts are in lower case.
 //!
-//! As in `kustomize localize`, what is dropped or joined can make two references meet, and the layout
-//! has to notice it: URLs that differ only in scheme, userinfo, port or query; names that differ only in
-//! case; and a ref that runs into the directory after it (`p` + `b/c`, `p/b` + `c`).
+//! As in `kustomize localize`, two references can get the same path, and the layout has to notice it: URLs that
+//! differ only in scheme, userinfo, port or query; names that differ only in case; and a ref that runs into the
+//! directory after it (`p` + `b/c`, `p/b` + `c`).
 
 use sha2::{Digest, Sha256};
 
 use super::go_url::HttpUrl;
 use super::spec::{RepoSpec, clean};
 
-/// The directory beside a kustomization that holds what was brought in for it.
+/// The directory beside a kustomization that holds its localized files.
 pub(crate) const LOCALIZED_FILES: &str = "localized-files";
 
-/// The directory in which repositories named by a path of this machine are put, in place of a host.
+/// The segment in place of a host for repositories that are named by a path of this machine.
 const FILE_SCHEME_DIRECTORY: &str = "file-schemed";
 
 /// The longest segment, in bytes.
 const MAX_LENGTH: usize = 100;
 
-/// Returns the place of a remote file as segments: the host, then the path, cleaned of empty, `.` and
+/// The segments of the localized path of a remote file: the host, then the path, cleaned of empty, `.` and
 /// `..` segments, which cannot leave the host. Scheme, userinfo, port, query and fragment do not count.
 ///
-/// `kustomize localize` keeps percent-encoding (`file%2Eyaml`). So do we, in that the text is not
-/// decoded, but `%` is outside our alphabet, so that such a segment is changed.
+/// `kustomize localize` keeps percent-encoding (`file%2Eyaml`). We do not decode the text either, but `%` is outside
+/// our alphabet, so that such a segment is changed.
 ///
-/// A text without a host cannot be fetched and has no place of its own: all of them share one segment, so
-/// that nothing of a malformed URL (a password, say) gets into a path.
-pub fn file_place(url: &str) -> Vec<String> {
+/// A text without a host cannot be fetched. All such texts share one segment, so that nothing of a malformed URL
+/// (a password, for example) gets into a path.
+pub fn file_segments(url: &str) -> Vec<String> {
     let (host, path) = match HttpUrl::parse(url) {
         Some(url) if !url.host.is_empty() => (url.host, url.path),
         _ => ("", ""),
     };
-    let mut place = vec![host_segment(host)];
-    place.extend(rooted(path).into_iter().map(segment));
-    place
+    let mut segments = vec![host_segment(host)];
+    segments.extend(rooted(path).into_iter().map(segment));
+    segments
 }
 
-/// Returns the place of a remote root's repository as segments: the host, the path of the repository
+/// The segments of the localized path of a remote root's repository: the host, the path of the repository
 /// without one `.git` at its end, and the ref, split at `/`. The directory in the repository comes after.
 ///
-/// `reference` is the ref, or the commit id that stands for it. A repository whose last segment is just
+/// `reference` is the ref, or the commit id in its stead. A repository whose last segment is just
 /// `.git` (which kustomize finds in `.github`) keeps that segment, changed.
-pub fn root_place(spec: &RepoSpec, reference: &str) -> Vec<String> {
+pub fn root_segments(spec: &RepoSpec, reference: &str) -> Vec<String> {
     let host =
         if spec.is_file() { FILE_SCHEME_DIRECTORY.to_owned() } else { host_segment(host_name(spec.authority())) };
     let path = match spec.repo_path.strip_suffix(".git") {
         Some(path) if !path.is_empty() && !path.ends_with('/') => path,
         _ => &spec.repo_path,
     };
-    let mut place = vec![host];
-    place.extend(rooted(path).into_iter().map(segment));
+    let mut segments = vec![host];
+    segments.extend(rooted(path).into_iter().map(segment));
     if !reference.is_empty() {
-        place.extend(reference.split('/').map(segment));
+        segments.extend(reference.split('/').map(segment));
     }
-    place
+    segments
 }
 
-/// Returns the default name of NEW_DIR: `localized-{base}` for a local target, where `target_base` is
-/// the last segment of its path, and `localized-{directory or repository}-{ref}` for a remote one, with
+/// The default name of NEW_DIR: `localized-{base}` for a local target, with `target_base` as
+/// the last segment of its path, and `localized-{directory or repository}-{ref}` for a remote target, with
 /// `/` in the ref replaced by `-`. Without either, or for the target `/`, it is `localized`.
 ///
 /// The name is one [`segment`]. As in `kustomize localize`, a `.git` at the end of the repository stays.
 /// Without a ref, which `kustomize localize` refuses, the name ends before it.
 pub(crate) fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>) -> String {
-    let mut name = "localized".to_owned();
+    // A remote target is named after its directory, or after its repository if that is the target.
     let directory;
     let (base, reference) = match spec {
         Some(spec) => {
@@ -79,9 +79,11 @@ pub(crate) fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>
         }
         None => (target_base.unwrap_or_default(), None),
     };
+    // Only the last segment counts, and a ref must not add one.
     let base = base.trim_end_matches('/');
     let base = base.rsplit_once('/').map_or(base, |(_, base)| base);
     let reference = reference.unwrap_or_default().replace('/', "-");
+    let mut name = "localized".to_owned();
     for part in [base, &reference] {
         if !part.is_empty() {
             name.push('-');
@@ -91,12 +93,12 @@ pub(crate) fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>
     segment(&name)
 }
 
-/// Returns a name as one segment of a path that is safe everywhere: in git, on every file system, and in
+/// Turns a name into one segment of a path that is safe everywhere: in git, on every file system, and in
 /// a kustomization.
 ///
 /// A name that fits does not change. Any other is made to fit, and made distinct by `-` and the first 8 hex digits of
-/// its SHA-256, put before a file's extension; two different names never give the same segment, short of a collision of
-/// those digits. To that end a name that looks as if it had been made here is changed as well.
+/// its SHA-256, put before a file's extension. Two different names never give the same segment unless
+/// these digits collide; therefore a name that looks like the result of this function is changed as well.
 ///
 /// A name fits if it has 1 to 100 characters of `[A-Za-z0-9._+-]`, does not begin with `-` or end with
 /// `.`, and is neither `_git`, nor a name that has a meaning for git (`.git`, `.gitattributes`,
@@ -130,10 +132,8 @@ fn fits(name: &str) -> bool {
         && !looks_made(name)
 }
 
-/// Returns whether a name could be the outcome of [`segment`] for another name.
-///
-/// What is made from a name that does not fit holds a `_`, or is as long as can be, or is that very name
-/// with the hash in it.
+/// Whether a name could be the result of [`segment`] for another name: such a result has a hash, and holds a `_`, is of
+/// the greatest length, or does not fit once the hash is removed.
 fn looks_made(name: &str) -> bool {
     let (stem, extension) = split_extension(name);
     let Some((stem, hash)) = stem.rsplit_once('-') else {
@@ -147,7 +147,7 @@ fn is_allowed(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-')
 }
 
-/// Returns whether Windows takes a name for a device, whatever follows its first `.`.
+/// Whether Windows takes a name for a device; only the part before its first `.` counts.
 fn is_reserved(name: &str) -> bool {
     let base = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     match base.as_str() {
@@ -159,7 +159,7 @@ fn is_reserved(name: &str) -> bool {
     }
 }
 
-/// Splits off an extension as `.yaml`: a letter and up to nine more letters and digits, after a name.
+/// Splits off an extension such as `.yaml`: a letter and up to nine more letters and digits, after a name.
 fn split_extension(name: &str) -> (&str, &str) {
     let Some(dot) = name.rfind('.') else {
         return (name, "");
@@ -174,10 +174,10 @@ fn split_extension(name: &str) -> (&str, &str) {
     }
 }
 
-/// Cleans a path as one that begins at a root, above which `..` does not lead.
+/// Cleans a path as one that begins at a root, which `..` cannot leave.
 fn rooted(path: &str) -> Vec<&str> {
     let mut segments = clean(path);
-    // Whatever climbs out stands at the front.
+    // Only leading `..` are left after cleaning.
     let climbs = segments.iter().take_while(|s| **s == "..").count();
     segments.drain(..climbs);
     segments
@@ -186,13 +186,13 @@ fn rooted(path: &str) -> Vec<&str> {
 fn host_segment(host: &str) -> String {
     let host = host.to_ascii_lowercase();
     if host == FILE_SCHEME_DIRECTORY {
-        // Keeps it apart from repositories of this machine: no host name holds a blank.
+        // A blank, which no host name holds, keeps this host apart from repositories of this machine.
         return segment(&format!("{host} "));
     }
     segment(&host)
 }
 
-/// Returns the name in `[userinfo@]host[:port]`.
+/// The name in `[userinfo@]host[:port]`.
 fn host_name(authority: &str) -> &str {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     if let Some((address, _)) = host.strip_prefix('[').and_then(|h| h.split_once(']')) {

@@ -6,10 +6,10 @@ use super::RepoSpec;
 use super::go_url::escapes_are_valid;
 use crate::message::redact;
 
-/// What to do about a query that Go refuses.
+/// The hint for a query that Go refuses.
 pub(crate) const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`";
 
-/// Returns the decoded pairs of a query, given without its `?`, in order, or `None` when Go reports an error: a `;`, or a
+/// The decoded pairs of a query, given without its `?`, in order. `None` if Go reports an error: a `;`, or a
 /// `%` that is not followed by two hex digits.
 ///
 /// Bytes that are not UTF-8 become U+FFFD, which [`super::refuse_unsafe`] refuses in a ref.
@@ -25,7 +25,7 @@ pub(super) fn pairs(query: &str) -> Option<Vec<(String, String)>> {
     Some(pairs.collect())
 }
 
-/// Returns what to write where a `+` of a ref is read as a space; `None` if there is none.
+/// The hint for a ref with a `+`, which is read as a space; `None` if it has none.
 pub(crate) fn plus_hint(text: &str, spec: &RepoSpec) -> Option<String> {
     let (location, query) = text.split_once('?')?;
     let is_read = query.contains('+') && spec.reference.as_ref().is_some_and(|name| name.contains(' '));
@@ -33,11 +33,17 @@ pub(crate) fn plus_hint(text: &str, spec: &RepoSpec) -> Option<String> {
     is_read.then(|| format!("a `+` in a query is a space: write {written}"))
 }
 
-/// Returns a ref as a query has it, without changing what is plain there.
+/// Escapes a ref for a query. Characters that need no escape there stay.
 pub(crate) fn escaped(name: &str) -> String {
-    let is_odd = |letter: char| letter.is_ascii() && !letter.is_ascii_alphanumeric() && !"-_./~@,=:".contains(letter);
-    let write = |letter: char| if is_odd(letter) { format!("%{:02X}", u32::from(letter)) } else { letter.to_string() };
-    name.chars().map(write).collect()
+    let mut escaped = String::new();
+    for letter in name.chars() {
+        if !letter.is_ascii() || letter.is_ascii_alphanumeric() || "-_./~@,=:".contains(letter) {
+            escaped.push(letter);
+        } else {
+            escaped += &format!("%{:02X}", u32::from(letter));
+        }
+    }
+    escaped
 }
 
 fn unescape(text: &str) -> String {
@@ -45,13 +51,13 @@ fn unescape(text: &str) -> String {
     percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()
 }
 
-/// Reads whole seconds, or a whole number of hours, minutes or seconds with its unit. kustomize takes any Go duration;
-/// what is another one, or zero, does not count.
+/// Parses whole seconds, or a whole number of hours, minutes or seconds with its unit. kustomize accepts any Go
+/// duration; we ignore other forms, and zero.
 pub(super) fn timeout(text: &str) -> Option<Duration> {
     let units = [("h", 3600), ("m", 60), ("s", 1)];
     let (number, unit) =
         units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds))).unwrap_or((text, 1));
-    // A text that begins with `+` is one for Rust as for Go.
+    // Rust, like Go, accepts a number that begins with `+`.
     let seconds = number.parse::<u32>().ok().filter(|number| *number > 0)?;
     Some(Duration::from_secs(u64::from(seconds) * unit))
 }

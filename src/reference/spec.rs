@@ -12,7 +12,7 @@ const HTTPS: &str = "https://";
 const HTTP: &str = "http://";
 const FILE: &str = "file://";
 
-/// A git repository and a directory in it, split out of a text as kustomize splits it.
+/// A git repository and a directory in it, parsed from a text as kustomize does.
 ///
 /// `kustomize build` behaves like this and so must we, however odd it is: `.git` is found inside
 /// `.github`, `_git/` inside `my_git/`, `https://user@github.com/o/r` becomes ssh, and a local
@@ -22,15 +22,15 @@ const FILE: &str = "file://";
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoSpec {
     /// Everything before the repository path, as git gets it: scheme, userinfo, host, port and the
-    /// separator, as `https://github.com/`, `git@gitlab.com:` or `file://`. May hold a password.
+    /// separator, for example `https://github.com/`, `git@gitlab.com:` or `file://`. May hold a password.
     pub host: String,
     /// The path of the repository on its host, as written.
     pub repo_path: String,
     /// The directory in the repository as written; "" for its top. See [`RepoSpec::directory`].
     pub path: String,
-    /// The ref, percent-decoded; `None` when there is none, which means HEAD.
+    /// The ref, percent-decoded; `None` if the text names none, which means HEAD.
     pub reference: Option<String>,
-    /// The time allowed for each git command; `None` when kustomize takes its default (27 s).
+    /// The time allowed for each git command; `None` if kustomize uses its default (27 s).
     pub timeout: Option<Duration>,
     /// Whether submodules are fetched.
     pub submodules: bool,
@@ -39,73 +39,75 @@ pub struct RepoSpec {
 }
 
 impl RepoSpec {
-    /// Returns the repository itself: what makes one fetch differ from another.
+    /// The repository alone, without the parts that do not change a fetch.
     pub fn source(&self) -> RepoSpec {
         RepoSpec { path: String::new(), timeout: None, query_dropped: false, ..self.clone() }
     }
 
     /// Reads a text as kustomize's `NewRepoSpecFromURL` does.
     ///
-    /// The error is why kustomize does not take a text for a git repository; it then tries a local path.
+    /// The error says why kustomize does not take the text for a git repository; it then tries a local path.
     pub fn parse(text: &str) -> Result<RepoSpec, &'static str> {
         if text.starts_with('/') {
             return Err("it is an absolute path");
         }
+        // The query decides how to fetch; the rest, what.
         let (location, query) = text.split_once('?').unwrap_or((text, ""));
         let pairs = pairs(query);
-        // An empty first value is not skipped in favour of a later one: it counts as absent.
-        let first = |name: &str| {
-            let (_, value) = pairs.iter().flatten().find(|(key, _)| key == name)?;
-            Some(value.as_str()).filter(|value| !value.is_empty())
-        };
         let (host, rest) = split_host(location)?;
+        // Without a mark the repository has two segments; a path of this machine is one whole repository.
         let default = if host == FILE { Some((rest, "")) } else { two_segments(rest) };
         let (repo_path, path) = marker_split(rest).or(default).ok_or("it has no repository")?;
         if repo_path.is_empty() {
             return Err("it has no repository");
         }
         let path = path.strip_prefix('/').unwrap_or(path);
-        // A further `/` makes the path absolute for kustomize here, and it looks no further. When it
-        // opens the directory it does notice; we do in `refuse_unsafe`.
+        // With another `/` kustomize takes the path for absolute and does not look for `..` here. It notices them when it
+        // opens the directory; we notice them in `refuse_unsafe`.
         if !path.starts_with('/') && clean(path).first() == Some(&"..") {
             return Err("its directory is outside of the repository");
         }
+        let query_dropped = pairs.is_none();
+        let pairs = pairs.unwrap_or_default();
         Ok(RepoSpec {
             host,
             repo_path: repo_path.to_owned(),
             path: path.to_owned(),
-            reference: first("ref").or_else(|| first("version")).map(str::to_owned),
-            timeout: first("timeout").and_then(timeout),
+            reference: first_value(&pairs, "ref").or_else(|| first_value(&pairs, "version")).map(str::to_owned),
+            timeout: first_value(&pairs, "timeout").and_then(timeout),
             // `strconv.ParseBool`
-            submodules: !matches!(first("submodules"), Some("0" | "f" | "F" | "FALSE" | "false" | "False")),
-            query_dropped: pairs.is_none(),
+            submodules: !matches!(
+                first_value(&pairs, "submodules"),
+                Some("0" | "f" | "F" | "FALSE" | "false" | "False")
+            ),
+            query_dropped,
         })
     }
 
-    /// Returns what git is given to fetch from.
+    /// The URL or scp-like text that git fetches from.
     pub fn clone_spec(&self) -> SafeUrl {
         format!("{}{}", self.host, self.repo_path).into()
     }
 
-    /// Returns the directory in the repository, cleaned lexically: `/`-separated, without `.`, empty
+    /// The directory in the repository, cleaned lexically: `/`-separated, without `.`, empty
     /// or trailing segments; "" for the top.
     ///
-    /// It begins with `..` only for what [`super::refuse_unsafe`] refuses.
+    /// It begins with `..` only if [`super::refuse_unsafe`] refuses the reference.
     pub fn directory(&self) -> String {
         clean(&self.path).join("/")
     }
 
-    /// Returns whether the repository is named by a path of this machine.
+    /// Whether the repository is named by a path of this machine.
     pub fn is_file(&self) -> bool {
         self.host == FILE
     }
 
-    /// Returns whether its path, or that of its repository, leaves the repository with `..`.
+    /// Whether `..` leads out of the repository, or stands in its own path.
     pub(crate) fn escapes(&self) -> bool {
         self.repo_path.split('/').any(|segment| segment == "..") || clean(&self.path).first() == Some(&"..")
     }
 
-    /// Returns the part of [`RepoSpec::host`] without scheme and without what ends it.
+    /// The userinfo, host and port, without the scheme and the separator after them.
     pub(super) fn authority(&self) -> &str {
         let host = self.host.as_str();
         let host = host.split_once("://").map_or(host, |(_, rest)| rest);
@@ -119,6 +121,12 @@ impl fmt::Debug for RepoSpec {
     }
 }
 
+/// The first value of a key in a query. An empty one counts as absent; a later one does not replace it.
+fn first_value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let (_, value) = pairs.iter().find(|(key, _)| key == name)?;
+    Some(value.as_str()).filter(|value| !value.is_empty())
+}
+
 /// Splits the host, in the form in which git gets it, from the path of a text without query.
 pub(super) fn split_host(text: &str) -> Result<(String, &str), &'static str> {
     let text = strip_prefix_ignore_case(text, "git::").unwrap_or(text);
@@ -126,6 +134,7 @@ pub(super) fn split_host(text: &str) -> Result<(String, &str), &'static str> {
     if scheme == FILE {
         return Ok((FILE.to_owned(), text));
     }
+    // Without a scheme only GitHub and scp-like texts with a user are repositories.
     let (user, text) = split_user(text);
     let github = is_github(text);
     let scp_style = scheme.is_empty() && (!user.is_empty() || github);
@@ -139,6 +148,7 @@ pub(super) fn split_host(text: &str) -> Result<(String, &str), &'static str> {
     if host.is_empty() {
         return Err("it has no host");
     }
+    // kustomize normalizes GitHub: ssh if a user is given, https otherwise.
     let host = if !github {
         format!("{scheme}{user}{host}")
     } else if scheme == SSH || !user.is_empty() {
@@ -168,8 +178,8 @@ pub(super) fn marker_split(path: &str) -> Option<(&str, &str)> {
     Some(path.split_at(at + ".git".len()))
 }
 
-/// Splits a path after two segments, which may be empty; that is where kustomize assumes the repository to end if the
-/// URL does not mark it.
+/// Splits a path after two segments, which may be empty: kustomize assumes that the repository ends there if the
+/// URL does not mark its end.
 fn two_segments(path: &str) -> Option<(&str, &str)> {
     let first = path.find('/')?;
     let second = path[first + 1..].find('/');
@@ -204,7 +214,7 @@ fn split_scheme(text: &str) -> (&'static str, &str) {
 }
 
 /// Splits off a user name with its `@`: a letter, then letters, digits and `-`. A user with a
-/// password is none; it stays with the host.
+/// password does not count and stays with the host.
 fn split_user(text: &str) -> (&str, &str) {
     let Some(at) = text.find('@') else {
         return ("", text);
@@ -214,7 +224,7 @@ fn split_user(text: &str) -> (&str, &str) {
     if plain && name.starts_with(|c: char| c.is_ascii_alphabetic()) { text.split_at(at + 1) } else { ("", text) }
 }
 
-/// Returns whether a text begins with `github.com`, in any case, and `/` or `:`.
+/// Whether a text begins with `github.com`, in any case, and `/` or `:`.
 ///
 /// Go folds case by Unicode's simple mapping, so that U+0130 counts as an `i` here.
 fn is_github(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What must not reach git, a path or a record, whatever kustomize makes of it.
+//! Refuses references that must not reach git, a path or a record, even if kustomize accepts them.
 
 use percent_encoding::percent_decode_str;
 
@@ -7,17 +7,17 @@ use super::go_url::{HttpUrl, strip_prefix_ignore_case};
 use super::spec::RepoSpec;
 use crate::message::redact;
 
-/// How a URL of GitHub begins that is what git gets for it.
+/// The beginning of a URL of GitHub that kustomize passes to git unchanged.
 const GITHUB: &str = "https://github.com/";
 
 /// Refuses a reference that could be taken for an option, that hides control characters, that leaves
 /// its repository, or whose ref git would not take for one. The error says why, and shows nothing of the text.
 ///
-/// Give the spec when the text is used as a git repository; without it only what holds for any text
-/// and for an http URL is looked at. A reference that passes is well-formed, not trusted.
+/// Pass the spec if the text is used as a git repository; without it only the rules for any text
+/// and for http URLs apply. A reference that passes is well-formed, not trusted.
 pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> {
     refuse_controls(text, "reference")?;
-    // A record holds neither: its entry would be for what another URL names.
+    // A record holds no blanks around a URL and no fragment: its entry would be for another URL.
     refuse_blanks(text, "reference")?;
     refuse("it", text.contains('#'), "contains `#`, which ends a URL")?;
     let Some(spec) = spec else {
@@ -30,11 +30,12 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), String> 
             None => Ok(()),
         };
     };
-    // kustomize asks for the text as it is before git gets `https://github.com/`.
+    // kustomize requests the text as written before git gets `https://github.com/`.
     let unforced = strip_prefix_ignore_case(text, "git::").unwrap_or(text);
     let is_other = HttpUrl::parse(unforced).is_some() && strip_prefix_ignore_case(unforced, GITHUB).is_none();
     let why = "is requested as written first, and then as `https://github.com/`: write that";
     refuse("it", spec.authority() == "github.com" && is_other, why)?;
+    // git and ssh could take any of these parts for an option, and a server decodes them.
     if !spec.is_file() {
         let authority = spec.authority();
         let (userinfo, host) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -56,8 +57,8 @@ fn refuse(part: &str, is_refused: bool, why: &str) -> Result<(), String> {
 fn refuse_authority(userinfo: &str, host: &str) -> Result<(), String> {
     refuse_encoded(userinfo, "user")?;
     refuse_encoded(host, "host")?;
-    // Where one client ends a userinfo or a host and another does not: what is shown, judged or recorded could be another
-    // host than the one that is asked.
+    // Clients disagree on where these characters end a userinfo or a host: the host that we show, judge and record could
+    // differ from the one that gets the request.
     refuse("its user", userinfo.contains(['\\', '/', '?', '#']), "is malformed")?;
     let decoded = percent_decode_str(host).decode_utf8_lossy();
     refuse("its host", redact::is_no_host(host) || decoded.contains(['@', '\\', '/', '?', '#', ' ']), "is malformed")
@@ -82,14 +83,15 @@ fn refuse_controls(text: &str, part: &str) -> Result<(), String> {
     refuse(&format!("its {part}"), text.chars().any(char::is_control), "contains a control character")
 }
 
-/// Refuses what `git check-ref-format` refuses, and what `git fetch` would not take literally.
+/// Refuses the refs that `git check-ref-format` refuses, and those that `git fetch` would not take literally.
 fn refuse_ref(text: &str) -> Result<(), String> {
     if Pin::of(Some(text)) == Pin::Commit {
         return Ok(());
     }
     refuse_dash(text, "ref")?;
     refuse_controls(text, "ref")?;
-    let is_odd = |segment: &str| segment.is_empty() || segment.starts_with('.') || segment.ends_with(".lock");
+    let has_odd_segment =
+        text.split('/').any(|segment| segment.is_empty() || segment.starts_with('.') || segment.ends_with(".lock"));
     for (is_refused, why) in [
         (text.contains(' '), "it contains a space"),
         (text.contains('\u{fffd}'), "it is not UTF-8"),
@@ -97,7 +99,7 @@ fn refuse_ref(text: &str) -> Result<(), String> {
         (text.contains("@{") || text == "@", "it contains `@{` or is `@`"),
         (text.contains(['~', '^', ':', '?', '*', '[', '\\']), "it contains one of `~ ^ : ? * [ \\`"),
         (text.starts_with('+'), "it begins with `+`, which forces an update"),
-        (text.split('/').any(is_odd), "a part of it is empty, begins with `.` or ends with `.lock`"),
+        (has_odd_segment, "a part of it is empty, begins with `.` or ends with `.lock`"),
     ] {
         refuse("git rejects its ref:", is_refused, why)?;
     }

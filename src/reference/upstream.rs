@@ -1,4 +1,4 @@
-//! Which upstream a text names.
+//! Makes an [`Upstream`] of a reference, or of its text.
 
 use serde::{Deserialize, Deserializer};
 
@@ -6,7 +6,7 @@ use super::{RepoSpec, has_git_marker, looks_like_file};
 pub(crate) use crate::message::upstream::{IMAGE, Upstream};
 
 impl Upstream {
-    /// Returns the directory that a reference names.
+    /// The directory of a repository that a reference names.
     pub fn git(spec: &RepoSpec) -> Upstream {
         Upstream::Git {
             url: spec.clone_spec().shown(),
@@ -16,7 +16,7 @@ impl Upstream {
         }
     }
 
-    /// Returns what a text names that `Display` wrote. Where a repository and a file are named alike, how the URL looks
+    /// Parses a text that `Display` wrote. If it could be the name of a repository or of a file, a guess by its form
     /// decides.
     pub fn named(text: &str) -> Upstream {
         if let Some(image) = text.strip_prefix(IMAGE) {
@@ -28,13 +28,10 @@ impl Upstream {
             let version = version.map(str::to_owned);
             return Upstream::Chart { url: url.to_owned(), chart: chart.to_owned(), version };
         }
-        let is_meant = |spec: &RepoSpec| {
-            Upstream::git(spec).to_string() == text && (has_git_marker(text) || !looks_like_file(text))
-        };
-        match RepoSpec::parse(text) {
-            Ok(spec) if is_meant(&spec) => Upstream::git(&spec),
-            _ => Upstream::File { url: text.to_owned() },
-        }
+        let repository = RepoSpec::parse(text).ok().map(|spec| Upstream::git(&spec));
+        repository
+            .filter(|git| git.to_string() == text && (has_git_marker(text) || !looks_like_file(text)))
+            .unwrap_or_else(|| Upstream::File { url: text.to_owned() })
     }
 }
 

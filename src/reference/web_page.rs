@@ -3,12 +3,12 @@
 use super::escaped;
 use super::url_parts::UrlParts;
 
-/// Returns what to do about the address of a web page of GitHub or GitLab, as a phrase for a hint that names what to write
-/// instead.
+/// A phrase for a hint with the reference to write instead of the address of a web page of GitHub or GitLab.
 ///
 /// It is a guess by the address alone: a ref with a slash in it is cut at the slash. Nothing of the
 /// userinfo, the fragment or the query is repeated.
 pub(crate) fn web_page(text: &str) -> Option<String> {
+    // GitHub has two segments before the kind of page; GitLab any number, then `-`.
     let page = UrlParts::of(text)?;
     let (repository, kind, reference, path) = match (page.host.as_str(), page.segments.as_slice()) {
         ("github.com" | "www.github.com", [owner, repo, kind, reference, path @ ..]) if !page.is_marked => {
@@ -23,6 +23,7 @@ pub(crate) fn web_page(text: &str) -> Option<String> {
             (format!("https://{host}/{}", repository.join("/")), *kind, *reference, path)
         }
     };
+    // The page of a kustomization means its directory; of any other file, its raw bytes.
     let is_github = repository.starts_with("https://github.com/");
     let path = match (kind, path) {
         ("blob" | "blame" | "edit", [directory @ .., last]) if is_kustomization(last) => directory,
@@ -39,7 +40,7 @@ pub(crate) fn web_page(text: &str) -> Option<String> {
     Some(root(&repository, path, reference))
 }
 
-/// Returns what to do if a reference to GitLab fails because its repository lies in a subgroup. Most do not.
+/// The hint if a reference to GitLab may fail because its repository is in a subgroup. Most are not.
 pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     let UrlParts { host, segments, is_marked, .. } = UrlParts::of(text)?;
     let [group, repo, rest @ .., last] = segments.as_slice() else {
@@ -52,8 +53,8 @@ pub(crate) fn subgroup_hint(text: &str) -> Option<String> {
     })
 }
 
-/// Returns what was probably meant by a reference that failed: [`web_page`], else a page of Bitbucket or Gitea, whose address
-/// may also be that of a directory, else [`subgroup_hint`].
+/// The hint for a reference that failed: [`web_page`], else that of a page of Bitbucket or Gitea, which
+/// may also be a directory, else [`subgroup_hint`].
 pub(crate) fn web_page_hint(text: &str) -> Option<String> {
     web_page(text).or_else(|| source_page(text)).or_else(|| subgroup_hint(text))
 }
@@ -79,7 +80,7 @@ fn source_page(text: &str) -> Option<String> {
     Some(root(&repository, path, reference))
 }
 
-/// Says what to write for a directory of a repository.
+/// A phrase with the reference to write for a directory of a repository.
 fn root(repository: &str, path: &[&str], reference: &str) -> String {
     let separator = if path.is_empty() { "" } else { "//" };
     format!("this is a web page; write {repository}{separator}{}?ref={}", path.join("/"), escaped(reference))

@@ -8,7 +8,7 @@ use url::Url;
 use super::licenses::identify;
 use crate::message::failure::Result;
 use crate::record::{Digest, Lock, Pinned};
-use crate::reference::localized_path::root_place;
+use crate::reference::localized_path::root_segments;
 use crate::reference::{RepoSpec, Upstream, file_pin};
 use crate::tree::{Tree, license, path};
 
@@ -201,7 +201,7 @@ impl Component {
     fn of_repository(mut self, url: &str, version: Option<&str>, path: &str) -> Self {
         let spec = RepoSpec::parse(url).ok();
         let repository = spec.as_ref().map_or(url, |spec| spec.repo_path.trim_matches('/').trim_end_matches(".git"));
-        let place = spec.as_ref().map(|spec| root_place(spec, "")).unwrap_or_default();
+        let place = spec.as_ref().map(|spec| root_segments(spec, "")).unwrap_or_default();
         let url = match url.split_once("://") {
             Some(_) => url.to_owned(),
             None => format!("ssh://{}", url.replacen(':', "/", 1)),

@@ -3,12 +3,12 @@ use std::collections::HashMap;
 use super::*;
 
 fn file(url: &str) -> String {
-    file_place(url).join("/")
+    file_segments(url).join("/")
 }
 
 fn root(text: &str) -> String {
     let spec = RepoSpec::parse(text).expect(text);
-    root_place(&spec, spec.reference.as_deref().unwrap_or_default()).join("/")
+    root_segments(&spec, spec.reference.as_deref().unwrap_or_default()).join("/")
 }
 
 /// Asserts that every segment is what the documentation of [`segment`] promises.
@@ -59,7 +59,7 @@ fn file_places_where_we_differ() {
         ("https://file-schemed/x", "file-schemed_-"),
     ] {
         assert!(file(url).starts_with(place), "{url}: {}", file(url));
-        file_place(url).iter().for_each(|segment| assert_safe(segment));
+        file_segments(url).iter().for_each(|segment| assert_safe(segment));
     }
 }
 

@@ -4,7 +4,7 @@
 
 use git_kustomize_localize::seams::redact;
 use git_kustomize_localize::seams::reference::{RepoSpec, refuse_unsafe};
-use git_kustomize_localize::seams::reference::{file_place, root_place};
+use git_kustomize_localize::seams::reference::{file_segments, root_segments};
 use libfuzzer_sys::fuzz_target;
 
 fn assert_inside(place: &[String]) {
@@ -22,7 +22,7 @@ fuzz_target!(|text: &str| {
         return;
     }
     match &spec {
-        Some(spec) => assert_inside(&root_place(spec, "main")),
-        None => assert_inside(&file_place(text)),
+        Some(spec) => assert_inside(&root_segments(spec, "main")),
+        None => assert_inside(&file_segments(text)),
     }
 });
