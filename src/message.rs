@@ -1,4 +1,4 @@
-//! What is said when something is wrong: failures and findings, what they are about, and what of them is safe to show.
+//! Failures and findings, their locations and subjects, and the redaction of everything that is shown.
 
 pub(crate) mod failure;
 pub(crate) mod finding;

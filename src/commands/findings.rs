@@ -157,7 +157,7 @@ fn write_finding(out: &mut String, finding: &Finding, notes: &[String], help: &[
     let field = visible(&finding.field);
     let head = paint(&format!("{level}[{}]", finding.rule), style);
     *out += &format!("{head}: {}\n", paint(&visible(&finding.message), "bold"));
-    let place = visible(&finding.place().to_string());
+    let place = visible(&finding.location().to_string());
     let begin = if gutter.is_empty() { " " } else { &gutter };
     *out += &match excerpt(finding) {
         Some((line, before, width)) => {

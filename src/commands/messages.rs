@@ -106,7 +106,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
             out += &format!("{mark} {}\n", visible(&one.to_string()));
         } else {
             out += &format!("{mark} {}\n", visible(&failure.message));
-            let places = group.iter().map(|one| format!("  at {}", one.place().unwrap_or_default()));
+            let places = group.iter().map(|one| format!("  at {}", one.location_text().unwrap_or_default()));
             out += &lines(first(places, NAMED));
         }
         if !failure.chain.is_empty() {

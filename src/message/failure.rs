@@ -1,8 +1,8 @@
-//! What stopped us from doing the work: the one error type of the program.
+//! The one error type of the program.
 //!
-//! A [`Failure`] is something that stopped us from looking or writing (usage, git, network,
-//! unreadable input). It always ends the command with exit status 2. It is not a finding, which is
-//! something wrong with the user's files that `check` was asked to look for.
+//! A [`Failure`] stopped us from reading or writing (usage, git, network,
+//! unreadable input). It always ends the command with exit status 2. A finding, by contrast, is
+//! an error in the user's files that `check` was asked to look for.
 
 use std::fmt;
 
@@ -15,18 +15,18 @@ use crate::message::position::Position;
 use crate::message::redact::{self, visible};
 use crate::message::upstream::Upstream;
 
-/// The place in a file that a message is about.
+/// The location that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Location {
     /// The upstream that the file belongs to, without secrets; empty for a file of the user.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub url: String,
-    /// The file as the user would name it: a path, in the repository or in that upstream; empty where the upstream
+    /// The file as the user would name it: a path in the repository or in the upstream; empty if the upstream
     /// is the file.
     pub file: String,
     #[serde(flatten)]
     pub position: Position,
-    /// The field that holds the reference, as `resources[2]`; empty when no field is meant.
+    /// The field that holds the reference, for example `resources[2]`; empty if the message is about no field.
     pub field: String,
 }
 
@@ -48,68 +48,66 @@ impl fmt::Display for Location {
     }
 }
 
-/// One thing that stopped the work, with where it is and what to do about it.
+/// One reason why the work stopped, with its location and hints.
 ///
 /// Messages are lower-case phrases without a final stop, name the file or URL, and hold no secret
 /// (see [`crate::message::redact`]).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Failure {
-    /// Where in the user's files, if there is a place. Boxed, as every result holds room for a failure.
+    /// The location; `None` if it is not about a file. Boxed, because every result has room for a failure.
     #[serde(flatten)]
     pub location: Option<Box<Location>>,
-    /// Where that place is in an upstream: the references that lead there, starting in the user's files.
+    /// The references that lead to a location in an upstream, starting in the user's files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Location>,
-    /// What is wrong.
     pub message: String,
-    /// What to do, each an imperative phrase or an exact command.
+    /// Ways to fix it, each an imperative phrase or an exact command.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
-    /// What else can be done where something remote cannot be resolved: leave it. Boxed as the place is.
+    /// The exception with which an unresolved reference could stay remote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<Box<Exception>>,
-    /// The source that lacks what `sources` asks of it; `None` if it is about something else.
+    /// The source that does not meet its policy in `sources`; `None` if the failure is about something else.
     #[serde(skip)]
     pub distrusted: Option<Box<Upstream>>,
-    /// What it means for what could be tried next.
     #[serde(skip)]
     pub kind: FailureKind,
 }
 
-/// What a failure means for what could be tried next: of a fetch more than nothing.
+/// The class of a failure. Callers decide by it what to try next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FailureKind {
     /// The user could help at a terminal: with a password, or by trusting a host's key.
     Login,
-    /// The repository is there, but not what was wished of it.
+    /// The repository exists, but not the requested ref or path in it.
     NotInRepository,
-    /// The server says that there is no such repository, or none that we may read.
+    /// The server says that the repository does not exist, or that we may not read it.
     NoRepository,
-    /// No answer, or not in time.
+    /// The server did not answer, or not in time.
     NoAnswer,
-    /// No connection for a file, or none that held; git may have a proxy of its own.
+    /// A connection for a file could not be made, or broke off; git may have its own proxy.
     NoConnection,
-    /// The server limits how much it gives to us today.
+    /// The server limits the rate of our requests.
     Limited,
-    /// What is there cannot be used.
+    /// The content exists but cannot be used.
     Unusable,
-    /// There is no such thing, but a hint says what was probably meant.
+    /// The name does not exist, and a hint has the intended one.
     Misspelled,
-    /// It is younger than `sources` wants.
+    /// The upstream is younger than `sources` demands.
     Young,
-    /// Nobody of those who may has signed it.
+    /// None of the permitted keys has signed the upstream.
     Unsigned,
-    /// The lock that decides does not hold it.
+    /// The lock has no entry for the upstream.
     NotLocked,
-    /// A build asks for something that no reference names.
+    /// A build requests something that no reference names.
     UnreadReference,
-    /// Something stays remote by an exception, so that nothing is built.
+    /// A reference stays remote by an exception, so that its root is not built.
     Left,
-    /// kustomize says why it does not build something.
+    /// kustomize reports why it does not build something.
     NotBuilt,
-    /// A build was ended before it came to anything, or not begun: the machine or the configuration gave it no more.
+    /// A build was stopped early, or not begun, because of the limits of the machine or the configuration.
     Stopped,
-    /// What is built is known in the cluster, or with another program, and not here.
+    /// The inputs of the build are known only in the cluster, or to another program.
     NotKnown,
     /// Anything else.
     #[default]
@@ -117,31 +115,31 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Returns whether the same may be answered another time.
+    /// Whether the same request may succeed later.
     pub fn is_outage(self) -> bool {
         matches!(self, FailureKind::NoAnswer | FailureKind::NoConnection | FailureKind::Limited)
     }
 
-    /// Returns whether upstream answered that what it was asked for is not there. A server that refuses, breaks off or gives
-    /// what cannot be used does not say that.
+    /// Whether upstream answered that the requested content does not exist. A server that refuses, breaks off or sends
+    /// unusable content does not say that.
     pub fn is_gone(self) -> bool {
         matches!(self, FailureKind::NotInRepository | FailureKind::NoRepository)
     }
 }
 
-/// An entry of `allow` that leaves something as it is.
+/// An entry of `allow` that a message proposes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Exception {
-    /// Which key names it, as `url`.
+    /// The key that selects the reference, for example `url`.
     pub key: &'static str,
-    /// What it names.
+    /// The value of that key.
     pub text: String,
-    /// The rule that it has to name; empty for none.
+    /// The rule that the entry must name; empty if it need not name any.
     pub rule: &'static str,
 }
 
 impl Failure {
-    /// A failure with no place and no hint yet.
+    /// A failure without a location and hints.
     pub fn new(message: impl Into<String>) -> Self {
         Failure {
             location: None,
@@ -154,32 +152,32 @@ impl Failure {
         }
     }
 
-    /// Says what it means for what could be tried next.
+    /// Sets the class.
     pub fn because(mut self, kind: FailureKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// Adds what to do.
+    /// Adds a way to fix it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(redact::message(&hint.into()).into_owned());
         self
     }
 
-    /// Adds where it is, unless a more precise place is known already.
+    /// Sets the location, unless a more precise one is already set.
     pub fn at(mut self, location: Location) -> Self {
         self.location.get_or_insert_with(|| Box::new(location));
         self
     }
 
-    /// Puts what was being done before the message: `context: message`.
+    /// Prefixes the message with the step that failed: `context: message`.
     pub fn context(mut self, context: impl fmt::Display) -> Self {
         self.message = redact::message(&format!("{context}: {}", self.message)).into_owned();
         self
     }
 
-    /// Returns where it is, with the field.
-    pub fn place(&self) -> Option<String> {
+    /// The location as text, with the field; `None` if the failure has no location.
+    pub fn location_text(&self) -> Option<String> {
         let location = self.location.as_ref()?;
         Some(match location.field.as_str() {
             "" => location.to_string(),
@@ -190,8 +188,8 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = self.place() {
-            write!(f, "{place}: ")?;
+        if let Some(location) = self.location_text() {
+            write!(f, "{location}: ")?;
         }
         f.write_str(&self.message)
     }
@@ -199,14 +197,14 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Everything that stopped one run, in the order in which it should be read.
+/// All failures of one run, in the order in which they should be read.
 ///
 /// Independent problems of one walk are reported together, not one per run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failures(pub Vec<Failure>);
 
 impl Failures {
-    /// Puts what was being done before the message of each.
+    /// Prefixes each message with the step that failed.
     pub fn context(self, context: impl fmt::Display) -> Self {
         let failures = self.0.into_iter();
         Failures(failures.map(|failure| failure.context(&context)).collect())
@@ -219,57 +217,61 @@ impl From<Failure> for Failures {
     }
 }
 
-/// How many digits of a commit id people read.
+/// The number of digits of a commit id that people read.
 pub(crate) const SHORT: usize = 12;
 
-/// Returns the first digits of an object id or a digest, enough to name it to a person and to git.
+/// The first digits of an object id or a digest, enough for a person and for git.
 pub(crate) fn short(id: &str) -> &str {
     id.get(..SHORT).unwrap_or(id)
 }
 
-/// Returns a command for a hint: its beginning as it stands, which holds no value, then each word quoted for a shell.
-/// Paths, refs, URLs come into a command here and nowhere else, so that none of them is taken for anything but a word. It
-/// is one line, and shows every character: a word with one that would not be seen names nothing as it stands.
+/// A command for a hint: `beginning` unchanged, which holds no values, then each word quoted for a shell.
+///
+/// This is the only way in which paths, refs and URLs get into a command, so that each is one word and never an option or
+/// code. The command is one line, and invisible characters are escaped; such a word cannot be pasted.
 pub(crate) fn command(beginning: &'static str, words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    let add = |all: String, word: &str| format!("{all} {}", argument(&visible(word)));
-    words.into_iter().fold(beginning.to_owned(), |all, word| add(all, word.as_ref()))
+    let mut command = beginning.to_owned();
+    for word in words {
+        command.push(' ');
+        command += &argument(&visible(word.as_ref()));
+    }
+    command
 }
 
-/// Returns the command that stages files, given from the top of the repository, also those that git ignores.
-pub(crate) fn stage(places: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    command("git add -f --", places.into_iter().map(|place| pathspec(place.as_ref())))
+/// The command that stages files, also ignored ones, by their paths from the top of the repository.
+pub(crate) fn stage(paths: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    command("git add -f --", paths.into_iter().map(|path| pathspec(path.as_ref())))
 }
 
-/// Returns `text` as one word of a command, quoted for a shell where that is needed.
+/// `text` as one word of a command, quoted for a shell if needed.
 pub(crate) fn argument(text: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
-    if !text.is_empty() && text.chars().all(plain) {
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c)) {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 
-/// How many paths an error names before it only counts the rest.
+/// The number of paths that an error names before it only counts the rest.
 const MOST_PATHS: usize = 10;
 
-/// Returns paths as a message names them.
+/// A list of paths for a message.
 pub(crate) fn listed(paths: &[impl fmt::Display]) -> String {
     enumerated(paths.iter().map(|path| format!("`{path}`")), MOST_PATHS)
 }
 
-/// Returns the first of these, and how many more there are, in one line.
-pub(crate) fn enumerated<T: AsRef<str>>(all: impl IntoIterator<Item = T>, most: usize) -> String {
-    let mut all = all.into_iter();
-    let named: Vec<T> = all.by_ref().take(most).collect();
+/// The first `most` names and the number of the others, in one line.
+pub(crate) fn enumerated<T: AsRef<str>>(names: impl IntoIterator<Item = T>, most: usize) -> String {
+    let mut names = names.into_iter();
+    let named: Vec<T> = names.by_ref().take(most).collect();
     let named: Vec<&str> = named.iter().map(AsRef::as_ref).collect();
-    match all.count() {
+    match names.count() {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
     }
 }
 
-/// Returns the word of `known` that was probably meant by `word`.
+/// The word of `known` that was probably meant by `word`; `None` if none is similar.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer inputs are not typos, and outside input may be huge.
     if word.is_empty() || word.len() > 40 {
@@ -278,27 +280,27 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let word = word.to_lowercase();
     let known: Vec<&str> = known.into_iter().collect();
     let distances = known.iter().map(|known| (levenshtein(&word, &known.to_lowercase()), *known));
-    let (distance, found) = distances.min_by_key(|(distance, _)| *distance)?;
-    // One that was cut short, as `remote-ref` or `remote-refs`.
+    let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    if distance <= 3 && distance * 2 <= nearest.len() {
+        return Some(nearest);
+    }
+    // A long word may be the beginning of a longer one, with its last letter wrong: `remote-ref`, `remote-refs`.
     let start = word.char_indices().next_back().map_or("", |(last, _)| &word[..last]);
-    let is_short = |known: &&&str| start.len() >= 4 && known.to_lowercase().starts_with(start);
-    let is_near = distance <= 3 && distance * 2 <= found.len();
-    if is_near { Some(found) } else { known.iter().find(is_short).copied() }
+    known.into_iter().find(|known| start.len() >= 4 && known.to_lowercase().starts_with(start))
 }
 
-/// Returns a path (from the top of the repository) as git takes it, wherever git is started.
-pub(crate) fn pathspec(place: &str) -> String {
-    // After `:/` git takes most signs for more of that kind.
-    let is_sign = |c: char| !c.is_alphanumeric() && c != '.';
-    let is_plain = !place.starts_with(is_sign);
-    if is_plain && !place.contains(['*', '?', '[', '\\']) {
-        format!(":/{place}")
+/// The pathspec of a path from the top of the repository, for git in any directory.
+pub(crate) fn pathspec(path: &str) -> String {
+    // git takes most signs after `:/` for further magic.
+    let begins_with_sign = path.starts_with(|c: char| !c.is_alphanumeric() && c != '.');
+    if begins_with_sign || path.contains(['*', '?', '[', '\\']) {
+        format!(":(top,literal){path}")
     } else {
-        format!(":(top,literal){place}")
+        format!(":/{path}")
     }
 }
 
-/// The result of anything that can only fail for one reason at a time.
+/// The result of a function that stops at its first failure.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 #[cfg(test)]

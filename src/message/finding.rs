@@ -1,6 +1,6 @@
-//! What `check` reports: something wrong with the user's files.
+//! The findings of `check`.
 //!
-//! A [`Finding`] is not a [`crate::message::failure::Failure`], which is something that stopped us from looking.
+//! A [`Finding`] is an error in the user's files. A [`crate::message::failure::Failure`] stops the check itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,20 +13,20 @@ pub use super::rule::Rule;
 use super::upstream::Upstream;
 use crate::message::position::{Position, Span};
 
-/// How much a finding matters, and what is made of the findings of a rule.
+/// The severity of a finding, or the level of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Fails the check.
     Error,
-    /// Is shown, and fails nothing.
+    /// Is shown, but does not fail the check.
     Warning,
-    /// Is left out. No finding has it.
+    /// Switches a rule off. No finding has this severity.
     Off,
 }
 
 impl Severity {
-    /// Returns its name, as in messages, JSON and the configuration.
+    /// The name in messages, JSON and the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -36,20 +36,17 @@ impl Severity {
     }
 }
 
-/// What a reference names.
+/// The thing that a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Subject {
-    /// No reference, or one to something in the tree that is there.
+    /// A text that is not a reference, or a reference to an existing path of the tree.
     Local,
-    /// What should be at a path from the top, and is not.
-    Path {
-        /// The path.
-        path: String,
-    },
+    /// A path that is missing in the tree.
+    Path { path: String },
     /// A program or plugin that is not in the tree.
     Program {
-        /// As it is named.
+        /// The name as written.
         program: String,
     },
     /// Something on another host.
@@ -58,13 +55,13 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Returns what it is on another host, if it is there.
+    /// The upstream; `None` if the subject is local.
     pub fn upstream(&self) -> Option<&Upstream> {
         if let Subject::Remote(upstream) = self { Some(upstream) } else { None }
     }
 }
 
-/// Shows something on another host in JSON.
+/// Writes the keys of an upstream in JSON.
 fn remote<S: Serializer>(upstream: &Upstream, serializer: S) -> Result<S::Ok, S::Error> {
     let url = Some(upstream.url());
     serializer.collect_map(match upstream {
@@ -87,100 +84,96 @@ fn remote<S: Serializer>(upstream: &Upstream, serializer: S) -> Result<S::Ok, S:
 /// The exception that covers a finding: a comment or an entry of `allow`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Allowed {
-    /// The file that it stands in, from the top of the repository.
+    /// The path of the file with the exception.
     pub path: String,
-    /// Where it stands there.
     #[serde(flatten)]
     pub span: Span,
-    /// The reason that it gives.
     pub reason: String,
-    /// Whether the change that is judged adds it.
+    /// Whether the exception is added by the change that `check` compares with its base.
     #[serde(skip)]
     pub is_new: bool,
 }
 
 impl Allowed {
-    /// Returns where it stands, as `apps/web/kustomization.yaml:4`.
+    /// The location of the exception, for example `apps/web/kustomization.yaml:4`.
     pub fn by(&self) -> String {
         format!("{}:{}", self.path, self.span.start.line)
     }
 }
 
-/// Something wrong with the user's files.
+/// A violated rule at a location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Which rule found it.
     pub rule: Rule,
-    /// How much it matters here.
     pub severity: Severity,
     /// The upstream that the file belongs to, without secrets; empty for a file of the user.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub url: String,
     /// The file, from the top of the repository.
     pub path: String,
-    /// Where in the file; none when the whole file (or its absence) is meant.
+    /// The span in the file; `None` if the finding is about the whole file or its absence.
     #[serde(flatten)]
     pub span: Option<Span>,
     /// The line of the file on which the span begins, without its end; empty without a span. May hold
-    /// a secret: what shows it takes that out.
+    /// a secret, which must be hidden before it is shown.
     #[serde(skip)]
     pub line_text: Arc<str>,
-    /// The field, as `resources[2]`; empty when no field is meant.
+    /// The field, for example `resources[2]`; empty if the finding is not about a field.
     pub field: String,
-    /// The reference as written, without secrets; empty when no reference is meant.
+    /// The reference as written, without secrets; empty if the finding is not about a reference.
     pub reference: String,
-    /// What of its place it is about, where neither field nor reference tell: an object, a function, a pattern. Without
-    /// lines and counts.
+    /// The object, function or pattern that tells findings of the same location apart if neither field nor reference
+    /// does. Without lines and counts, so that it stays equal after edits.
     #[serde(skip)]
     pub about: String,
-    /// What the reference names.
     pub subject: Subject,
-    /// What is wrong: a lower-case phrase.
+    /// A lower-case phrase.
     pub message: String,
-    /// What to do, each an imperative phrase or exact commands, one below the other. The way that
-    /// keeps what the user wrote comes first.
+    /// Ways to fix it, each an imperative phrase or exact commands, one per line. The way that
+    /// keeps the user's text comes first.
     pub help: Vec<String>,
-    /// What it has in common with others of its rule; `None` if each of those says something else.
+    /// The text with which messages merge findings of the same rule; `None` if they differ too much.
     #[serde(skip)]
     pub common: Option<Common>,
-    /// Whether something was not read as a whole: it may name more than is known, so nothing leaves this out.
+    /// Whether a file was not read completely. It may have more references than we know, so this finding is always shown.
     #[serde(skip)]
     pub unread: bool,
-    /// Whether that is because something else makes YAML of it.
+    /// Whether the file was not read because it is a template for YAML.
     #[serde(skip)]
     pub is_template: bool,
-    /// Whether and where it is allowed.
+    /// The exception that covers the finding; `None` if it is not allowed.
     pub allowed: Option<Allowed>,
-    /// What deploys the build that it is in, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
+    /// The targets that deploy the build with the finding, for example
+    /// `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
     #[serde(rename = "deployed_by")]
     pub deployed: Vec<String>,
-    /// What leads to its file, where a change is judged against its base.
+    /// The roots and targets that lead to the file; only filled if `check` compares with a base.
     #[serde(skip)]
     pub starts: Arc<Starts>,
 }
 
-/// What is said at once of several targets.
+/// The texts with which one message covers several targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
-    /// What is said of all of them, after `3 targets`.
+    /// The phrase about all of them, after `3 targets`.
     pub all: &'static str,
-    /// The target, and what is said of this one.
+    /// The target with the detail of this finding.
     pub each: String,
 }
 
-/// What leads to a file.
+/// The roots and targets that lead to a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Starts {
     /// The directories of all roots that lead there.
     pub roots: BTreeSet<String>,
-    /// Those of them that no other root names.
+    /// The top roots among them.
     pub tops: BTreeSet<String>,
-    /// What deploys it, as messages name it, by what it is wherever its object stands.
+    /// The targets that deploy it, as messages name them, by an identity without the location of their object.
     pub targets: BTreeMap<String, Vec<String>>,
 }
 
 impl Finding {
-    /// Makes one about a whole file, with the severity of its rule.
+    /// A finding about a whole file, with the severity of its rule.
     pub fn new(rule: Rule, path: &str, message: String, help: Vec<String>) -> Finding {
         Finding {
             rule,
@@ -204,31 +197,31 @@ impl Finding {
         }
     }
 
-    /// Makes one about a place.
+    /// A finding at a location.
     pub fn at(rule: Rule, location: Location, message: String, help: Vec<String>) -> Finding {
         let Location { url, file, position: Position { line, column }, field } = location;
         let span = (line > 0).then(|| Span::from(Position::new(line, column.max(1))));
         Finding { url, span, field, ..Finding::new(rule, &file, message, help) }
     }
 
-    /// Returns where it is.
-    pub fn place(&self) -> Location {
+    /// The location, without the field.
+    pub fn location(&self) -> Location {
         let position = self.span.map_or_else(Position::default, |span| span.start);
         Location { url: self.url.clone(), file: self.path.clone(), position, field: String::new() }
     }
 
-    /// Returns whether it makes the check fail.
+    /// Whether it makes the check fail.
     pub fn fails(&self) -> bool {
         self.severity == Severity::Error && self.allowed.is_none()
     }
 
-    /// Returns whether its reference alone says which one it is. Of one function, there are several.
+    /// Whether its reference alone identifies it. One function can have several findings.
     pub fn is_named(&self) -> bool {
         !self.reference.is_empty() && self.rule != Rule::Function
     }
 
-    /// Returns what identifies it when lines have moved and messages count something else: rule, path and reference (the
-    /// field without positions, and what it is about, where no reference tells).
+    /// An identity that survives moved lines and changed counts in messages: rule, path and reference. If the reference
+    /// does not identify the finding, the field without indices and `about` are added.
     pub fn identity(&self) -> (Rule, &str, String) {
         let text = if self.is_named() {
             self.reference.clone()
@@ -240,11 +233,12 @@ impl Finding {
     }
 }
 
-/// Sorts findings by place, and leaves out what is there twice.
+/// Sorts findings by location, and removes duplicates.
 pub(crate) fn sort(findings: &mut Vec<Finding>) {
-    findings.sort_by(|one, other| {
-        let [one, other] = [one, other].map(|one| (&one.url, &one.path, one.span, one.rule, &one.message));
-        one.cmp(&other)
+    findings.sort_by(|left, right| {
+        let [left, right] =
+            [left, right].map(|finding| (&finding.url, &finding.path, finding.span, finding.rule, &finding.message));
+        left.cmp(&right)
     });
     findings.dedup();
 }

@@ -1,29 +1,29 @@
-//! How firmly a ref names a commit, as far as its text shows.
+//! Guesses from the text of a ref how firmly it names a commit.
 
 use serde::Serialize;
 
-/// What kind of name a ref is, by its text alone: offline there is no way to look up whether a name is that of a tag or
-/// of a branch.
+/// The kind of a ref, by its text alone: offline there is no way to look up whether a name belongs to a tag or
+/// a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
     /// A full commit id (40 or 64 hex digits): pinned.
     Commit,
-    /// What looks like an abbreviated commit id. kustomize cannot build it, because git fetches only
-    /// full ids: 7 to 39 lower-case hex digits, with a digit and a letter among them, so that words
-    /// (`deadbeef`, `defaced`) and dates (`20240131`) stay names.
+    /// Probably an abbreviated commit id: 7 to 39 lower-case hex digits, with a digit and a letter among them, so that
+    /// words (`deadbeef`, `defaced`) and dates (`20240131`) stay names. kustomize cannot build it, because git fetches
+    /// only full ids.
     ShortCommit,
-    /// What is probably a tag: `v1.2.3`, `2024-01-31`, `kustomize/v5.8.1`, `refs/tags/…`. It can move,
+    /// Probably a tag: `v1.2.3`, `2024-01-31`, `kustomize/v5.8.1`, `refs/tags/…`. It can move,
     /// but by convention it does not.
     Tag,
-    /// What is probably a branch: `main`, `HEAD`, `feature/x`, `release-1.2`, `v1.x`, `refs/heads/…`.
+    /// Probably a branch: `main`, `HEAD`, `feature/x`, `release-1.2`, `v1.x`, `refs/heads/…`.
     Branch,
-    /// No ref at all: whatever HEAD is.
+    /// A missing ref, which means HEAD.
     None,
 }
 
 impl Pin {
-    /// Returns its name, as in JSON.
+    /// The name in JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Pin::Commit => "commit",
@@ -34,17 +34,17 @@ impl Pin {
         }
     }
 
-    /// Returns whether it can mean something else tomorrow without anybody breaking a convention; also
-    /// what means nothing at all, as a short commit id.
+    /// Whether the ref can move without breaking a convention, as a branch does; also true for a short commit id, which
+    /// names nothing.
     pub(crate) fn floats(self) -> bool {
         matches!(self, Pin::ShortCommit | Pin::Branch | Pin::None)
     }
 
-    /// Returns the kind of a ref as a repository's reference holds it.
+    /// The kind of a ref in a reference to a repository.
     ///
     /// A tag is distinguished from a branch by convention: releases are numbered. A name without a digit is a branch,
-    /// one with a digit a tag, with these exceptions: `refs/heads/…`, a first part such as `feature/`, a number that is
-    /// left open (`v1.x`), or a `release-1.2` that names a line of releases instead of one.
+    /// a name with a digit a tag, with these exceptions: `refs/heads/…`, a first part such as `feature/`, an open
+    /// number (`v1.x`), or a `release-1.2` that names a line of releases instead of a single release.
     pub(crate) fn of(reference: Option<&str>) -> Pin {
         let text = match reference {
             None | Some("") => return Pin::None,
@@ -80,7 +80,6 @@ fn looks_like_tag(text: &str) -> bool {
     }
     let lower = text.to_ascii_lowercase();
     let work = lower.split_once('/').is_some_and(|(first, _)| LINES_OF_WORK.contains(&first));
-    let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     // `1.x`, `v1.2.x`
     let open = lower.split(['-', '_', '/']).any(|part| part.rsplit_once('.').is_some_and(|(_, last)| last == "x"));
     // `release-1.2`, `release/v1.2`, `releases/1`, `stable-1.2`: Kubernetes and many others
@@ -89,12 +88,16 @@ fn looks_like_tag(text: &str) -> bool {
         .filter_map(|word| lower.strip_prefix(word)?.strip_prefix(['-', '/', '_']))
         .any(|version| {
             let version = version.strip_prefix('v').unwrap_or(version);
-            version.split('.').count() <= 2 && version.split('.').all(number)
+            version.split('.').count() <= 2 && version.split('.').all(is_number)
         });
     lower.bytes().any(|b| b.is_ascii_digit()) && !work && !open && !line
 }
 
-/// Returns whether a text is a full object id, SHA-1 or SHA-256, in any case.
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a text is a full object id, SHA-1 or SHA-256, in any case.
 fn is_commit_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

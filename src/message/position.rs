@@ -1,9 +1,9 @@
-//! Where something stands in a file.
+//! Positions in a file.
 
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-/// A line and a column of it, both from 1; columns in characters. A line of 0 is the whole file, a column of 0 the whole line.
+/// A line and a column, both from 1; columns count characters. Line 0 means the whole file, column 0 the whole line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Position {
     pub line: usize,
@@ -20,18 +20,18 @@ impl Position {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
     pub start: Position,
-    /// After the last character; of line 0 if only the start is known.
+    /// The position after the last character; of line 0 if only the start is known.
     pub end: Position,
 }
 
 impl Span {
-    /// Returns one of which only the start is known.
+    /// A span of which only the start is known.
     pub fn from(start: Position) -> Span {
         Span { start, end: Position::default() }
     }
 }
 
-/// Four keys beside those of what has it.
+/// Writes four keys; callers flatten them into their own.
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Span { start, end } = self;

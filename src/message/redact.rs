@@ -1,8 +1,8 @@
-//! What is never shown: passwords and tokens in URLs; and what is safe to show of any other text ([`visible()`]).
+//! Hides passwords and tokens in URLs; [`visible()`] makes any other text safe to show.
 //!
-//! Whatever is printed, stored or committed and may hold a URL goes through here. None of this
-//! parses strictly: a text that no parser accepts is shown in an error message all the more. In doubt
-//! something is hidden that was no secret. What stays open: of a password that holds both a raw `@` and,
+//! Every text that is printed, stored or committed and may hold a URL goes through here. None of this
+//! parses strictly, because a text that no parser accepts is likely to be shown in an error message. In doubt
+//! harmless text is hidden. One leak remains: if a password holds a raw `@` and,
 //! after it, a raw `/`, `?` or `#`, every client takes the part after the `@` for the host, and so do we.
 
 mod query;
@@ -17,37 +17,37 @@ pub(crate) use self::visible::{is_invisible, shown};
 
 use self::token::{hide_tokens, is_known_token};
 
-/// What stands in place of a hidden value.
+/// The placeholder for a hidden value.
 pub(crate) const HIDDEN: &str = "REDACTED";
 
-/// Returns a URL, an scp-like `user@host:path` or any other reference as it may be shown.
+/// A URL, an scp-like `user@host:path` or any other reference as it may be shown.
 ///
 /// - Userinfo goes; for ssh, file and scp-like texts a plain user name stays (`git@host:o/r`).
 /// - The fragment of a URL goes.
 /// - Query keys stay, and so do values; a value whose key says that it is a secret, and one that holds a known token or
 ///   a login, becomes `REDACTED`. No value is hidden because it looks random: two files must not become one.
-/// - Control characters and surrounding blanks go; known tokens (`ghp_…`) are hidden wherever they stand.
+/// - Control characters and surrounding blanks go; known tokens (`ghp_…`) are hidden everywhere.
 pub fn url(text: &str) -> String {
     Shown::of(text).text
 }
 
-/// A URL, or any other reference, that may hold a secret. `{:?}` shows it as [`url()`] does. There is no `{}`: who prints
-/// it and who passes it on need different texts.
+/// A URL, or any other reference, that may hold a secret. `{:?}` shows it as [`url()`] does. It has no `{}`, because
+/// messages and requests need different texts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SafeUrl(String);
 
 impl SafeUrl {
-    /// Returns the URL as it was written, to make requests. It must not be shown.
+    /// The URL as it was written, for requests. It must not be shown.
     pub fn exposed(&self) -> &str {
         &self.0
     }
 
-    /// Returns the URL as it may be shown and stored.
+    /// The URL as it may be shown and stored.
     pub fn shown(&self) -> String {
         url(&self.0)
     }
 
-    /// Returns whether it holds a secret, as [`has_secret`].
+    /// See [`has_secret`].
     pub fn has_secret(&self) -> bool {
         has_secret(&self.0)
     }
@@ -65,26 +65,26 @@ impl fmt::Debug for SafeUrl {
     }
 }
 
-/// Returns whether [`url()`] hides a secret of this text: a login, a token or a signed query. A user name that is shown is
-/// none.
+/// Whether [`url()`] hides a secret of this text: a login, a token or a signed query. A user name that is shown does
+/// not count.
 pub fn has_secret(text: &str) -> bool {
     Shown::of(text).secret
 }
 
-/// Returns whether a placeholder of [`url()`] stands in a shown URL, so that it can no longer be requested. A password
-/// that is left out leaves no trace.
+/// Whether a shown URL holds a placeholder of [`url()`], so that it can no longer be requested. A removed password leaves
+/// no trace.
 pub(crate) fn lacks_secret(shown: &str) -> bool {
     shown.contains(HIDDEN)
 }
 
-/// Returns a text from outside, as what git printed, with every URL in it shown as by [`url()`], and
-/// without control characters but newline and tab.
+/// A text from outside, such as the output of git, with every URL in it shown as by [`url()`], and
+/// without control characters other than newline and tab.
 pub(crate) fn text(text: &str) -> String {
     let text = text.replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "");
     message(&text).into_owned()
 }
 
-/// Returns a message in which every secret is hidden, and everything else is as it was.
+/// A message in which every secret is hidden, and everything else is unchanged.
 pub(crate) fn message(text: &str) -> Cow<'_, str> {
     if !(text.contains(['@', '?', '#']) || text.contains(ENCODED_AT) || is_known_token(text)) {
         return Cow::Borrowed(text);
@@ -92,30 +92,33 @@ pub(crate) fn message(text: &str) -> Cow<'_, str> {
     Cow::Owned(worded(text, |_, hidden| hidden))
 }
 
-/// Returns a line of somebody else's text as [`visible`], with a mark where a secret was.
+/// A line of somebody else's text as [`visible`], with a mark at each hidden secret.
 pub(crate) fn concealed(text: &str) -> String {
     if message(text) == text {
         return visible(text);
     }
-    let marked = |bare: &str, hidden: String| {
-        let first = bare.bytes().zip(hidden.bytes()).take_while(|(one, other)| one == other).count();
-        let first = (0..=first).rev().find(|at| hidden.is_char_boundary(*at)).unwrap_or_default();
-        if hidden.contains(HIDDEN) { hidden } else { format!("{}…{}", &hidden[..first], &hidden[first..]) }
-    };
     visible(&worded(text, marked))
 }
 
-/// Returns a text with each word that holds a secret as `show` makes it of what may be shown.
+/// Adds a mark at the first difference between a word and its redacted form, unless that has a placeholder.
+fn marked(bare: &str, hidden: String) -> String {
+    if hidden.contains(HIDDEN) {
+        return hidden;
+    }
+    let common = bare.bytes().zip(hidden.bytes()).take_while(|(before, after)| before == after).count();
+    let common = (0..=common).rev().find(|at| hidden.is_char_boundary(*at)).unwrap_or_default();
+    format!("{}…{}", &hidden[..common], &hidden[common..])
+}
+
+/// Replaces each word that holds a secret by the result of `show`, which gets the word and its redacted form.
 fn worded(text: &str, show: impl Fn(&str, String) -> String) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
-        // What opens or ends a quotation or a sentence is not part of the URL.
-        let opening = |c: char| "'\"`([{<@".contains(c);
-        let closing = |c: char| "'\"`)]}>,.:;!".contains(c);
-        let bare = word.trim_start_matches(opening);
+        // Marks around a quotation or a sentence are not part of the URL.
+        let bare = word.trim_start_matches(|c: char| "'\"`([{<@".contains(c));
         let (before, bare) = word.split_at(word.len() - bare.len());
-        let bare = bare.trim_end_matches(closing);
+        let bare = bare.trim_end_matches(|c: char| "'\"`)]}>,.:;!".contains(c));
         shown.push_str(before);
         let hidden = Shown::of(bare);
         shown.push_str(&if hidden.secret { show(bare, hidden.text) } else { bare.to_owned() });
@@ -124,28 +127,28 @@ fn worded(text: &str, show: impl Fn(&str, String) -> String) -> String {
     shown
 }
 
-/// What may be shown of a text, and whether a secret was left out.
+/// The redacted form of a text, and whether a secret was hidden.
 struct Shown {
     text: String,
     secret: bool,
 }
 
-/// What the text before a userinfo shows about it.
+/// The kind of text before a userinfo.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SchemeKind {
     /// A scheme under which a user name is part of the address: ssh, file.
     Named,
     /// Any other scheme.
     Url,
-    /// None: scp-like, or no reference at all.
+    /// No scheme: scp-like, or not a reference at all.
     Bare,
 }
 
-/// How often a text is gone through before nothing of it is shown.
+/// The number of passes over a text after which it is hidden completely.
 const MOST_TIMES: usize = 8;
 
 impl Shown {
-    /// What is left once something is hidden can look like another URL: it is gone through again until it stays.
+    /// Redacts a text until nothing changes, because a redacted text can look like another URL with a secret.
     fn of(text: &str) -> Self {
         let mut shown = Shown::once(text);
         if shown.text == text {
@@ -174,18 +177,20 @@ impl Shown {
     /// Goes through a text from authority to authority: there may be several, as in
     /// `git::https://…`, `'https://…` or `https://proxy/https://…`, and each can hold a password.
     fn reference(&mut self, text: &str) {
+        // The query is redacted by its keys, so authorities are only looked for before it.
         let last_at = end_of_last_at(text);
         let mut end = location_end(text, 0);
         let head = authority_start(&text[..end]).map_or(text.len(), |(length, _)| length);
         let mut start = 0;
-        // A path may lead to it: that of the directory to which it was joined.
+        // The first authority may follow the path of a directory to which the reference was joined.
         let path = text[..head.min(end)].trim_end_matches(['/', '\\']);
         for (slash, _) in path.match_indices('/') {
-            start = self.userinfo(&text[..head], start, Kind::Bare, last_at);
+            start = self.userinfo(&text[..head], start, SchemeKind::Bare, last_at);
             self.location(&text[start..=slash]);
             start = slash + 1;
         }
-        start = self.userinfo(&text[..head], start, Kind::Bare, last_at);
+        start = self.userinfo(&text[..head], start, SchemeKind::Bare, last_at);
+        // A userinfo may hold `?` or `#`, so the query can begin later than it seemed.
         let mut is_url = false;
         while let Some((length, kind)) = authority_start(&text[start..end]) {
             self.location(&text[start..start + length]);
@@ -196,14 +201,15 @@ impl Shown {
             is_url = true;
         }
         self.location(&text[start..end]);
+        // The query and the fragment are redacted by keys and by tokens.
         let tail = &text[end..];
         let (query, fragment) = tail.split_once('#').unwrap_or((tail, ""));
         if let Some(query) = query.strip_prefix('?') {
             self.text.push('?');
             self.secret |= query::redact(query, &mut self.text);
         }
-        // Only a URL has a fragment; in a local path `#` is a character like any other. After a secret it
-        // may be the secret's own.
+        // Only a URL has a fragment; in a local path `#` is an ordinary character. After a secret it
+        // may be a part of the secret.
         let keep = !is_url && !self.secret && tail.contains('#');
         let before = self.text.len();
         self.text.push('#');
@@ -214,30 +220,32 @@ impl Shown {
         self.secret |= secret;
     }
 
-    /// Shows what may be shown of the userinfo that begins at `start`, and returns where the host begins.
-    fn userinfo(&mut self, text: &str, start: usize, kind: Kind, last_at: usize) -> usize {
+    /// Adds the redacted form of the userinfo that begins at `start`, and returns the offset of the host.
+    fn userinfo(&mut self, text: &str, start: usize, kind: SchemeKind, last_at: usize) -> usize {
+        // The userinfo ends at the last `@` of the authority.
         let rest = &text[start..];
         let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
         let at = end_of_last_at(authority);
         let mut end = start + at;
-        if kind != Kind::Bare && last_at > end && is_no_host(&authority[at..]) {
-            // It is the beginning of a password that holds `/`, `?` or `#`.
+        if kind != SchemeKind::Bare && last_at > end && is_no_host(&authority[at..]) {
+            // This is not a host but the middle of a password that holds `/`, `?` or `#`.
             end = last_at;
         }
         if end == start {
             return start;
         }
+        // The name ends at the first separator, raw or encoded.
         let userinfo = &text[start..end];
         let named = userinfo.strip_suffix('@').unwrap_or(userinfo);
         let named = named.strip_suffix(ENCODED_AT).unwrap_or(named);
         let colon = named.find([':', '@']).or(named.find("%3a")).or(named.find("%3A"));
         let name = &named[..colon.unwrap_or(named.len())];
-        // A token is a secret even alone. Elsewhere than over http a name alone opens nothing.
-        let is_token = is_known_token(name) || (kind == Kind::Url && is_no_user(name));
-        let is_shown = kind != Kind::Url && !is_token && is_plain_name(name);
-        let is_secret = colon.is_some() || is_token || (kind != Kind::Bare && !is_shown);
-        // A file may be named like that, and an image `name:tag@sha256:…`.
-        if kind == Kind::Bare && (!is_secret || is_digest(&authority[at..])) {
+        // A token is a secret even alone. A name alone gives no access except over http.
+        let is_token = is_known_token(name) || (kind == SchemeKind::Url && is_no_user(name));
+        let is_shown = kind != SchemeKind::Url && !is_token && is_plain_name(name);
+        let is_secret = colon.is_some() || is_token || (kind != SchemeKind::Bare && !is_shown);
+        // Without a secret this may be the name of a file, and with a digest that of an image: `name:tag@sha256:…`.
+        if kind == SchemeKind::Bare && (!is_secret || is_digest(&authority[at..])) {
             return start;
         }
         self.secret |= is_secret;
@@ -255,43 +263,45 @@ impl Shown {
 
 const ENCODED_AT: &str = "%40";
 
-/// Returns the index after the last `@`, which may be percent-encoded; 0 when there is none.
+/// The index after the last `@`, which may be percent-encoded; 0 if there is none.
 fn end_of_last_at(text: &str) -> usize {
     let plain = text.rfind('@').map_or(0, |at| at + 1);
     let encoded = text.rfind(ENCODED_AT).map_or(0, |at| at + ENCODED_AT.len());
     plain.max(encoded)
 }
 
-/// Returns where the query or fragment begins, from `start` on; the length of the text if there is none.
+/// The index of the first query or fragment from `start` on; the length of the text if there is none.
 fn location_end(text: &str, start: usize) -> usize {
     text[start..].find(['?', '#']).map_or(text.len(), |at| start + at)
 }
 
-/// Finds where the first authority begins: after `scheme://`, after `//` at the front, and after `https:/`
-/// as well, for some clients read that as a URL.
-fn authority_start(text: &str) -> Option<(usize, Kind)> {
-    let is_slash = |c: char| c == '/' || c == '\\';
-    let slashes = |at: usize| text[at..].len() - text[at..].trim_start_matches(is_slash).len();
-    if slashes(0) >= 2 {
-        return Some((slashes(0), Kind::Bare));
+/// The offset of the first authority: after `scheme://`, after `//` at the front, and after `https:/`
+/// as well, because some clients read that as a URL.
+fn authority_start(text: &str) -> Option<(usize, SchemeKind)> {
+    let slashes = leading_slashes(text);
+    if slashes >= 2 {
+        return Some((slashes, SchemeKind::Bare));
     }
     text.match_indices(':').find_map(|(colon, _)| {
-        let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
         let before = &text[..colon];
-        let scheme = &before[before.trim_end_matches(is_scheme).len()..];
-        let scheme = scheme.to_ascii_lowercase();
+        let before_scheme = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || "+.-".contains(c));
+        let scheme = before[before_scheme.len()..].to_ascii_lowercase();
         let needed = if matches!(scheme.as_str(), "http" | "https" | "ssh") { 1 } else { 2 };
-        let count = slashes(colon + 1);
+        let count = leading_slashes(&text[colon + 1..]);
         let kind = match scheme.as_str() {
-            "ssh" | "git+ssh" | "ssh+git" | "file" => Kind::Named,
-            _ => Kind::Url,
+            "ssh" | "git+ssh" | "ssh+git" | "file" => SchemeKind::Named,
+            _ => SchemeKind::Url,
         };
         (count >= needed).then_some((colon + 1 + count, kind))
     })
 }
 
-/// Returns whether a text cannot be `host[:port]`: nothing, a character that is in no host name, or
-/// something other than digits for a port.
+fn leading_slashes(text: &str) -> usize {
+    text.len() - text.trim_start_matches(['/', '\\']).len()
+}
+
+/// Whether a text cannot be `host[:port]`: it is empty, has a character that no host name has, or
+/// a port with anything but digits.
 pub(crate) fn is_no_host(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((address, port)) => (address, port.strip_prefix(':')),
@@ -300,8 +310,9 @@ pub(crate) fn is_no_host(text: &str) -> bool {
             None => (text, None),
         },
     };
-    let in_name = |c: char| c.is_alphanumeric() || "._-:%".contains(c);
-    text.is_empty() || !host.chars().all(in_name) || port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
+    text.is_empty()
+        || !host.chars().all(|c| c.is_alphanumeric() || "._-:%".contains(c))
+        || port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn is_digest(text: &str) -> bool {
@@ -309,16 +320,15 @@ fn is_digest(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Returns whether a text that stands for a user is a token: no forge gives out such long names, and tokens without a
-/// known beginning are at least as long (old ones of GitHub, those of Azure DevOps).
+/// Whether a user name must be a token: no forge has such long names, and tokens without a
+/// known prefix are at least as long (old tokens of GitHub, those of Azure DevOps).
 fn is_no_user(name: &str) -> bool {
     name.len() >= 40 && name.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// Returns whether a user name can be shown: short, of letters, digits and `._-`.
+/// Whether a user name can be shown: it is short, and consists of letters, digits and `._-`.
 fn is_plain_name(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
-    (1..=64).contains(&name.len()) && name.bytes().all(plain)
+    (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The one list of what is reported of the user's files, in every command.
+//! The one list of rules, for all commands.
 
 use std::fmt;
 
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::Severity;
 
-/// Whether an entry of `allow` in the configuration can be about a rule.
+/// Whether an entry of `allow` in the configuration can apply to a rule.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Allow {
-    /// Every entry that names no rules is.
+    /// Every entry that names no rules applies.
     Always,
-    /// Only an entry that names the rule: what is dangerous has to be named.
+    /// Only an entry that names the rule applies, because the rule is about something dangerous.
     Named,
     Never,
 }
 
-/// Which way of localizing where things stand mends what a rule finds, and so is not kept from it.
+/// The way of localizing in place that fixes the findings of a rule, and therefore is not stopped by them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MendedBy {
     Nothing,
-    /// Each of them.
+    /// Every way.
     Localizing,
-    /// One that resolves what no lock holds.
+    /// A way that resolves references without a lock entry.
     Vendoring,
-    /// One that may bring in again what is localized.
+    /// A way that may localize files again.
     Refreshing,
 }
 
@@ -41,8 +41,8 @@ macro_rules! rules {
             /// Every rule, in the order in which they are listed.
             pub const ALL: &[Rule] = &[$(Rule::$rule,)+];
 
-            /// Returns its id, what applies unless the configuration says otherwise, what can allow it, what mends it, and its
-            /// page: its summary as a heading, then what it finds, why that matters, and how to fix it.
+            /// The id, the default level, the exceptions that apply, the way of localizing that fixes it, and the
+            /// page: a summary as a heading, then the explanation.
             fn definition(self) -> (&'static str, Severity, Allow, MendedBy, &'static str) {
                 match self {
                     $(Rule::$rule => {
@@ -88,7 +88,7 @@ rules! {
 }
 
 impl Rule {
-    /// The rules about what should be in the tree.
+    /// The rules about files that should be in the tree.
     pub const MISSING: [Rule; 2] = [Rule::MissingPath, Rule::UntrackedPath];
 
     pub fn id(self) -> &'static str {
@@ -99,27 +99,27 @@ impl Rule {
         Rule::ALL.iter().copied().find(|rule| rule.id() == id)
     }
 
-    /// Returns what applies unless the configuration says otherwise.
+    /// The level unless the configuration sets another.
     pub fn default_level(self) -> Severity {
         self.definition().1
     }
 
-    /// Returns the severity where it is not off.
+    /// The severity once the rule is switched on.
     pub fn default_severity(self) -> Severity {
         if self.default_level() == Severity::Off { Severity::Error } else { self.default_level() }
     }
 
-    /// Returns what it finds, in one phrase.
+    /// One phrase about the findings of this rule.
     pub fn summary(self) -> &'static str {
         self.definition().4.lines().next().unwrap_or_default().trim_start_matches("# ")
     }
 
-    /// Returns what it finds, why that matters, and how to fix it, as Markdown.
+    /// The findings of this rule, why they matter and how to fix them, as Markdown.
     pub fn explanation(self) -> &'static str {
         self.definition().4.split_once('\n').unwrap_or_default().1.trim()
     }
 
-    /// Returns whether the configuration cannot give it another severity.
+    /// Whether the configuration cannot change the severity.
     pub fn is_always_an_error(self) -> bool {
         matches!(self, Rule::YoungSource | Rule::InvalidTarget | Rule::UnreadReference)
     }
@@ -132,7 +132,7 @@ impl Rule {
         self.definition().2 != Allow::Never
     }
 
-    /// Returns whether an entry of `allow` that names no rules is about this one.
+    /// Whether an entry of `allow` that names no rules applies to this one.
     pub fn is_allowed_by_default(self) -> bool {
         self.definition().2 == Allow::Always
     }

@@ -1,4 +1,4 @@
-//! What is named on another host.
+//! The identity of something on another host.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,13 +9,13 @@ use super::finding::{Rule, Subject};
 use super::pin::Pin;
 use super::redact;
 
-/// How the text of an image begins.
+/// The prefix of the text of an image.
 pub(crate) const IMAGE: &str = "docker://";
 
-/// What a reference names on another host: the one identity of it, without secrets. Ordered as a lock is.
+/// The identity of something on another host that a reference names, without secrets. Ordered as a lock is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Upstream {
-    /// A directory of a repository at a ref, or the repository itself: its top.
+    /// A directory of a repository at a ref; its top means the repository itself.
     Git {
         /// The clone specification.
         url: String,
@@ -25,7 +25,7 @@ pub enum Upstream {
         /// Empty for the top.
         path: String,
     },
-    /// A file, or what may be one or a repository.
+    /// A file, or a text that may mean a file or a repository.
     File { url: String },
     /// A Helm chart of a repository.
     Chart {
@@ -39,7 +39,7 @@ pub enum Upstream {
 }
 
 impl Upstream {
-    /// Returns another directory of the same repository; itself if it is not in one.
+    /// Another directory of the same repository; a copy of itself if it is not in a repository.
     pub fn at(&self, directory: &str) -> Upstream {
         let mut other = self.clone();
         if let Upstream::Git { path, .. } = &mut other {
@@ -48,17 +48,17 @@ impl Upstream {
         other
     }
 
-    /// Returns what is fetched, and what a lock has an entry for.
+    /// The unit of a fetch and of a lock entry: the whole repository for a directory of it.
     pub fn source(&self) -> Upstream {
         self.at("")
     }
 
-    /// Returns the directory in the repository; empty for the top, and for what is not in one.
+    /// The directory in the repository; empty for the top, and for anything that is not in a repository.
     pub fn path(&self) -> &str {
         if let Upstream::Git { path, .. } = self { path } else { "" }
     }
 
-    /// Returns the URL of what is fetched; of an image its name.
+    /// The URL of the repository, file or chart; the name of an image.
     pub fn url(&self) -> &str {
         match self {
             Upstream::Git { url, .. } | Upstream::File { url } | Upstream::Chart { url, .. } => url,
@@ -66,17 +66,17 @@ impl Upstream {
         }
     }
 
-    /// Returns the ref of a repository.
+    /// The ref of a repository; `None` if it is missing.
     pub fn reference(&self) -> Option<&str> {
         if let Upstream::Git { reference, .. } = self { reference.as_deref() } else { None }
     }
 
-    /// Returns how firmly its ref names a commit.
+    /// The kind of its ref.
     pub fn pin(&self) -> Pin {
         Pin::of(self.reference())
     }
 
-    /// Returns the rule about what is remote and may not be.
+    /// The rule that forbids it to stay remote.
     pub fn rule(&self) -> Rule {
         match self {
             Upstream::Git { .. } | Upstream::File { .. } => Rule::RemoteReference,
@@ -85,12 +85,12 @@ impl Upstream {
         }
     }
 
-    /// Returns what it is for a policy, which knows no submodules.
+    /// The subject of a finding about it, as a policy names it.
     pub fn subject(&self) -> Subject {
         Subject::Remote(self.redacted())
     }
 
-    /// Returns it as a policy names it: in a path and a ref may stand what looks like a token.
+    /// A copy as a policy names it: without tokens in its path and ref, and without regard to submodules.
     pub fn redacted(&self) -> Upstream {
         let mut upstream = self.clone();
         if let Upstream::Git { reference, submodules, path, .. } = &mut upstream {

@@ -1,11 +1,11 @@
-//! Which values of a query may be shown.
+//! Hides the secrets in a query.
 
 use percent_encoding::percent_decode_str;
 
 use super::HIDDEN;
 use super::token::is_known_token;
 
-/// Keys that are secret as a whole: of signed URLs (Azure, CloudFront, Google), and usual short names.
+/// Whole keys whose values are secret: of signed URLs (Azure, CloudFront, Google), and usual short names.
 #[rustfmt::skip]
 const SECRET_KEYS: [&str; 31] = [
     "sig", "se", "sp", "sv", "sr", "st", "ss", "srt", "sip", "spr", "ske", "skoid", "sks", "skt",
@@ -13,40 +13,41 @@ const SECRET_KEYS: [&str; 31] = [
     "googleaccessid", "pat", "pw", "pass", "otp", "sid",
 ];
 
-/// Parts that make any key secret.
+/// Parts of a key that make its value secret.
 #[rustfmt::skip]
 const SECRET_PARTS: [&str; 20] = [
     "token", "secret", "passw", "passphrase", "pwd", "credential", "signature", "accesskey", "access_key", "access-key", "private", "auth", "jwt", "session", "cookie",
     "bearer", "hmac", "apikey", "api_key", "api-key",
 ];
 
-/// Beginnings of the keys of signed URLs.
+/// Prefixes of the keys of signed URLs.
 const SECRET_PREFIXES: [&str; 5] = ["x-amz-", "x-goog-", "x-ms-", "x-oss-", "x-cos-"];
 
-/// Adds a query, given without its `?`, to `shown` with its secrets hidden; returns whether there were any.
+/// Adds a query, given without its `?`, to `shown` with its secrets hidden; returns whether it had any.
 pub(super) fn redact(query: &str, shown: &mut String) -> bool {
-    // A password may hold what separates the pairs.
-    let all = holds_url_with_password(&decode(query));
+    // A password may hold the separators of the pairs, so that none of the values is safe.
+    let has_password = holds_url_with_password(&decode(query));
     let mut secret = false;
-    let mut hide = |text: &str, hide: bool| {
-        let hide = hide && !matches!(text, "" | HIDDEN);
-        shown.push_str(if hide { HIDDEN } else { text });
-        secret |= hide;
-    };
     for piece in query.split_inclusive(['&', ';']) {
         let pair = piece.trim_end_matches(['&', ';']);
-        match pair.split_once('=') {
-            Some((key, value)) => {
-                hide(key, is_secret_value(key));
-                hide("=", false);
-                hide(value, all || is_secret_pair(key, value));
-            }
+        if let Some((key, value)) = pair.split_once('=') {
+            secret |= push(shown, key, is_secret_value(key));
+            shown.push('=');
+            secret |= push(shown, value, has_password || is_secret_pair(key, value));
+        } else {
             // The key can be the secret itself: `?ghp_…`.
-            None => hide(pair, all || is_secret_value(pair)),
+            secret |= push(shown, pair, has_password || is_secret_value(pair));
         }
-        hide(&piece[pair.len()..], false);
+        shown.push_str(&piece[pair.len()..]);
     }
     secret
+}
+
+/// Adds a text to `shown`, or a placeholder if it is secret; returns whether it was hidden.
+fn push(shown: &mut String, text: &str, is_secret: bool) -> bool {
+    let hide = is_secret && !matches!(text, "" | HIDDEN);
+    shown.push_str(if hide { HIDDEN } else { text });
+    hide
 }
 
 fn is_secret_pair(key: &str, value: &str) -> bool {
@@ -63,7 +64,7 @@ fn is_secret_value(value: &str) -> bool {
     is_known_token(&value) || holds_userinfo(&value)
 }
 
-/// Returns whether a value may itself hold a URL or an scp-like text with a password. A commit after the last `@` is no
+/// Whether a value may itself hold a URL or an scp-like text with a password. A commit id after the last `@` is not a
 /// host.
 fn holds_userinfo(value: &str) -> bool {
     let value = match value.rsplit_once('@') {
@@ -74,13 +75,13 @@ fn holds_userinfo(value: &str) -> bool {
     before.is_some_and(|before| before.contains(':'))
 }
 
-/// Returns whether a text holds `scheme://user:password@`.
+/// Whether a text holds `scheme://user:password@`.
 fn holds_url_with_password(text: &str) -> bool {
     let mut authorities = text.split("://").skip(1);
     authorities.any(|rest| holds_userinfo(rest.split('/').next().unwrap_or_default()))
 }
 
-/// Decodes until nothing changes, for a redirect may have encoded a URL in a URL; four times at most.
+/// Decodes until nothing changes, because a redirect may have encoded a URL in a URL; four times at most.
 fn decode(text: &str) -> String {
     let mut text = text.replace('+', " ");
     for _ in 0..4 {

@@ -1,21 +1,21 @@
-//! What looks like a token.
+//! Recognizes the tokens of well-known services.
 
 use super::HIDDEN;
 
-/// How the tokens of forges begin (GitHub, GitLab, Atlassian), those of Docker Hub, and any JWT.
+/// The prefixes of the tokens of forges (GitHub, GitLab, Atlassian) and Docker Hub, and of any JWT.
 #[rustfmt::skip]
 const PREFIXES: [&str; 16] = [
     "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-", "gloas-",
     "ATBB", "ATATT3x", "ATCTT3x", "dckr_pat_", "eyJ",
 ];
 
-/// How many characters follow the beginning of a token, at least.
+/// The least number of characters after the prefix of a token.
 const AFTER_PREFIX: usize = 16;
 
-/// The length of the shortest token, with its beginning.
+/// The length of the shortest token, with its prefix.
 pub(super) const SHORTEST: usize = AFTER_PREFIX + 3;
 
-/// Returns whether a text holds a token that is known by its prefix, at the front or after a character that is neither
+/// Whether a text holds a token with a known prefix, at the front or after a character that is neither
 /// a letter nor a digit: at least 16 more characters follow, a digit among them.
 pub(super) fn is_known_token(text: &str) -> bool {
     let digit = text.rfind(|c: char| c.is_ascii_digit());
@@ -30,16 +30,19 @@ pub(super) fn is_known_token(text: &str) -> bool {
         })
 }
 
-/// Adds a text to `shown` with the tokens of well-known services hidden; returns whether there were any.
+/// Adds a text to `shown` with its tokens hidden; returns whether it had any.
 pub(super) fn hide_tokens(text: &str, shown: &mut String) -> bool {
     let mut secret = false;
-    let ends = |c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c));
-    for piece in text.split_inclusive(ends) {
-        let word = piece.trim_end_matches(ends);
+    for piece in text.split_inclusive(ends_token) {
+        let word = piece.trim_end_matches(ends_token);
         let hide = is_known_token(word);
         shown.push_str(if hide { HIDDEN } else { word });
         shown.push_str(&piece[word.len()..]);
         secret |= hide;
     }
     secret
+}
+
+fn ends_token(c: char) -> bool {
+    !(c.is_ascii_alphanumeric() || "_-.".contains(c))
 }

@@ -1,23 +1,22 @@
-//! What is safe to show of a text from outside: on a terminal, in a log, in a message that quotes it.
+//! Makes a text from outside safe to show on a terminal, in a log or in a message.
 //!
-//! Texts come from files and servers, and could hide or fake a line. Everything that does so is one of [`is_hidden`],
-//! and is shown as its escape.
+//! Texts from files and servers could hide or fake a line. The characters that do so ([`is_hidden`])
+//! are shown as escapes.
 
 use super::message;
 
 /// Replaces `##[`, with which commands of GitHub Actions begin.
 const INERT: &str = "##\u{fffd}[";
 
-/// How much of a text a message quotes, in characters.
+/// The greatest length of a quotation in a message, in characters.
 const MOST: usize = 100;
 
-/// Returns whether `c` is escaped when shown: it controls, ends a line, draws nothing, or moves what is drawn around
-/// it.
+/// Whether `c` is escaped when shown: it is a control character, ends a line, draws nothing, or moves other characters.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
 
-/// Returns whether `c` draws nothing, or moves what is drawn around it (marks of direction, joiners,
+/// Whether `c` draws nothing, or moves the characters around it (marks of direction, joiners,
 /// fillers, line separators).
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(
@@ -42,13 +41,12 @@ pub(crate) fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Returns the text as it can stand in a line: with what [`is_hidden`] escaped, and without secrets and what GitHub Actions take
-/// for a command wherever it stands.
+/// The text as a part of one line: hidden characters are escaped, secrets and commands of GitHub Actions are removed.
 pub(crate) fn visible(text: &str) -> String {
     escaped(message(text).chars()).replace("##[", INERT)
 }
 
-/// Returns the text as a message quotes it: as [`visible`], and not too long.
+/// The text as a message quotes it: as [`visible`], and cut after [`MOST`] characters.
 pub(crate) fn shown(text: &str) -> String {
     let text = message(text);
     let mut rest = text.chars();
@@ -67,13 +65,17 @@ fn escaped(text: impl Iterator<Item = char>) -> String {
     out
 }
 
-/// Returns lines of which none is a command for GitHub Actions, which take a line for one that begins with `::` after
-/// blanks, or holds `##[`.
+/// Several lines, changed so that GitHub Actions take none for a command, that is, a line that begins with `::` after
+/// blanks or holds `##[`.
 pub(crate) fn inert(text: &str) -> String {
-    let inert = |line: &str| {
+    let mut inert = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
         let rest = line.trim_start();
-        let mark = if rest.starts_with("::") { "\u{fffd}" } else { "" };
-        format!("{}{mark}{}", &line[..line.len() - rest.len()], rest.replace("##[", INERT))
-    };
-    text.split_inclusive('\n').map(inert).collect()
+        inert.push_str(&line[..line.len() - rest.len()]);
+        if rest.starts_with("::") {
+            inert.push('\u{fffd}');
+        }
+        inert.push_str(&rest.replace("##[", INERT));
+    }
+    inert
 }
