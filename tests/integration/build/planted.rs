@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{TcpListener, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,12 @@ use crate::support::{Kustomize, Output, Running, Sandbox, World, config_map, pro
 
 const FUNCTION: &str = "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    \
                         config.kubernetes.io/function: '{exec: {path: ./fn.sh}}'\n";
-const FLAGS: [&str; 2] = ["--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec"];
+const FLAGS: [&str; 3] =
+    ["--build-arg=--enable-alpha-plugins", "--build-arg=--enable-exec", "--build-arg=--enable-helm"];
+
+/// What tries to get out: a function of the tree; helm, and so its plugins; a plugin of this machine, as one for Go templates
+/// is; kustomize itself.
+const BY: [&str; 4] = ["function", "helm", "plugin", "kustomize"];
 
 /// What the machine allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -119,13 +125,13 @@ impl Outside {
 fn world() -> World {
     let world = World::acme();
     world.commit(&[
-        ("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [fn.yaml]\n"),
         ("app/cm.yaml", &config_map("cm")),
         ("app/fn.yaml", FUNCTION),
+        ("app/plugin.yaml", &FUNCTION.replace("kind: Fn", "kind: Plugin").replace("function:", "other:")),
+        ("app/charts/c/Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"),
+        ("app/charts/c/values.yaml", ""),
     ]);
-    world.work.write_executable("app/fn.sh", "#!/bin/sh\ncat\n");
-    world.work.decide("rules: {function: off}\n");
-    world.work.commit("function");
+    world.work.decide("helm: true\nrules: {function: off}\n");
     world
 }
 
@@ -140,18 +146,35 @@ fn no_request_gets_out_on_any_machine_and_each_is_reported() {
         return skip("neither namespaces nor filters of system calls here");
     }
     let real = kustomize.program().display();
+    let plugin = sandbox.path("home/.config/kustomize/plugin/example.com/v1/plugin/Plugin");
+    fs::create_dir_all(plugin.parent().unwrap()).unwrap();
+    sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
     let planted = |what: &str, by: &str| {
-        let tries = outside.tries(sandbox, what);
-        let function = if by == "function" { format!("cd \"${{0%/*}}\"\n{tries}\n") } else { String::new() };
-        work.write_executable("app/fn.sh", format!("#!/bin/sh\n{function}cat\n"));
-        let first =
-            if by == "kustomize" { format!("[ \"$1\" = version ] || {{\n{tries}\n}}\n") } else { String::new() };
+        let tries = |who: &str| if by == who { outside.tries(sandbox, what) } else { "true".to_owned() };
+        work.write_executable("app/fn.sh", format!("#!/bin/sh\ncd \"${{0%/*}}\"\n{}\ncat\n", tries("function")));
+        fs::write(&plugin, format!("#!/bin/sh\n{}\ncat \"$1\"\n", tries("plugin"))).unwrap();
+        fs::set_permissions(&plugin, fs::Permissions::from_mode(0o755)).unwrap();
+        let chart = "for one; do [ ! -d \"$one\" ] || cd \"$one\"; done";
+        let helm = format!(
+            "[ $1 = template ] || {{ echo v3.16.0; exit; }}\n{chart}\n{}\ncat <<E\n{}E",
+            tries("helm"),
+            config_map("c")
+        );
+        sandbox.script("helm", &helm);
+        let first = format!("[ \"$1\" = version ] || {{\n{}\n}}\n", tries("kustomize"));
         sandbox.script("kustomize", &format!("{first}exec '{real}' \"$@\"\n"));
-        sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
+        let field = match by {
+            "helm" => "helmCharts: [{name: c, releaseName: c}]",
+            "plugin" => "generators: [plugin.yaml]",
+            _ => "transformers: [fn.yaml]",
+        };
+        work.write("app/kustomization.yaml", format!("resources: [cm.yaml]\n{field}\n"));
+        work.git(&["add", "."]);
     };
     let mut verdicts = Vec::new();
-    let [proxy, version] = [r"192\.0\.2\.1:\d+", r"\(kustomize/[^,]*,"].map(|text| regex::Regex::new(text).unwrap());
-    for by in ["function", "kustomize"] {
+    let patterns = [r"192\.0\.2\.1:\d+", r"\(kustomize/[^,]*,", r"\d+ references?"];
+    let [proxy, version, references] = patterns.map(|text| regex::Regex::new(text).unwrap());
+    for by in BY {
         for machine in &machines {
             for what in ["requests", "rest"] {
                 planted(what, by);
@@ -165,7 +188,10 @@ fn no_request_gets_out_on_any_machine_and_each_is_reported() {
                 let shown = output.shown().replace(&ports[0], "TCP").replace(&ports[1], "IPV6");
                 let shown = proxy.replace_all(&shown, "192.0.2.1:PROXY");
                 let shown = version.replace_all(&shown, "(kustomize/…,");
-                verdicts.push((what, shown.into_owned(), format!("{machine:?} {what} {by}")));
+                let shown = references.replace_all(&shown, "… references");
+                // What is on this machine alone is not even found.
+                let kind = if by == "plugin" { by } else { what };
+                verdicts.push((kind, shown.into_owned(), format!("{machine:?} {what} {by}")));
             }
         }
     }
@@ -198,11 +224,20 @@ fn no_request_gets_out_on_any_machine_and_each_is_reported() {
 
         note: repeated help is omitted: -v shows it
         for more: git kustomize-localize explain unread-reference
-        checked 1 kustomization with 3 references in the working tree, 0 builds (kustomize/…, network closed): 7 errors
+        checked 1 kustomization with … references in the working tree, 0 builds (kustomize/…, network closed): 7 errors
     "#]]
     .assert_eq(&verdicts[0].1);
     expect![[r#"
-        checked 1 kustomization with 3 references in the working tree, 1 build (kustomize/…, network closed): nothing found
+        checked 1 kustomization with … references in the working tree, 1 build (kustomize/…, network closed): nothing found
     "#]]
     .assert_eq(&verdicts[1].1);
+    let plugin = verdicts.iter().find(|(kind, ..)| *kind == "plugin").unwrap();
+    expect![[r#"
+        warning[not-built]: not built: loading generator plugins: failed to load generator: unable to find plugin root - tried: ('<no value>'; homed in $KUSTOMIZE_PLUGIN_HOME), ('<no value>'; homed in $XDG_CONFIG_HOME), ('home/.config/kustomize/plugin'; homed in default value of $XDG_CONFIG_HOME), ('home/kustomize/plugin'; homed in home directory)
+         --> app/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain not-built
+        checked 1 kustomization with … references in the working tree, 0 builds (kustomize/…, network closed): nothing found; 1 not built
+    "#]].assert_eq(&plugin.1);
 }
