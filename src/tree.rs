@@ -1,5 +1,5 @@
-//! Where files come from: a commit, the working tree, a result that is not written yet. A tree is
-//! read-only, and nothing is ever checked out to be read.
+//! Trees: the read-only files of a commit, of the working tree, or of a result that is not written yet. Nothing is ever
+//! checked out to be read.
 
 pub(crate) mod absence;
 pub(crate) mod checkout;
@@ -18,7 +18,7 @@ use crate::message::failure::Result;
 use crate::os::limits::{PATH, PATHS};
 use crate::os::parallel::{meanwhile, processors, side_by_side};
 
-/// What a tree holds at a path, the last component not followed if it is a link.
+/// The kind of the node at a path. A link in the last component is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     /// A regular file.
@@ -29,107 +29,104 @@ pub enum Entry {
     Directory,
     /// A symbolic link.
     Link,
-    /// Another repository (a gitlink) whose content this tree does not hold.
+    /// Another repository (a gitlink) whose content is not in this tree.
     Submodule,
 }
 
 /// A read-only set of files. Paths are relative to its top, with `/`, without `.` and `..`; the
 /// top itself is `""`.
 pub trait Tree {
-    /// Returns what is at `path`, following no link: below a link there is nothing.
+    /// The node at `path`; `None` if it is missing. Links are not followed, so a path below a link is missing.
     fn entry(&self, path: &str) -> Result<Option<Entry>>;
 
-    /// Returns the names of everything directly in a directory, sorted; of anything else none.
+    /// The sorted names of the nodes in a directory; empty if the path is not a directory.
     fn names(&self, directory: &str) -> Result<Vec<String>>;
 
-    /// Returns the bytes of the file at `path`, as a checkout gives them; for a link its target.
+    /// The bytes of the file at `path`, as in a checkout; for a link its target.
     fn read(&self, path: &str) -> Result<Vec<u8>>;
 
-    /// Returns the bytes of the file at `path` as they are stored, where a checkout may change them.
+    /// The bytes of the file at `path` as git stores them; `None` if a checkout does not change them.
     fn raw(&self, _path: &str) -> Result<Option<Vec<u8>>> {
         Ok(None)
     }
 
-    /// Returns the blob id of the file at `path`, where its bytes are already stored unchanged in
-    /// this repository.
+    /// The blob id of the file at `path`; `None` if its bytes are not stored unchanged in this repository.
     fn stored(&self, _path: &str) -> Option<String> {
         None
     }
 
-    /// Returns the licence files of a directory, as [`license::find`] does, where that is known without a look at
-    /// all of its names.
+    /// The licence files of a directory, as [`license::find`] finds them; `None` if they are not known in advance.
     fn licenses(&self, _directory: &str) -> Option<Vec<String>> {
         None
     }
 
-    /// Returns the path in this tree that an absolute path of the file system means, if any.
+    /// The path in this tree of an absolute path of the file system; `None` if that is outside.
     fn absolute(&self, _path: &str) -> Option<String> {
         None
     }
 
-    /// Returns the path in this tree that an absolute link leads to: only all files of the machine hold one. Another
-    /// checkout has nothing there.
+    /// The path in this tree of the target of an absolute link. `None` unless this is the whole file system, because in
+    /// another checkout the link is broken.
     fn linked(&self, _target: &str) -> Option<String> {
         None
     }
 
-    /// Returns whether line ends may be others here than where the files are stored: a checkout converts them.
+    /// Whether line ends may differ from the stored files, because a checkout converts them.
     fn converts(&self) -> bool {
         false
     }
 
-    /// Returns `path` as the user would name it.
+    /// `path` as the user would name it.
     fn label(&self, path: &str) -> String {
         path::shown(path).to_owned()
     }
 
-    /// Returns `path` as one of our commands takes it, wherever that is run in the repository.
+    /// `path` as an argument for one of our commands, in any directory of the repository.
     fn word(&self, path: &str) -> String {
         format!(":/{path}")
     }
 
-    /// Returns the paths of everything below a directory that is not a directory, sorted. Without those whose path is not
-    /// UTF-8.
+    /// The sorted paths of all nodes below a directory that are not directories. Paths that are not UTF-8 are left out.
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         files_below(self, directory)
     }
 
-    /// Returns the paths of all files and links whose names are wanted, sorted. Without those in a submodule. Fails
-    /// where the path of one is not UTF-8.
+    /// The sorted paths of all files and links with a wanted name, without those in a submodule. Fails if one of these
+    /// paths is not UTF-8.
     fn files_named(&self, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
-        let mut found = self.below("")?;
-        found.retain(|path| is_wanted(path::name(path)));
-        Ok(found)
+        let mut paths = self.below("")?;
+        paths.retain(|path| is_wanted(path::name(path)));
+        Ok(paths)
     }
 
-    /// Returns the files that git neither tracks nor ignores, sorted: in a working tree only.
+    /// The sorted paths of the files that git neither tracks nor ignores; empty unless this is a working tree.
     fn untracked(&self) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 
-    /// Returns the paths of all kustomization files, sorted. One that came in a chart is none of this tree.
+    /// The sorted paths of all kustomization files, without those inside pulled charts.
     fn kustomizations(&self) -> Result<Vec<String>> {
         let mut all = Vec::new();
-        for place in self.files_named(&|name| FILE_NAMES.contains(&name))? {
-            let chart = path::and_above(path::parent(&place)).find(|directory| path::is_pulled_chart(directory));
+        for file in self.files_named(&|name| FILE_NAMES.contains(&name))? {
+            let chart = path::and_above(path::parent(&file)).find(|directory| path::is_pulled_chart(directory));
             let is_in_chart = match chart {
                 Some(chart) => self.entry(&path::join(chart, "Chart.yaml"))?.is_some(),
                 None => false,
             };
             if !is_in_chart {
-                all.push(place);
+                all.push(file);
             }
         }
         Ok(all)
     }
 
-    /// Returns the paths of all locks, sorted.
+    /// The sorted paths of all locks.
     fn locks(&self) -> Result<Vec<String>> {
         self.files_named(&|name| name == LOCK_NAME)
     }
 
-    /// Begins to search for the files whose names have one of these endings, and whose stored bytes hold one of these marks.
-    /// One that cannot be read may.
+    /// Starts a search for the files whose names have one of the endings, and whose stored bytes contain one of the marks.
+    /// Files that cannot be read are included.
     fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
         let marks = marks.to_vec();
         Ok(Box::new(move || search(self, endings, &marks)))
@@ -139,31 +136,31 @@ pub trait Tree {
 /// Names that the program knows.
 pub(crate) type Names = &'static [&'static str];
 
-/// What waits for the end of a search, and returns the files that it found, sorted.
+/// A function that waits for the end of a search and returns the sorted paths.
 pub(crate) type Search<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
 
-/// Does what [`Tree::below`] promises, directory by directory.
+/// Implements [`Tree::below`] directory by directory.
 fn files_below<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<Vec<String>> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     let mut todo = vec![directory.to_owned()];
     while let Some(directory) = todo.pop() {
         // Equal directories of a hostile tree are one object, so that a few objects make any number of paths.
-        PATHS.check(found.len() + todo.len(), || tree.label(&directory))?;
+        PATHS.check(files.len() + todo.len(), || tree.label(&directory))?;
         for name in tree.names(&directory)? {
-            let place = path::join(&directory, &name);
-            match tree.entry(&place)? {
-                Some(Entry::Directory) => todo.push(place),
-                // A pipe or a device is not a file, but it is there.
-                _ => found.push(place),
+            let path = path::join(&directory, &name);
+            match tree.entry(&path)? {
+                Some(Entry::Directory) => todo.push(path),
+                // A pipe or a device has no entry, but its name exists.
+                _ => files.push(path),
             }
         }
     }
-    found.sort();
-    Ok(found)
+    files.sort();
+    Ok(files)
 }
 
-/// Begins to find out for each of some things whether what it holds has one of these marks, `share` of them at once by a
-/// thread. `reader` makes what reads for one share: it is given one, and what tells of its bytes.
+/// Starts to test for each member of `all` whether its bytes contain one of the marks; a thread takes `share` of them at a
+/// time. `reader` makes a function for one share, which reads a member and passes its bytes to the given test.
 fn hold<T, R, F>(
     all: Vec<T>,
     share: usize,
@@ -178,17 +175,19 @@ where
     let marks = marks.to_vec();
     meanwhile(move || {
         let finders: Vec<Finder<'_>> = marks.iter().map(Finder::new).collect();
-        let is_marked = |bytes: &[u8]| finders.iter().any(|finder| finder.find(bytes).is_some());
         let shares: Vec<&[T]> = all.chunks(share).collect();
-        let held = side_by_side(&shares, processors(), |_, share| {
+        let marked = side_by_side(&shares, processors(), |_, share| {
             let mut holds = reader();
-            share.iter().map(|one| holds(one, &is_marked)).collect::<Vec<bool>>()
+            let members = share
+                .iter()
+                .map(|member| holds(member, &|bytes: &[u8]| finders.iter().any(|finder| finder.find(bytes).is_some())));
+            members.collect::<Vec<bool>>()
         });
-        held.concat()
+        marked.concat()
     })
 }
 
-/// Does what [`Tree::files_with`] promises, file by file.
+/// Implements [`Tree::files_with`] file by file.
 fn search<T: Tree + ?Sized>(tree: &T, endings: &[&str], marks: &[&[u8]]) -> Result<Vec<String>> {
     let mut holding = Vec::new();
     for path in tree.below("")?.into_iter().filter(|path| endings.iter().any(|ending| path.ends_with(ending))) {
@@ -200,14 +199,14 @@ fn search<T: Tree + ?Sized>(tree: &T, endings: &[&str], marks: &[&[u8]]) -> Resu
     Ok(holding)
 }
 
-/// Returns a path of a command line, given by a user in `prefix`, as a path of `tree`: an absolute path, one from `top`
-/// as git writes it (`:/a/b`), or a relative one. `None` when it lies outside.
+/// The path in `tree` of an argument that a user gave in `prefix`: an absolute path, a path from `top`
+/// as git writes it (`:/a/b`), or a relative path. `None` if it is outside of the tree.
 pub(crate) fn argument_path(tree: &dyn Tree, top: Option<&str>, prefix: &str, text: &str) -> Option<String> {
     if path::is_absolute(text) {
         return tree.absolute(text);
     }
     match (top, text.strip_prefix(":/")) {
-        // Nothing that is named from the top lies above it.
+        // A path from the top must not leave it.
         (Some(top), Some(rest)) => Some(path::join(top, &path::resolve("", rest)?)),
         _ => path::resolve(prefix, text),
     }
@@ -220,10 +219,10 @@ pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 /// The name of the lock, at the top of the repository or of a NEW_DIR.
 pub(crate) const LOCK_NAME: &str = "kustomize-localize.lock";
 
-/// What brings the lock up to date, also where git could not merge its two sides.
+/// The command that updates the lock, also after git could not merge it.
 pub(crate) const LOCK_COMMAND: &str = "git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
 
-/// What is at the end of a path, after every link on the way has been followed.
+/// The node at the end of a path after all links have been followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Resolved {
     /// A regular file, at its real path.
@@ -238,21 +237,20 @@ pub(crate) enum Resolved {
         /// The real path.
         path: String,
     },
-    /// A place inside (or at) a submodule whose content is not at hand.
+    /// A path inside (or at) a submodule whose content is not in the tree.
     Submodule {
         /// The path of the gitlink.
         path: String,
     },
-    /// Nothing.
     Missing {
-        /// The path that is not there, links before it followed.
+        /// The missing path, with the links before it followed.
         path: String,
     },
     /// A link leads out of the tree, or is absolute, so that it leads out of every other checkout.
     Leaves {
         /// The path of that link.
         link: String,
-        /// What it says.
+        /// The target of the link.
         target: String,
     },
     /// Links lead to each other.
@@ -262,7 +260,7 @@ pub(crate) enum Resolved {
     },
 }
 
-/// Returns the kustomization of a directory, if it has one: its name and its real path. Of several the first.
+/// The name and the real path of the first kustomization of a directory; `None` if it has none.
 pub(crate) fn kustomization_in(tree: &dyn Tree, directory: &str) -> Result<Option<(&'static str, String)>> {
     for name in FILE_NAMES {
         if let Resolved::File { path, .. } = resolve(tree, &path::join(directory, name))? {
@@ -275,11 +273,11 @@ pub(crate) fn kustomization_in(tree: &dyn Tree, directory: &str) -> Result<Optio
 /// The longest chain of links that is followed, as on Linux.
 const LINKS: usize = 40;
 
-/// Follows every link on the way to `path`, inside the tree. Whatever names a path is resolved by this: a file, a root, a
-/// chart, values, a plugin, what an engine deploys.
+/// Follows every link on the way to `path`, inside the tree. All references to paths are resolved by this function:
+/// files, roots, charts, values, plugins, and the paths that engines deploy.
 pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-    // Where no link is on the way, only the last component can be one. Only who wrote the path knows how deep it is.
+    // If no directory on the way is a link, only the last component can be one. A path may be too long to ask.
     let is_plain = directory.len() < PATH.most && tree.entry(directory)? == Some(Entry::Directory);
     let (mut real, rest) = if is_plain { (directory.to_owned(), name) } else { (String::new(), path) };
     let mut rest: Vec<String> = path::components(rest).rev().map(str::to_owned).collect();
@@ -296,16 +294,12 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
             continue;
         }
         let next = path::join(&real, &component);
-        let missing = |next: &str, rest: &[String]| {
-            let rest: Vec<&str> = rest.iter().rev().map(String::as_str).collect();
-            let path = path::resolve(next, &rest.join("/")).unwrap_or_else(|| next.to_owned());
-            Ok(Resolved::Missing { path })
-        };
+        // A file has nothing below it.
         if executable.is_some() {
-            return missing(&next, &rest);
+            return Ok(missing(&next, &rest));
         }
         match tree.entry(&next)? {
-            None => return missing(&next, &rest),
+            None => return Ok(missing(&next, &rest)),
             Some(Entry::Directory) => real = next,
             Some(Entry::File { executable: mode }) => {
                 executable = Some(mode);
@@ -319,8 +313,9 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
                 }
                 let bytes = tree.read(&next)?;
                 let Ok(target) = String::from_utf8(bytes) else {
-                    return missing(&next, &rest);
+                    return Ok(missing(&next, &rest));
                 };
+                // An absolute link starts again at the top of the file system.
                 let inside = if path::is_absolute(&target) {
                     tree.linked(&target).inspect(|_| real.clear())
                 } else {
@@ -338,6 +333,12 @@ pub(crate) fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
         Some(executable) => Resolved::File { path: real, executable },
         None => Resolved::Directory { path: real },
     })
+}
+
+/// The missing path that begins with `next`; `rest` has the components after it in reverse order.
+fn missing(next: &str, rest: &[String]) -> Resolved {
+    let rest: Vec<&str> = rest.iter().rev().map(String::as_str).collect();
+    Resolved::Missing { path: path::resolve(next, &rest.join("/")).unwrap_or_else(|| next.to_owned()) }
 }
 
 /// A tree that several owners share.

@@ -8,61 +8,61 @@ use super::git::GitTree;
 use super::{Entry, SharedTree, Tree, checkout};
 use crate::git::{Checkout, LocalRepo};
 
-/// Why a local file is not in the tree that is looked at.
+/// The reason why a local file is not in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absence {
     Nowhere,
     /// It was deleted: HEAD holds it.
     Deleted,
     /// It is on disk, but not in the tree: git does not track it, or it is not staged (not
-    /// committed, where the tree is a commit).
+    /// committed, if the tree is a commit).
     Untracked,
-    /// It is kept out of git by a rule.
+    /// A pattern of an ignore file matches it.
     Ignored {
-        /// Where that stands.
+        /// The location of the pattern.
         rule: String,
-        /// Whether it is on disk all the same; none where that does not matter, for a commit.
+        /// Whether it is on disk; `None` if that does not matter because the tree is a commit.
         on_disk: Option<bool>,
     },
 }
 
 /// Explains why paths are missing.
 pub struct Absences {
-    here: Rc<LocalRepo>,
+    repo: Rc<LocalRepo>,
     tree: SharedTree,
     on_disk: bool,
-    /// What a path holds of which one of the ignore files of the tree may say something, and what knows these, once it was
-    /// needed; none where they cannot be read.
+    /// The ignore files of the tree with texts of which an ignored path contains at least one, read on first use; `None` if
+    /// they cannot be read.
     ignores: OnceCell<Option<(HashSet<String>, Checkout)>>,
     head: OnceCell<Option<GitTree>>,
 }
 
 impl Absences {
-    /// `tree` is the tree to look at; its ignore files count. `on_disk` is whether files on disk may end up in it: not
-    /// in that of a commit.
-    pub fn new(here: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
-        Absences { here, tree, on_disk, ignores: OnceCell::new(), head: OnceCell::new() }
+    /// `tree` is the tree with the missing paths and the ignore files. `on_disk` is whether files on disk may get into it,
+    /// which is false for a commit.
+    pub fn new(repo: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
+        Absences { repo, tree, on_disk, ignores: OnceCell::new(), head: OnceCell::new() }
     }
 
-    /// Returns whether there is something on disk at `path` (from the top) that may end up in the tree.
+    /// Whether `path` (from the top) exists on disk and may get into the tree.
     pub fn is_on_disk(&self, path: &str) -> bool {
-        let top = self.here.top.as_ref().filter(|_| self.on_disk);
+        let top = self.repo.top.as_ref().filter(|_| self.on_disk);
         top.is_some_and(|top| top.join(path).symlink_metadata().is_ok())
     }
 
-    /// Returns the branch that is checked out, as `refs/heads/main`.
+    /// The branch that is checked out, for example `refs/heads/main`.
     pub fn head(&self) -> Option<String> {
-        self.here.head().ok().flatten()
+        self.repo.head().ok().flatten()
     }
 
-    /// Returns whether `git restore` can bring back `path` (from the top): whether HEAD holds it.
+    /// Whether `git restore` can bring back `path` (from the top), because HEAD has it.
     fn is_in_head(&self, path: &str) -> bool {
-        let open = || GitTree::of_commit(&self.here, &self.here.commit("HEAD").ok()??).ok();
+        let open = || GitTree::of_commit(&self.repo, &self.repo.commit("HEAD").ok()??).ok();
         let entry = self.head.get_or_init(open).as_ref().and_then(|head| head.entry(path).ok()?);
         matches!(entry, Some(Entry::File { .. } | Entry::Link | Entry::Directory))
     }
 
-    /// Returns why `path` (from the top) is missing.
+    /// The reason why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
         match self.ignored(path) {
             Some(rule) => Absence::Ignored { rule, on_disk: self.on_disk.then(|| self.is_on_disk(path)) },
@@ -75,24 +75,24 @@ impl Absences {
     fn ignored(&self, path: &str) -> Option<String> {
         let read = || {
             let mut files = checkout::files_named(&*self.tree, ".gitignore").ok()?;
-            // git follows no link there.
+            // git does not read an ignore file through a link.
             files.retain(|(path, _)| matches!(self.tree.entry(path), Ok(Some(Entry::File { .. }))));
             let literals = files.iter().flat_map(|(_, bytes)| literals(bytes)).collect();
             Some((literals, Checkout::new(&files, gix::hash::Kind::Sha1).ok()?))
         };
         let (literals, ignores) = self.ignores.get_or_init(read).as_ref()?;
-        // Each question is a process.
+        // Each query starts a process, so paths that no pattern can match are sorted out first.
         let lower = path.to_lowercase();
         if !literals.iter().any(|literal| lower.contains(literal)) {
             return None;
         }
-        // A directory is ignored with what is in it.
-        let is_directory = self.on_disk && self.here.top.as_ref().is_some_and(|top| top.join(path).is_dir());
+        // A pattern for a directory also matches the files in it.
+        let is_directory = self.on_disk && self.repo.top.as_ref().is_some_and(|top| top.join(path).is_dir());
         ignores.ignored(&if is_directory { format!("{path}/-") } else { path.to_owned() })
     }
 }
 
-/// Returns of each pattern of an ignore file a text, in lower case, that every path holds which it matches.
+/// For each pattern of an ignore file, a text in lower case that all matched paths contain.
 fn literals(bytes: &[u8]) -> Vec<String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return vec![String::new()] };
     let patterns = text.trim_start_matches('\u{feff}').lines().filter(|line| !line.starts_with('#'));

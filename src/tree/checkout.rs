@@ -69,13 +69,13 @@ impl Conversion {
         if attributes.converts { git.convert(path, &bytes) } else { Ok(bytes) }
     }
 
-    /// Returns whether a checkout may change any file; also if that cannot be told.
+    /// Whether a checkout may change any file; also if that cannot be told.
     pub(crate) fn applies_anywhere(&self, tree: &dyn Tree) -> bool {
-        let applies = |place: &String| self.applies(tree, path::parent(place)).unwrap_or(true);
+        let applies = |path: &String| self.applies(tree, path::parent(path)).unwrap_or(true);
         tree.files_named(&|file| file == FILE_NAME).map_or(true, |files| files.iter().any(applies))
     }
 
-    /// Returns whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.
+    /// Whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.
     pub(crate) fn applies(&self, tree: &dyn Tree, directory: &str) -> Result<bool> {
         if let Some(known) = self.directories.borrow().get(directory) {
             return Ok(*known);
@@ -95,10 +95,10 @@ impl Conversion {
     }
 }
 
-/// Returns the files and links of a name, with what they hold.
+/// The files and links of a name, with what they hold.
 pub(super) fn files_named(tree: &dyn Tree, name: &str) -> Result<Vec<(String, Vec<u8>)>> {
-    let found = tree.files_named(&|file| file == name)?.into_iter();
-    found.map(|path| Ok((path.clone(), tree.read(&path)?))).collect()
+    let files = tree.files_named(&|file| file == name)?.into_iter();
+    files.map(|path| Ok((path.clone(), tree.read(&path)?))).collect()
 }
 
 #[cfg(test)]

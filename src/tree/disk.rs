@@ -1,4 +1,4 @@
-//! Files on disk, as they are now: those of the working tree, of one directory, of the whole machine.
+//! The current files on disk: of the working tree, of one directory, or of the whole machine.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -15,7 +15,7 @@ use crate::git::{LocalRepo, Staged};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::limits::PATH;
 
-/// How many files are searched at once by a thread.
+/// The number of files that a thread searches at a time.
 const SHARE: usize = 1024;
 
 /// The files below a real directory.
@@ -26,58 +26,54 @@ pub(crate) struct DiskTree {
     /// Whether it may be a checkout, with other line ends than git stores.
     converts: bool,
     git: Option<Rc<Tracked>>,
-    /// Whether what git ignores and does not track is not there, as in any other checkout.
+    /// Whether files that git ignores and does not track are hidden, as they are missing in any other checkout.
     hides_ignored: bool,
-    /// The directories that were requested, and are there.
+    /// The existing directories among the requested paths.
     directories: RefCell<HashSet<String>>,
 }
 
-/// What git knows of a working tree.
+/// The state of a working tree as git reports it, and the files that were read.
 struct Tracked {
     /// The submodules of the index, whether they are checked out or not.
     submodules: BTreeSet<String>,
-    here: Rc<LocalRepo>,
-    /// What is executable in the index.
+    repo: Rc<LocalRepo>,
+    /// The paths that are executable in the index.
     programs: BTreeSet<String>,
-    /// The paths that git tracks, or neither tracks nor ignores, each with whether it does: also what is odd.
+    /// The paths that git tracks (true), or neither tracks nor ignores (false), including those that are not UTF-8.
     files: BTreeMap<String, bool>,
-    /// The files that a sparse checkout leaves out, and all directories that they lie in. What is not on disk is what the
-    /// index has.
+    /// The files that a sparse checkout leaves out, and their directories. They are read from the index if they are not on
+    /// disk.
     left_out: BTreeSet<String>,
     index: OnceCell<GitTree>,
     unmerged: Vec<Staged>,
-    /// Which of them are there, once that is asked for.
+    /// The existing ones among `files`, once they are requested.
     present: OnceCell<Vec<String>>,
-    /// What was read, by path: the digest of the bytes, which is none that anybody could choose.
+    /// The hashes of the files that were read, with a random key, so that nobody can choose equal ones.
     read: RefCell<HashMap<String, u64>>,
-    /// Where nothing was.
+    /// The requested paths that were missing.
     absent: RefCell<HashSet<String>>,
     hasher: RandomState,
 }
 
 impl DiskTree {
     /// Opens the working tree of this repository.
-    pub(crate) fn of_working_tree(here: Rc<LocalRepo>) -> Result<Self> {
-        let top = here.top.as_ref().and_then(|top| top.canonicalize().ok());
+    pub(crate) fn of_working_tree(repo: Rc<LocalRepo>) -> Result<Self> {
+        let top = repo.top.as_ref().and_then(|top| top.canonicalize().ok());
         let top = top.ok_or_else(|| {
             Failure::new("this repository has no working tree").hint("read a commit instead: --rev REV")
         })?;
-        let (staged, untracked) = here.working_files()?;
-        let of_mode = |mode: &str| -> BTreeSet<String> {
-            let entries = staged.iter().filter(|entry| entry.mode == mode);
-            entries.map(|entry| entry.path.clone()).collect()
-        };
-        // A repository of its own within this one, which git only ever adds as a submodule.
+        let (staged, untracked) = repo.working_files()?;
+        // git names an untracked repository inside this one with a slash, and would add it as a submodule.
         let (within, untracked): (Vec<String>, Vec<String>) =
             untracked.into_iter().partition(|path| path.ends_with('/'));
-        let mut submodules = of_mode("160000");
+        let mut submodules = with_mode(&staged, "160000");
         submodules.extend(within.iter().map(|path| path.trim_end_matches('/').to_owned()));
         let left_out: Vec<&str> =
             staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.as_str()).collect();
         let directories = path::directories(left_out.iter().copied());
         let git = Tracked {
             submodules,
-            programs: of_mode("100755"),
+            programs: with_mode(&staged, "100755"),
             unmerged: staged.iter().filter(|entry| entry.stage > 0).cloned().collect(),
             left_out: directories.into_iter().chain(left_out).map(str::to_owned).collect(),
             index: OnceCell::new(),
@@ -90,12 +86,12 @@ impl DiskTree {
             read: RefCell::default(),
             absent: RefCell::default(),
             hasher: RandomState::new(),
-            here,
+            repo,
         };
         Ok(DiskTree { git: Some(Rc::new(git)), ..DiskTree::at(top, true) })
     }
 
-    /// Opens one directory, whatever git knows of it. `converts` says whether it may be a checkout.
+    /// Opens one directory without asking git. `converts` is whether it may be a checkout.
     pub(crate) fn of_directory(directory: &Path, converts: bool) -> Result<Self> {
         let root = directory.canonicalize();
         let root = root.map_err(|error| Failure::new(format!("`{}` cannot be read: {error}", directory.display())))?;
@@ -115,52 +111,53 @@ impl DiskTree {
         DiskTree { root, from: String::new(), converts, git, hides_ignored, directories: RefCell::default() }
     }
 
-    /// Returns the same working tree without what git ignores and does not track: what a commit of it would hold.
+    /// The same working tree without the files that git ignores and does not track, which a commit would not contain.
     pub(crate) fn without_ignored(&self) -> Self {
         DiskTree { git: self.git.clone(), hides_ignored: true, ..DiskTree::at(self.root.clone(), self.converts) }
     }
 
-    /// Returns the path in this tree of a real path of the file system.
-    pub(crate) fn path(&self, place: &Path) -> Result<String> {
-        let path = path::of_components(place.strip_prefix(&self.root).unwrap_or(place));
-        path.ok_or_else(|| Failure::new(format!("`{}` is not UTF-8", place.display())))
+    /// The path in this tree of a real path of the file system.
+    pub(crate) fn path(&self, disk_path: &Path) -> Result<String> {
+        let path = path::of_components(disk_path.strip_prefix(&self.root).unwrap_or(disk_path));
+        path.ok_or_else(|| Failure::new(format!("`{}` is not UTF-8", disk_path.display())))
     }
 
-    /// Returns whether a file of the working tree that was read is still what it was, and nothing is where nothing was.
+    /// Whether a file of the working tree has not changed since it was read, or is still missing if it was.
     pub(crate) fn is_as_read(&self, path: &str) -> bool {
         let Some(git) = &self.git else {
             return true;
         };
-        if git.absent.borrow().contains(path) && self.place(path).symlink_metadata().is_ok() {
+        if git.absent.borrow().contains(path) && self.disk_path(path).symlink_metadata().is_ok() {
             return false;
         }
-        let is = |read: &u64| read_file(&self.place(path)).is_ok_and(|bytes| git.hasher.hash_one(bytes) == *read);
-        git.read.borrow().get(path).is_none_or(is)
+        let read = git.read.borrow();
+        let hash = read.get(path);
+        hash.is_none_or(|hash| read_file(&self.disk_path(path)).is_ok_and(|bytes| git.hasher.hash_one(bytes) == *hash))
     }
 
-    /// Returns whether git tracks a file of the working tree.
+    /// Whether git tracks a file of the working tree.
     pub(crate) fn is_tracked(&self, path: &str) -> bool {
         self.git.as_ref().is_some_and(|git| git.files.get(path) == Some(&true))
     }
 
-    /// Returns the sides of a file that git could not merge, from the index.
+    /// The index entries of a file that git could not merge, one for each side.
     pub(crate) fn unmerged(&self, path: &str) -> impl Iterator<Item = &Staged> {
         self.git.iter().flat_map(|git| &git.unmerged).filter(move |entry| entry.path == path)
     }
 
-    /// Returns whether a sparse checkout leaves the file at `path` out, and it is not on disk.
+    /// Whether a sparse checkout leaves the file at `path` out, and it is not on disk.
     pub(crate) fn is_left_out(&self, path: &str) -> bool {
         let is_left_out = self.git.as_ref().is_some_and(|git| git.left_out.contains(path));
-        is_left_out && self.place(path).symlink_metadata().is_err()
+        is_left_out && self.disk_path(path).symlink_metadata().is_err()
     }
 
-    /// Returns whether something at a path of the disk is hidden.
+    /// Whether the file or directory at a path is hidden although it is on disk.
     fn is_hidden(&self, path: &str) -> bool {
         let Some(git) = self.git.as_ref().filter(|_| self.hides_ignored) else { return false };
         !git.files.contains_key(path) && !git.submodules.contains(path) && !git.has_below(path)
     }
 
-    /// Notes that nothing is there, unless that may only be hidden.
+    /// Remembers that a path is missing, unless it may only be hidden.
     fn nothing(&self, path: &str) -> Option<Entry> {
         if let Some(git) = self.git.as_ref().filter(|_| !self.hides_ignored) {
             git.absent.borrow_mut().insert(path.to_owned());
@@ -168,7 +165,7 @@ impl DiskTree {
         None
     }
 
-    fn place(&self, path: &str) -> PathBuf {
+    fn disk_path(&self, path: &str) -> PathBuf {
         if path.is_empty() { self.root.clone() } else { self.root.join(path) }
     }
 
@@ -178,8 +175,13 @@ impl DiskTree {
     }
 }
 
+/// The paths of the index entries with a mode.
+fn with_mode(staged: &[Staged], mode: &str) -> BTreeSet<String> {
+    staged.iter().filter(|entry| entry.mode == mode).map(|entry| entry.path.clone()).collect()
+}
+
 impl Tracked {
-    /// Returns whether git tracks something below a directory, or neither tracks nor ignores it.
+    /// Whether a directory has files that git tracks, or neither tracks nor ignores.
     fn has_below(&self, directory: &str) -> bool {
         let first = format!("{directory}/");
         let file = self.files.range(first.clone()..).next().map(|(path, _)| path);
@@ -187,12 +189,12 @@ impl Tracked {
         file.into_iter().chain(submodule).any(|path| path.starts_with(&first))
     }
 
-    /// Returns the index, which holds what is left out.
+    /// The index, from which left out files are read.
     fn index(&self) -> Result<&GitTree> {
         if let Some(index) = self.index.get() {
             return Ok(index);
         }
-        let index = GitTree::of_index(self.here.clone())?;
+        let index = GitTree::of_index(self.repo.clone())?;
         Ok(self.index.get_or_init(|| index))
     }
 }
@@ -203,19 +205,19 @@ impl Tree for DiskTree {
         if path.is_empty() || self.directories.borrow().contains(path) {
             return Ok(Some(Entry::Directory));
         }
-        // git holds nothing of that name, wherever it is.
+        // git never stores a file of that name, in any directory.
         if self.git.is_some() && path::name(path).eq_ignore_ascii_case(".git")
             || self.entry(path::parent(path))? != Some(Entry::Directory)
         {
             return Ok(self.nothing(path));
         }
-        let entry = look(&self.place(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
+        let entry = look(&self.disk_path(path)).map_err(self.failed(path))?.filter(|_| !self.is_hidden(path));
         let entry = match (entry, &self.git) {
             (None, Some(git)) if git.left_out.contains(path) => git.index()?.entry(path)?,
             (None | Some(Entry::Directory), Some(git)) if git.submodules.contains(path) => Some(Entry::Submodule),
             (Some(Entry::File { executable }), Some(git)) => {
                 let is_staged = git.programs.contains(path);
-                let is_told = executable == is_staged || git.here.has_modes()?;
+                let is_told = executable == is_staged || git.repo.has_modes()?;
                 Some(Entry::File { executable: if is_told { executable } else { is_staged } })
             }
             (None, _) => self.nothing(path),
@@ -238,7 +240,7 @@ impl Tree for DiskTree {
         };
         names.retain(|name| self.is_left_out(&path::join(directory, name)));
         let failed = self.failed(directory);
-        match std::fs::read_dir(self.place(directory)) {
+        match std::fs::read_dir(self.disk_path(directory)) {
             Err(error) if error.kind() == ErrorKind::NotFound && left_out.is_some() => {}
             Err(error) => return Err(failed(error)),
             Ok(entries) => {
@@ -259,7 +261,7 @@ impl Tree for DiskTree {
         if let Some(git) = self.git.as_ref().filter(|_| self.is_left_out(path)) {
             return git.index()?.read(path);
         }
-        let bytes = read_file(&self.place(path)).map_err(self.failed(path))?;
+        let bytes = read_file(&self.disk_path(path)).map_err(self.failed(path))?;
         if let Some(git) = &self.git {
             git.read.borrow_mut().entry(path.to_owned()).or_insert_with(|| git.hasher.hash_one(&bytes));
         }
@@ -285,13 +287,13 @@ impl Tree for DiskTree {
     fn word(&self, path: &str) -> String {
         match self.label(path) {
             _ if self.git.is_some() => format!(":/{path}"),
-            // An option would begin so.
+            // Otherwise it would be taken for an option.
             label if label.starts_with('-') => format!("./{label}"),
             label => label,
         }
     }
 
-    /// Of a working tree only what git tracks, or what is neither tracked nor ignored.
+    /// In a working tree, only the files that git tracks, or neither tracks nor ignores.
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         let Some(git) = &self.git else {
             return files_below(self, directory);
@@ -299,17 +301,16 @@ impl Tree for DiskTree {
         if let Some(all) = git.present.get().filter(|_| directory.is_empty()) {
             return Ok(all.clone());
         }
-        let is_below = |path: &&String| *path != directory && path::is_in(path, directory);
-        let mut found = Vec::new();
-        for path in git.files.keys().filter(is_below) {
+        let mut present = Vec::new();
+        for path in git.files.keys().filter(|path| *path != directory && path::is_in(path, directory)) {
             if self.entry(path)?.is_some() {
-                found.push(path.clone());
+                present.push(path.clone());
             }
         }
         if directory.is_empty() {
-            git.present.set(found.clone()).ok();
+            git.present.set(present.clone()).ok();
         }
-        Ok(found)
+        Ok(present)
     }
 
     fn untracked(&self) -> Result<Vec<String>> {
@@ -322,14 +323,14 @@ impl Tree for DiskTree {
         let Some(git) = &self.git else {
             return Ok(self.below("")?.into_iter().filter(|path| is_named(&path)).collect());
         };
-        let mut found = Vec::new();
+        let mut named = Vec::new();
         for path in git.files.keys().filter(is_named) {
             path::refuse_odd("", path)?;
             if self.entry(path)?.is_some() {
-                found.push(path.clone());
+                named.push(path.clone());
             }
         }
-        Ok(found)
+        Ok(named)
     }
 
     fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
@@ -339,10 +340,10 @@ impl Tree for DiskTree {
         };
         let paths = git.files.keys().filter(|path| endings.iter().any(|ending| path.ends_with(ending)));
         let paths: Vec<&String> = paths.collect();
-        let places: Vec<PathBuf> = paths.iter().map(|path| self.place(path)).collect();
-        let hold = hold(places, SHARE, &marks, || {
-            |place: &PathBuf, is_marked: &dyn Fn(&[u8]) -> bool| {
-                read_alone(place).map_or(true, |bytes| is_marked(&bytes))
+        let disk_paths: Vec<PathBuf> = paths.iter().map(|path| self.disk_path(path)).collect();
+        let hold = hold(disk_paths, SHARE, &marks, || {
+            |disk_path: &PathBuf, is_marked: &dyn Fn(&[u8]) -> bool| {
+                read_alone(disk_path).map_or(true, |bytes| is_marked(&bytes))
             }
         });
         let is_marked = move |path: &str| {
@@ -350,34 +351,34 @@ impl Tree for DiskTree {
             !self.is_left_out(path) || self.read(path).map_or(true, holds)
         };
         Ok(Box::new(move || {
-            let found = paths.into_iter().zip(hold()).filter(|(path, holds)| *holds && is_marked(path));
-            // What is not there, or no file, could not be read.
+            let marked = paths.into_iter().zip(hold()).filter(|(path, holds)| *holds && is_marked(path));
+            // Missing paths and directories could not be read, so they count as marked until here.
             let is_file = |path: &&String| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_));
-            Ok(found.map(|(path, _)| path).filter(is_file).cloned().collect())
+            Ok(marked.map(|(path, _)| path).filter(is_file).cloned().collect())
         }))
     }
 }
 
-/// Reads a file, and nothing that a link leads to, or that would have to be waited for.
-fn read_alone(place: &Path) -> io::Result<Vec<u8>> {
+/// Reads a file without following a link, and without blocking on a pipe.
+fn read_alone(disk_path: &Path) -> io::Result<Vec<u8>> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
 
         use rustix::fs::OFlags;
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-        let mut file = std::fs::File::options().read(true).custom_flags(flags.cast_signed()).open(place)?;
+        let mut file = std::fs::File::options().read(true).custom_flags(flags.cast_signed()).open(disk_path)?;
         let mut bytes = Vec::new();
         io::Read::read_to_end(&mut file, &mut bytes)?;
         Ok(bytes)
     }
     #[cfg(not(unix))]
-    read_file(place)
+    read_file(disk_path)
 }
 
-/// Returns what is at a place, without following a link there.
-fn look(place: &Path) -> io::Result<Option<Entry>> {
-    let metadata = match std::fs::symlink_metadata(place) {
+/// The node at a path on disk, without following a link; `None` if it is missing, or a pipe, socket or device.
+fn look(disk_path: &Path) -> io::Result<Option<Entry>> {
+    let metadata = match std::fs::symlink_metadata(disk_path) {
         Ok(metadata) => metadata,
         Err(error)
             if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput) =>
@@ -403,14 +404,14 @@ fn look(place: &Path) -> io::Result<Option<Entry>> {
     })
 }
 
-/// Returns the bytes of a file, or the target of a link.
-fn read_file(place: &Path) -> io::Result<Vec<u8>> {
-    match look(place)? {
+/// The bytes of a file, or the target of a link.
+fn read_file(disk_path: &Path) -> io::Result<Vec<u8>> {
+    match look(disk_path)? {
         Some(Entry::Link) => {
-            let target = std::fs::read_link(place)?;
+            let target = std::fs::read_link(disk_path)?;
             Ok(target.to_string_lossy().into_owned().into_bytes())
         }
         None => Err(ErrorKind::NotFound.into()),
-        Some(_) => std::fs::read(place),
+        Some(_) => std::fs::read(disk_path),
     }
 }

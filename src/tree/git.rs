@@ -22,48 +22,48 @@ pub(crate) use self::objects::proven;
 pub struct GitTree {
     objects: Rc<Objects>,
     root: ObjectId,
-    /// The paths of an index that are not merged yet: they are there, but cannot be read. None of a commit.
+    /// The unmerged paths of an index: they exist, but cannot be read. `None` for a commit.
     unmerged: Option<Rc<BTreeSet<String>>>,
     followed: RefCell<BTreeSet<String>>,
     all: RefCell<Option<Listed>>,
-    /// The files as they are stored, where these are as a checkout gives them.
+    /// The stored files and their conversion, if this tree gives its files as in a checkout.
     stored: Option<(Rc<GitTree>, Conversion)>,
 }
 
 impl GitTree {
-    /// Opens the tree object `root` of a repository that is not the user's.
+    /// Opens the tree object `root` of any other repository.
     pub fn new(repository: gix::Repository, root: ObjectId) -> Self {
         GitTree::at(Rc::new(Objects::new(repository, None)), root)
     }
 
     /// Opens the tree object `root` of this repository.
-    pub fn of_here(here: Rc<LocalRepo>, root: ObjectId) -> Result<Self> {
-        Ok(GitTree::at(Rc::new(Objects::new(here.repository()?.clone(), Some(here))), root))
+    pub fn of_here(repo: Rc<LocalRepo>, root: ObjectId) -> Result<Self> {
+        Ok(GitTree::at(Rc::new(Objects::new(repo.repository()?.clone(), Some(repo))), root))
     }
 
     /// Opens the tree of a commit of this repository.
-    pub(crate) fn of_commit(here: &Rc<LocalRepo>, commit: &CommitId) -> Result<Self> {
-        GitTree::of_here(here.clone(), object_id(&commit.tree)?)
+    pub(crate) fn of_commit(repo: &Rc<LocalRepo>, commit: &CommitId) -> Result<Self> {
+        GitTree::of_here(repo.clone(), object_id(&commit.tree)?)
     }
 
-    /// Reads the index of this repository, as it is now. One that was never written is empty. A path of which only the
-    /// name is staged (`git add -N`) is not there: a commit would not hold it.
-    pub(crate) fn of_index(here: Rc<LocalRepo>) -> Result<Self> {
-        let tree = GitTree::of_here(here.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
+    /// Reads the current index of this repository; an index that was never written is empty. A path added with
+    /// `git add -N` is missing, because a commit would not contain it.
+    pub(crate) fn of_index(repo: Rc<LocalRepo>) -> Result<Self> {
+        let tree = GitTree::of_here(repo.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
         let mut index = Index::new();
         let root = number(0, tree.hash());
         index.insert("", (root, Directory::default()));
         let mut unmerged = BTreeSet::new();
-        let staged = here.staged()?;
+        let staged = repo.staged()?;
         let mut last = "";
         for entry in &staged {
-            // git reads past the end of a file that was cut off, and only mentions it in passing.
+            // git reads past the end of a truncated index, and only prints a warning.
             let item = item(entry).ok_or_else(|| {
-                let index = here.index.display();
+                let index = repo.index.display();
                 Failure::new(format!("the index `{index}` is damaged"))
                     .hint(format!("recreate it from HEAD: {} && git reset", command("rm", [index.to_string()])))
             })?;
-            // Of a path that is not merged ours counts, or else the first.
+            // For an unmerged path our side counts, or else the first one.
             if last != entry.path || entry.stage == 2 {
                 put(&mut index, &entry.path, item);
             }
@@ -81,56 +81,61 @@ impl GitTree {
         GitTree { objects, root, unmerged: None, followed: RefCell::default(), all: RefCell::default(), stored: None }
     }
 
-    /// Returns the tree object `root` of the same repository. What the two have in common is held once.
+    /// The tree object `root` of the same repository. Common directories are kept in memory once.
     pub fn beside(&self, root: ObjectId) -> Self {
         GitTree::at(self.objects.clone(), root)
     }
 
-    /// Returns the same files as a checkout gives them: `kustomize build` reads those. One that goes through a filter is
-    /// taken as it is stored, or cannot be read.
+    /// The same files as in a checkout, which `kustomize build` reads. A file with a filter is
+    /// taken as it is stored, or cannot be read if `refuses_filters`.
     pub fn checked_out(&self, refuses_filters: bool) -> Self {
-        let same = || GitTree { unmerged: self.unmerged.clone(), ..self.beside(self.root) };
-        GitTree { stored: Some((Rc::new(same()), Conversion::new(refuses_filters, self.hash()))), ..same() }
+        let conversion = Conversion::new(refuses_filters, self.hash());
+        GitTree { stored: Some((Rc::new(self.copy()), conversion)), ..self.copy() }
     }
 
-    /// Returns the repository that it lies in.
+    /// The same files as they are stored.
+    fn copy(&self) -> Self {
+        GitTree { unmerged: self.unmerged.clone(), ..self.beside(self.root) }
+    }
+
+    /// The repository of its objects.
     pub fn repository(&self) -> &gix::Repository {
         &self.objects.repository
     }
 
-    /// Returns the id of the blob, link or gitlink at `path`; of a directory none.
+    /// The id of the blob, link or gitlink at `path`; `None` for a directory and a missing path.
     pub fn id(&self, path: &str) -> Result<Option<ObjectId>> {
         Ok(self.item(path)?.filter(|item| item.entry != Entry::Directory).map(|item| item.id))
     }
 
-    /// Returns the id of the file or link at `path`.
+    /// The id of the file or link at `path`; `None` for any other path.
     fn blob(&self, path: &str) -> Result<Option<ObjectId>> {
         let blob = self.item(path)?.filter(|item| matches!(item.entry, Entry::File { .. } | Entry::Link));
         Ok(blob.map(|item| item.id))
     }
 
-    /// Returns the id of the file or link at `path` if the bytes of that are not here.
+    /// The id of the file or link at `path` if its object is missing in the repository, as in a partial clone.
     pub fn lacks(&self, path: &str) -> Result<Option<ObjectId>> {
         Ok(self.blob(path)?.filter(|id| !self.repository().has_object(*id)))
     }
 
-    /// Returns how many bytes the file or link at `path` has, if they are here. They are not read for that.
+    /// The number of bytes of the file or link at `path`, without reading them; `None` if the object is missing.
     pub(crate) fn size(&self, path: &str) -> Result<Option<u64>> {
         let header = self.blob(path)?.and_then(|id| self.repository().find_header(id).ok());
         Ok(header.map(|header| header.size()))
     }
 
-    /// Returns the kind of the ids.
+    /// The kind of the object ids.
     pub fn hash(&self) -> gix::hash::Kind {
         self.repository().object_hash()
     }
 
-    /// Returns the links that were followed until now.
+    /// The links that were read so far.
     pub fn followed(&self) -> BTreeSet<String> {
         self.followed.borrow().clone()
     }
 
-    /// Returns everything at or below a directory that is not a directory itself, sorted by path.
+    /// The nodes below a directory that are not directories, sorted by path.
     fn list(&self, top: &str) -> Result<Vec<(String, Item)>> {
         let mut all = Vec::new();
         let mut todo: Vec<_> = match self.item(top)? {
@@ -139,27 +144,26 @@ impl GitTree {
         };
         let (mut paths, mut bytes) = (0, 0);
         // Equal directories are one object, so that a few objects make any number of paths.
-        let here = || format!("tree {}", self.root);
         while let Some((directory, id)) = todo.pop() {
-            // The first one is the next one.
+            // In reverse, so that the first directory is taken next.
             for (name, item) in self.objects.directory(id, &directory)?.iter().rev() {
                 let length = directory.len() + 1 + name.len();
                 PATH.check(length, || shown(&path::join(&directory, name)))?;
                 (paths, bytes) = (paths + 1, bytes + length);
-                let place = path::join(&directory, name);
+                let path = path::join(&directory, name);
                 match item.entry {
-                    Entry::Directory => todo.push((place, item.id)),
-                    _ => all.push((place, *item)),
+                    Entry::Directory => todo.push((path, item.id)),
+                    _ => all.push((path, *item)),
                 }
             }
-            PATHS.check(paths, here)?;
-            PATH_BYTES.check(bytes, here)?;
+            PATHS.check(paths, || format!("tree {}", self.root))?;
+            PATH_BYTES.check(bytes, || format!("tree {}", self.root))?;
         }
-        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        all.sort_by(|(left, _), (right, _)| left.cmp(right));
         Ok(all)
     }
 
-    /// Returns everything in the tree, which is listed once.
+    /// All nodes of the tree that are not directories. They are listed once.
     fn all(&self) -> Result<Listed> {
         if let Some(all) = &*self.all.borrow() {
             return Ok(all.clone());
@@ -193,8 +197,8 @@ impl Tree for GitTree {
     }
 
     fn names(&self, directory: &str) -> Result<Vec<String>> {
-        let found = self.directory(directory)?.unwrap_or_default();
-        found.keys().map(|name| path::refuse_odd(directory, name).map(|()| name.to_string())).collect()
+        let nodes = self.directory(directory)?.unwrap_or_default();
+        nodes.keys().map(|name| path::refuse_odd(directory, name).map(|()| name.to_string())).collect()
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
@@ -227,12 +231,12 @@ impl Tree for GitTree {
     }
 
     fn stored(&self, path: &str) -> Option<String> {
-        let is_it = self.objects.here.is_some() && self.unmerged.is_none() && self.stored.is_none();
+        let is_it = self.objects.repo.is_some() && self.unmerged.is_none() && self.stored.is_none();
         is_it.then(|| self.id(path).ok().flatten()).flatten().map(|id| id.to_string())
     }
 
     fn absolute(&self, text: &str) -> Option<String> {
-        path::inside(self.objects.here.as_ref()?.top.as_ref()?, text)
+        path::inside(self.objects.repo.as_ref()?.top.as_ref()?, text)
     }
 
     fn converts(&self) -> bool {
@@ -278,7 +282,7 @@ impl Tree for GitTree {
     }
 }
 
-/// Everything in a tree that is no directory, by its path.
+/// All nodes of a tree that are not directories, by path.
 type Listed = Rc<Vec<(String, Item)>>;
 
 /// The directories of an index by their paths, each with an id that no object has: its number.
@@ -290,7 +294,7 @@ fn number(number: usize, hash: gix::hash::Kind) -> ObjectId {
     ObjectId::from_bytes_or_panic(&bytes)
 }
 
-/// Returns what an entry of an index holds; `None` where it is none that git writes.
+/// The node of an index entry; `None` if git does not write such an entry.
 fn item(staged: &Staged) -> Option<Item> {
     let id = ObjectId::from_hex(staged.id.as_bytes()).ok().filter(|id| !id.is_null())?;
     let entry = match staged.mode.as_str() {

@@ -33,37 +33,37 @@ fn is_directory_name(name: &str) -> bool {
     DIRECTORIES.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// Returns the directory whose licence a file is by its path: that it lies in, or the one above a `LICENSES`.
-pub(crate) fn covered(place: &str) -> Option<&str> {
-    let (name, directory) = (path::name(place), path::parent(place));
+/// The directory whose licence a file is by its path: that it lies in, or the one above a `LICENSES`.
+pub(crate) fn covered(path: &str) -> Option<&str> {
+    let (name, directory) = (path::name(path), path::parent(path));
     if is_directory_name(path::name(directory)) && is_plain(name) {
         return Some(path::parent(directory));
     }
     is_file_name(name).then_some(directory)
 }
 
-/// Returns whether a file in a `LICENSES` may be a licence.
+/// Whether a file in a `LICENSES` may be a licence.
 fn is_plain(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     !name.starts_with('.') && !MANIFESTS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Returns the licence files of a directory: `LICENSE*` and similar names, and the contents of a `LICENSES`.
+/// The licence files of a directory: `LICENSE*` and similar names, and the contents of a `LICENSES`.
 pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
-    let mut found = Licenses::default();
+    let mut licenses = Licenses::default();
     if let Some(known) = tree.licenses(directory) {
-        for place in known {
-            let bytes = tree.read(&place)?;
-            found.files.push((place, bytes));
+        for path in known {
+            let bytes = tree.read(&path)?;
+            licenses.files.push((path, bytes));
         }
-        return Ok(found);
+        return Ok(licenses);
     }
-    for (place, resolved) in named(tree, directory)? {
+    for (path, resolved) in named(tree, directory)? {
         let why = match resolved {
             Resolved::File { path, .. } => {
                 let bytes = tree.read(&path)?;
                 if bytes.len() <= MAX_BYTES {
-                    found.files.push((place, bytes));
+                    licenses.files.push((path, bytes));
                     continue;
                 }
                 "it is larger than 4 MiB".to_owned()
@@ -73,12 +73,12 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
             Resolved::Missing { .. } | Resolved::Loop { .. } => "the link is broken".to_owned(),
             Resolved::Leaves { target, .. } => format!("the link to `{target}` leads out of its repository"),
         };
-        found.left.push((place, why));
+        licenses.left.push((path, why));
     }
-    Ok(found)
+    Ok(licenses)
 }
 
-/// Returns the paths of the files that [`find`] reads.
+/// The paths of the files that [`find`] reads.
 pub(crate) fn paths(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     let named = named(tree, directory)?.into_iter();
     let files = named.filter_map(|(_, resolved)| match resolved {
@@ -90,14 +90,14 @@ pub(crate) fn paths(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
 
 /// Returns what is called like a licence of a directory, and where its path leads.
 fn named(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
-    let mut found = Vec::new();
+    let mut licenses = Vec::new();
     for name in tree.names(directory)? {
         let (is_file, is_directory) = (is_file_name(&name), is_directory_name(&name));
         if !is_file && !is_directory {
             continue;
         }
-        let place = path::join(directory, &name);
-        match resolve(tree, &place)? {
+        let path = path::join(directory, &name);
+        match resolve(tree, &path)? {
             Resolved::Directory { path: real } if is_directory => {
                 let names = tree.names(&real)?;
                 // A kustomization root that is called so.
@@ -105,16 +105,16 @@ fn named(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
                     continue;
                 }
                 for name in names.iter().filter(|name| is_plain(name)) {
-                    let inside = path::join(&place, name);
+                    let inside = path::join(&path, name);
                     let resolved = resolve(tree, &inside)?;
-                    found.push((inside, resolved));
+                    licenses.push((inside, resolved));
                 }
             }
-            resolved if is_file => found.push((place, resolved)),
+            resolved if is_file => licenses.push((path, resolved)),
             _ => {}
         }
     }
-    Ok(found)
+    Ok(licenses)
 }
 
 #[cfg(test)]
@@ -158,9 +158,9 @@ mod tests {
     #[test]
     fn licence_files_are_found_and_unusable_ones_reported() {
         let mut tree = OverlayTree::default();
-        let mut file = |place: &str, bytes: &[u8]| tree.file(place, bytes, false);
-        for place in ["LICENSE", "notice.md", "license.yaml", "LICENSES/MIT.txt", "app/COPYING"] {
-            file(place, place.as_bytes());
+        let mut file = |path: &str, bytes: &[u8]| tree.file(path, bytes, false);
+        for path in ["LICENSE", "notice.md", "license.yaml", "LICENSES/MIT.txt", "app/COPYING"] {
+            file(path, path.as_bytes());
         }
         file("Licence/kustomization.yaml", b"");
         file("Licence/text", b"");
@@ -169,11 +169,11 @@ mod tests {
         tree.link("COPYING", "app/COPYING");
         tree.link("COPYING.out", "../outside");
         tree.link("COPYING.self", "COPYING.self");
-        let found = find(&tree, "").unwrap();
-        let files: Vec<&str> = found.files.iter().map(|(place, _)| place.as_str()).collect();
+        let licenses = find(&tree, "").unwrap();
+        let files: Vec<&str> = licenses.files.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(files, ["COPYING", "LICENSE", "LICENSES/MIT.txt", "notice.md"]);
-        assert_eq!(found.files[0].1, b"app/COPYING");
-        let left: Vec<&str> = found.left.iter().map(|(place, _)| place.as_str()).collect();
+        assert_eq!(licenses.files[0].1, b"app/COPYING");
+        let left: Vec<&str> = licenses.left.iter().map(|(path, _)| path.as_str()).collect();
         assert_eq!(left, ["COPYING.out", "COPYING.self", "NOTICE.big"]);
     }
 }

@@ -1,25 +1,25 @@
-//! A tree with some of its files replaced or added: what it is going to be. On nothing it is a tree in memory.
+//! A tree with some files replaced, added or removed. Without a base it is a tree in memory.
 
 use std::collections::BTreeMap;
 
 use super::{Entry, Names, Search, SharedTree, Tree, path, search};
 use crate::message::failure::{Failure, Result};
 
-/// Files and links by path. Directories are there because something lies in them.
+/// Files and links by path. Directories exist if they contain any.
 #[derive(Clone, Default)]
 pub struct OverlayTree {
     base: Option<SharedTree>,
-    /// What is at a path now; none where what was there is taken away.
+    /// The new nodes by path; `None` for a removed one.
     nodes: BTreeMap<String, Option<(Entry, Vec<u8>)>>,
 }
 
 impl OverlayTree {
-    /// Returns `base` without a difference.
+    /// A tree equal to `base`.
     pub(crate) fn new(base: SharedTree) -> Self {
         OverlayTree { base: Some(base), nodes: BTreeMap::new() }
     }
 
-    /// Puts a file at `path`, whatever was there.
+    /// Adds a file, or replaces the node at `path`.
     pub fn file(&mut self, path: &str, bytes: &[u8], executable: bool) {
         self.nodes.insert(path.to_owned(), Some((Entry::File { executable }, bytes.to_vec())));
     }
@@ -29,13 +29,13 @@ impl OverlayTree {
         self.nodes.insert(path.to_owned(), Some((Entry::Link, target.as_bytes().to_vec())));
     }
 
-    /// Takes a file or a link away.
+    /// Removes a file or a link.
     pub fn remove(&mut self, path: &str) {
         self.nodes.insert(path.to_owned(), None);
     }
 
-    /// Returns its own paths below a directory, relative to that.
-    fn own<'a>(&'a self, directory: &'a str) -> impl Iterator<Item = &'a str> {
+    /// The new paths below a directory, relative to it.
+    fn overlaid_below<'a>(&'a self, directory: &'a str) -> impl Iterator<Item = &'a str> {
         let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
         let below =
             self.nodes.range(first..).map_while(move |(path, node)| Some((path::below(path, directory)?, node)));
@@ -56,7 +56,7 @@ impl Tree for OverlayTree {
         if let Some(Some((entry, _))) = self.nodes.get(path) {
             return Ok(Some(*entry));
         }
-        if path.is_empty() || self.own(path).next().is_some() {
+        if path.is_empty() || self.overlaid_below(path).next().is_some() {
             return Ok(Some(Entry::Directory));
         }
         if !self.nodes.is_empty() && path::and_above(path).any(|above| self.nodes.contains_key(above)) {
@@ -68,7 +68,7 @@ impl Tree for OverlayTree {
     fn names(&self, directory: &str) -> Result<Vec<String>> {
         let mut names = self.base(|base| base.names(directory)).transpose()?.unwrap_or_default();
         names.retain(|name| !self.is_gone(&path::join(directory, name)));
-        names.extend(self.own(directory).filter_map(|path| path.split('/').next()).map(str::to_owned));
+        names.extend(self.overlaid_below(directory).filter_map(|path| path.split('/').next()).map(str::to_owned));
         names.sort();
         names.dedup();
         Ok(names)
@@ -97,13 +97,13 @@ impl Tree for OverlayTree {
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         let mut all = self.base(|base| base.below(directory)).transpose()?.unwrap_or_default();
         all.retain(|path| !self.is_gone(path));
-        all.extend(self.own(directory).map(|inside| path::join(directory, inside)));
+        all.extend(self.overlaid_below(directory).map(|inside| path::join(directory, inside)));
         all.sort();
         all.dedup();
         Ok(all)
     }
 
-    /// On top of another tree nothing that is different is looked at.
+    /// With a base, only its files are searched, not the new ones.
     fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
         if let Some(base) = &self.base {
             return base.files_with(endings, marks);

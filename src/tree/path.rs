@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use crate::message::failure::{self, Failure, Result};
 
-/// Returns the non-empty components of `path`.
+/// The non-empty components of `path`.
 pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|component| !component.is_empty())
 }
 
-/// Returns whether the text is an absolute path on any platform we run on.
+/// Whether the text is an absolute path on any platform we run on.
 pub(crate) fn is_absolute(text: &str) -> bool {
     text.starts_with('/') || Path::new(text).is_absolute()
 }
@@ -20,7 +20,7 @@ pub(crate) fn shown(directory: &str) -> &str {
     if directory.is_empty() { "." } else { directory }
 }
 
-/// Returns the directory that people name so, as [`shown`] does it.
+/// The directory that people name so, as [`shown`] does it.
 pub(crate) fn of_shown(directory: &str) -> &str {
     if directory == "." { "" } else { directory }
 }
@@ -30,12 +30,12 @@ pub(crate) fn serialize<S: serde::Serializer>(directory: &str, serializer: S) ->
     serializer.serialize_str(shown(directory))
 }
 
-/// Returns the directory that holds `path`; of the top the top.
+/// The directory that holds `path`; of the top the top.
 pub fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// Returns the last component of `path`.
+/// The last component of `path`.
 pub fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
@@ -65,7 +65,7 @@ pub(crate) fn resolve(directory: &str, text: &str) -> Option<String> {
     Some(stack.join("/"))
 }
 
-/// Returns the path from a directory of the file system that an absolute path means, if it lies below.
+/// The path from a directory of the file system that an absolute path means, if it lies below.
 pub(crate) fn inside(top: &Path, text: &str) -> Option<String> {
     let top = top.canonicalize().ok()?;
     let cleaned = PathBuf::from(format!("/{}", resolve("", text)?));
@@ -96,18 +96,18 @@ pub(crate) fn refuse_odd(directory: &str, name: &str) -> Result<()> {
     Err(Failure::new(format!("`{shown}` cannot be read: its path is not UTF-8")).hint("rename its directory"))
 }
 
-/// Returns whether a path was not UTF-8 before it was made a text.
+/// Whether a path was not UTF-8 before it was made a text.
 pub(crate) fn is_odd(path: &str) -> bool {
     path.contains(char::REPLACEMENT_CHARACTER)
 }
 
-/// Returns whether a directory is called as kustomize calls that of a chart which it pulled: `NAME-VERSION/NAME`.
+/// Whether a directory is called as kustomize calls that of a chart which it pulled: `NAME-VERSION/NAME`.
 pub(crate) fn is_pulled_chart(directory: &str) -> bool {
     let version = name(parent(directory)).strip_prefix(name(directory)).and_then(|rest| rest.strip_prefix('-'));
     version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_alphanumeric()))
 }
 
-/// Returns whether `path` is `directory` or lies below it.
+/// Whether `path` is `directory` or lies below it.
 pub(crate) fn is_in(path: &str, directory: &str) -> bool {
     below(path, directory).is_some()
 }
@@ -123,7 +123,7 @@ pub(crate) fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     }
 }
 
-/// Returns the relative path that leads from the directory `from` to `to`; `.` when they are one.
+/// The relative path that leads from the directory `from` to `to`; `.` when they are one.
 pub fn relative(from: &str, to: &str) -> String {
     let from: Vec<&str> = components(from).collect();
     let to: Vec<&str> = components(to).collect();
@@ -133,9 +133,9 @@ pub fn relative(from: &str, to: &str) -> String {
     if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
 }
 
-/// Returns the innermost directory that both paths are or lie below; empty for the top.
-pub(crate) fn common<'a>(one: &'a str, other: &str) -> &'a str {
-    let mut common = one;
+/// The innermost directory that both paths are or lie below; empty for the top.
+pub(crate) fn common<'a>(path: &'a str, other: &str) -> &'a str {
+    let mut common = path;
     while !is_in(other, common) {
         common = parent(common);
     }
@@ -148,7 +148,7 @@ pub(crate) fn and_above(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(start, |path| Some(parent(path)).filter(|path| !path.is_empty()))
 }
 
-/// Returns all directories that some files lie in, at any depth, without the top.
+/// All directories that some files lie in, at any depth, without the top.
 pub(crate) fn directories<'a>(files: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
     let (mut all, mut last) = (BTreeSet::new(), "");
     for file in files {

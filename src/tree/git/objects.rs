@@ -28,7 +28,7 @@ pub(super) type Directory = BTreeMap<Box<str>, Item>;
 pub(super) struct Objects {
     pub(super) repository: gix::Repository,
     /// The repository at hand, when it is this one: git may fetch objects.
-    pub(super) here: Option<Rc<LocalRepo>>,
+    pub(super) repo: Option<Rc<LocalRepo>>,
     /// Objects of a push that were not taken yet, in a hook of a server.
     quarantine: Option<gix::odb::Handle>,
     /// Every tree object that was looked into.
@@ -38,7 +38,7 @@ pub(super) struct Objects {
 /// How many objects are searched at once by a thread.
 const SHARE: usize = 4096;
 
-/// Returns the bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says:
+/// The bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says:
 /// whoever can write to a pack can put other bytes under an id.
 pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
     let unreadable = |reason: &dyn std::fmt::Display| Failure::new(format!("{kind} {id} cannot be read: {reason}"));
@@ -54,10 +54,10 @@ pub(crate) fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> 
 }
 
 impl Objects {
-    pub(super) fn new(repository: gix::Repository, here: Option<Rc<LocalRepo>>) -> Self {
-        let directory = std::env::var_os("GIT_OBJECT_DIRECTORY").filter(|_| here.is_some());
+    pub(super) fn new(repository: gix::Repository, repo: Option<Rc<LocalRepo>>) -> Self {
+        let directory = std::env::var_os("GIT_OBJECT_DIRECTORY").filter(|_| repo.is_some());
         let quarantine = directory.and_then(|directory| gix::odb::at(directory, repository.object_hash()).ok());
-        Objects { repository, here, quarantine, directories: RefCell::default() }
+        Objects { repository, repo, quarantine, directories: RefCell::default() }
     }
 
     /// Returns what the tree object holds that is at `path`.
@@ -107,23 +107,23 @@ impl Objects {
         })
     }
 
-    /// Returns the raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
+    /// The raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
     pub(super) fn read(&self, kind: &str, id: ObjectId, path: &str) -> Result<Vec<u8>> {
-        let Some(here) = &self.here else {
+        let Some(repo) = &self.repo else {
             return proven(&self.repository, kind, id);
         };
         if let Ok(mut object) = self.repository.find_object(id) {
             return Ok(std::mem::take(&mut object.data));
         }
         let mut bytes = Vec::new();
-        let found = self.quarantine.as_ref().map(|quarantine| quarantine.try_find(&id, &mut bytes));
-        if let Some(Ok(Some(_))) = found {
+        let object = self.quarantine.as_ref().map(|quarantine| quarantine.try_find(&id, &mut bytes));
+        if let Some(Ok(Some(_))) = object {
             return Ok(bytes);
         }
         let path = path::shown(path);
-        match here.object(kind, &id.to_string())? {
+        match repo.object(kind, &id.to_string())? {
             Some(bytes) => Ok(bytes),
-            None if here.is_partial()? => {
+            None if repo.is_partial()? => {
                 Err(Failure::new(format!("`{path}` has not been fetched into this partial clone"))
                     .hint(format!("fetch it: git cat-file -e {id}")))
             }
