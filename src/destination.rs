@@ -1,4 +1,4 @@
-//! Where a plan goes: one commit on a branch, a directory, or the working tree.
+//! The destination of a plan: one commit on a branch, a directory, or the working tree.
 
 mod branch;
 mod directory;
@@ -24,11 +24,10 @@ use crate::record::{LOCK_NAME, Lock, stored};
 use crate::tree::path;
 use crate::workspace::Workspace;
 
-/// Where a plan goes.
 pub(crate) enum Destination {
     /// Onto a branch, as one commit.
     Branch(Box<OnBranch>),
-    /// Into a directory of its own, on disk.
+    /// Into a separate directory on disk.
     Directory(NewDirectory),
     /// Into the working tree.
     WorkingTree,
@@ -37,19 +36,19 @@ pub(crate) enum Destination {
 /// The result of a delivery.
 #[derive(Default)]
 pub(crate) struct Delivered {
-    /// Whether anything was written; else everything was as it must be.
+    /// Whether anything was written; false if everything was up to date.
     pub is_new: bool,
-    /// The tip of the branch; none on disk.
+    /// The tip of the branch; `None` on disk.
     pub commit: Option<String>,
-    /// The tree of NEW_DIR there.
+    /// The tree of NEW_DIR in that commit.
     pub tree: Option<String>,
     pub changed: ChangedFiles,
 }
 
-/// The files that a delivery changes: those of a branch relative to its tip, of a first commit to the source.
+/// The files that a delivery changes. On a branch they are compared with its tip, or with the source if it has none.
 #[derive(Default)]
 pub(crate) struct ChangedFiles {
-    /// What is written, with the number of bytes: none for a submodule, and for what a partial clone lacks.
+    /// The written files with their number of bytes; `None` for a submodule, and if a partial clone lacks the blob.
     pub files: BTreeMap<String, Option<u64>>,
     pub removed: Vec<String>,
 }
@@ -66,12 +65,13 @@ impl ChangedFiles {
         changed
     }
 
-    /// Returns what is in a directory, by its path from there.
+    /// The changes in one directory, by paths from that directory.
     pub(crate) fn below(&self, top: &str) -> ChangedFiles {
-        let below = |path: &String| path::below(path, top).map(str::to_owned);
+        let files = self.files.iter();
+        let removed = self.removed.iter().filter_map(|path| path::below(path, top));
         ChangedFiles {
-            files: self.files.iter().filter_map(|(path, size)| Some((below(path)?, *size))).collect(),
-            removed: self.removed.iter().filter_map(below).collect(),
+            files: files.filter_map(|(path, size)| Some((path::below(path, top)?.to_owned(), *size))).collect(),
+            removed: removed.map(str::to_owned).collect(),
         }
     }
 }
@@ -79,15 +79,15 @@ impl ChangedFiles {
 /// The edits by hand that `--overwrite` discards.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Discarded {
-    /// The commits (abbreviated) on the branch, newest first; none on disk, or if a localized commit was rewritten.
+    /// The abbreviated commits on the branch, newest first; empty on disk, or if a localized commit was rewritten.
     pub commits: Vec<String>,
-    /// From the top of a copy on disk, else of the repository.
+    /// Paths from the top of a copy on disk, otherwise from the top of the repository.
     pub paths: Vec<String>,
 }
 
 impl Destination {
-    /// Looks at where a result is to go: onto a branch, or to disk without one; as a copy that the user named `new_dir`,
-    /// or as the repository where it stands.
+    /// Opens the destination: a branch, or the disk if `branch` is `None`; for a copy that the user named `new_dir`,
+    /// or for the repository in place.
     pub(crate) fn open(
         workspace: &Workspace,
         branch: Option<&BranchOptions>,
@@ -103,24 +103,24 @@ impl Destination {
         })
     }
 
-    /// Returns the path of NEW_DIR in the tree of the workspace; empty for the repository where it stands.
-    pub(crate) fn place(&self) -> &str {
+    /// The path of NEW_DIR in the tree of the workspace; empty for the repository in place.
+    pub(crate) fn new_dir(&self) -> &str {
         match self {
-            Destination::Branch(branch) => branch.place(),
+            Destination::Branch(branch) => branch.new_dir(),
             Destination::Directory(directory) => &directory.into,
             Destination::WorkingTree => "",
         }
     }
 
-    /// Returns NEW_DIR as messages name it.
+    /// NEW_DIR as messages name it.
     pub(crate) fn shown(&self) -> &str {
         match self {
             Destination::Directory(directory) => &directory.shown,
-            Destination::Branch(_) | Destination::WorkingTree => self.place(),
+            Destination::Branch(_) | Destination::WorkingTree => self.new_dir(),
         }
     }
 
-    /// Returns the branch, if it is one.
+    /// The branch; `None` on disk.
     pub(crate) fn branch(&self) -> Option<&OnBranch> {
         match self {
             Destination::Branch(branch) => Some(branch),
@@ -128,23 +128,23 @@ impl Destination {
         }
     }
 
-    /// Returns what was localized there before.
-    pub(crate) fn held(&self, workspace: &Workspace) -> Result<Option<Tip>> {
+    /// The result of the previous run at this destination; `None` if there is none.
+    pub(crate) fn previous_tip(&self, workspace: &Workspace) -> Result<Option<Tip>> {
         let lock = match self {
-            Destination::Branch(branch) => return branch.held(),
+            Destination::Branch(branch) => return branch.previous_tip(),
             Destination::Directory(directory) => Lock::at(&*workspace.tree, &path::join(&directory.into, LOCK_NAME))?,
             Destination::WorkingTree => workspace.lock.clone(),
         };
         Ok(lock.map(|lock| Tip {
             tree: workspace.tree.clone(),
-            directory: self.place().to_owned(),
+            directory: self.new_dir().to_owned(),
             lock,
-            // What was not brought into the working tree with the rest comes with an update.
+            // Licences that an earlier run did not add to the working tree come with an update.
             has_licenses: matches!(self, Destination::WorkingTree),
         }))
     }
 
-    /// Refuses a NEW_DIR that holds something else than this target.
+    /// Refuses a NEW_DIR that holds anything but an earlier copy of this target.
     pub(crate) fn claim(&self, workspace: &Workspace, target: &str, overwrite: bool) -> Result<()> {
         match self {
             Destination::Branch(branch) => branch.claim(target, overwrite),
@@ -153,9 +153,8 @@ impl Destination {
         }
     }
 
-    /// Writes what was planned. `before` is the lock that a message compares with, `histories` says what lies between the
-    /// commits of each move of a repository. None where nothing is written, because the branch at the remote has moved since
-    /// it was fetched.
+    /// Writes the plan. `before` is the lock that the message compares with, `histories` gives the upstream commits of each
+    /// move. `None` if nothing was written because the branch at the remote has moved since it was fetched.
     pub(crate) fn deliver(
         &self,
         workspace: &Workspace,
@@ -173,7 +172,7 @@ impl Destination {
         Ok(Some(Delivered { is_new: !plan.changes.is_empty(), changed, ..Delivered::default() }))
     }
 
-    /// Returns what a delivery would change.
+    /// The changes that a delivery would make.
     pub(crate) fn pending(&self, plan: &Plan) -> Result<Delivered> {
         let changed = match self {
             Destination::Branch(branch) => branch.changed(plan)?,
@@ -182,19 +181,20 @@ impl Destination {
         Ok(Delivered { changed, ..Delivered::default() })
     }
 
-    /// Returns the edits by hand that a delivery discards. `held` is what was localized there before.
-    pub(crate) fn discarded(&self, held: Option<&Tip>, plan: &Plan) -> Result<Discarded> {
+    /// The edits by hand that a delivery discards. `previous` is the result of [`previous_tip`](Self::previous_tip).
+    pub(crate) fn discarded(&self, previous: Option<&Tip>, plan: &Plan) -> Result<Discarded> {
         if let Destination::Branch(branch) = self {
             return Ok(branch.discarded());
         }
-        let Some(held) = held else {
+        let Some(previous) = previous else {
             return Ok(Discarded::default());
         };
-        let edited = stored::differences(&*held.tree, &held.directory, &held.lock)?;
-        // A directory is written as a whole.
-        let is_written = |place: &String| !matches!(self, Destination::WorkingTree) || plan.changes.contains_key(place);
-        let edited = edited.into_iter().map(|(place, _)| place).filter(is_written);
-        let paths = edited.filter_map(|place| Some(path::below(&place, &held.directory)?.to_owned())).collect();
-        Ok(Discarded { commits: Vec::new(), paths })
+        let mut edited = stored::differences(&*previous.tree, &previous.directory, &previous.lock)?;
+        // A directory is replaced as a whole; in a working tree only the changed files are.
+        if matches!(self, Destination::WorkingTree) {
+            edited.retain(|(path, _)| plan.changes.contains_key(path));
+        }
+        let paths = edited.iter().filter_map(|(path, _)| path::below(path, &previous.directory)).map(str::to_owned);
+        Ok(Discarded { commits: Vec::new(), paths: paths.collect() })
     }
 }

@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
     fn open(Found { request, workspace, subject, new_dir }: Found<'a>) -> Result<Run<'a>, Failures> {
         let destination =
             Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.overwrite)?;
-        let held = destination.held(&workspace)?;
+        let held = destination.previous_tip(&workspace)?;
         let is_in_place = matches!(subject, Subject::InPlace(_));
         // The lock of the source decides; in a copy the rest is resolved, where the lock of what was localized before
         // does not hold it.
@@ -375,7 +375,7 @@ impl<'a> Run<'a> {
         let plan = match self.subject.copied(workspace, fetcher)? {
             Some(target) => {
                 destination.claim(workspace, &target.name, overwrite)?;
-                plan::copy::plan(workspace, target, destination.place().to_owned(), &options, fetcher)?
+                plan::copy::plan(workspace, target, destination.new_dir().to_owned(), &options, fetcher)?
             }
             None => {
                 let request = plan::in_place::Request { targets: self.subject.targets().to_vec(), again: None };
@@ -480,7 +480,7 @@ impl<'a> Run<'a> {
             }
             // What is pushed is no copy.
             self.destination = Destination::open(workspace, self.request.branch.as_ref(), None, overwrite)?;
-            self.held = self.destination.held(&self.workspace)?;
+            self.held = self.destination.previous_tip(&self.workspace)?;
         }
         let failure = Failure::new(format!("the remote branch was updated {PUSHES} times during this run"));
         Err(failure.hint("run the same command again"))

@@ -1,4 +1,4 @@
-//! Which branch is committed to, and what its tip is.
+//! Chooses the branch to commit to, and finds its tip.
 
 use super::worktree::Linked;
 use crate::fetch::Published;
@@ -10,19 +10,20 @@ use crate::tree::path;
 /// A branch that may be committed to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Branch {
-    /// Its short name, as `localized/main`.
+    /// Its short name, for example `localized/main`.
     pub name: String,
-    /// Where the local branch is; none if there is none yet.
+    /// The commit of the local branch; `None` if it does not exist yet.
     pub local: Option<String>,
-    /// The commit to continue from: the local branch, else its remote-tracking ref.
+    /// The commit to continue from: the local branch, otherwise its remote-tracking ref.
     pub tip: Option<String>,
-    /// The remote that does not have the local branch yet, as far as this clone knows; `None` if it has it, and without one.
+    /// The remote that does not have the local branch yet, as far as this clone knows; `None` if it has it, or if there is
+    /// no remote.
     pub unseen_by: Option<String>,
 }
 
-/// Returns the name of the branch to commit to. `source` is the branch that the source commit was named by; none when it
-/// was named otherwise or HEAD is detached. `is_here` says whether that is a branch of this repository, not of a remote.
-pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -> Result<String> {
+/// Chooses the name of the branch to commit to. `source` is the branch that named the source commit; `None` if it
+/// was named otherwise or HEAD is detached. `is_local` is whether that is a branch of this repository, not of a remote.
+pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_local: bool) -> Result<String> {
     if let Some(source) = source
         && source.starts_with(PREFIX)
     {
@@ -35,7 +36,7 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -
                 .hint(format!("commit to another one: {}", command("--branch", [format!("{PREFIX}{asked}")]))))
         }
         (Some(asked), _) => Ok(asked.to_owned()),
-        (None, Some(source)) if is_here => Ok(format!("{PREFIX}{source}")),
+        (None, Some(source)) if is_local => Ok(format!("{PREFIX}{source}")),
         (None, _) => {
             Err(Failure::new("cannot derive the branch to commit to: the source commit is not named by a branch")
                 .hint("name the branch: `--branch NAME`"))
@@ -43,10 +44,10 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -
     }
 }
 
-/// Looks at the branch: whether it may be moved, and where it is. `worktree` may have the branch checked out; `published`
-/// is where others see it, and if that `is_fetched`, the branch follows it.
+/// Finds the branch, and fails if it must not be moved. `worktree` may have the branch checked out. `published` is the
+/// branch at the remote; if it `is_fetched`, the local branch follows it.
 pub(super) fn open(
-    here: &LocalRepo,
+    repo: &LocalRepo,
     name: &str,
     worktree: Option<&Linked>,
     published: Option<&Published>,
@@ -59,31 +60,32 @@ pub(super) fn open(
     let tracking = published.map(Published::tracking).unwrap_or_default();
     let mut patterns: Vec<String> = path::and_above(name).map(|above| format!("refs/heads/{above}")).collect();
     patterns.extend(published.map(|_| tracking.clone()));
-    // Each matches what lies below, too.
-    let refs = here.refs(&patterns)?;
-    // They would have to be a file and a directory.
-    let is_in_the_way = |found: &&String| **found != full && (path::is_in(found, &full) || path::is_in(&full, found));
-    if let Some(other) = refs.keys().find(is_in_the_way) {
+    // A branch cannot be created if another one is named like a directory of its name, or below its name; each pattern
+    // also matches the names below it.
+    let refs = repo.refs(&patterns)?;
+    let mut others = refs.keys().filter(|other| **other != full);
+    if let Some(other) = others.find(|other| path::is_in(other, &full) || path::is_in(&full, other)) {
         let other = other.trim_start_matches("refs/heads/");
         return Err(Failure::new(format!("branch `{other}` exists, so git cannot create a branch `{name}`"))
             .hint(format!("rename it: {}", command("git branch -m", [other, "NEW_NAME"])))
             .hint("or commit to another branch: `--branch NAME`"));
     }
-    let found = refs.get(&full);
-    if let Some(target) = found.and_then(|found| found.other_name.as_ref()) {
+    let existing = refs.get(&full);
+    if let Some(target) = existing.and_then(|branch| branch.other_name.as_ref()) {
         return Err(Failure::new(format!("branch `{name}` is a symbolic ref to `{target}`"))
             .hint(command("git symbolic-ref --delete", [&full])));
     }
-    // A branch that is not there yet may be the one that HEAD is on.
-    refuse_checked_out(here, name, worktree)?;
-    let local = found.map(|found| found.id.clone());
-    let remote = refs.get(&tracking).map(|found| found.id.clone());
+    // HEAD may be on a branch that does not exist yet.
+    refuse_checked_out(repo, name, worktree)?;
+    // The local branch must not lose commits of the remote branch.
+    let local = existing.map(|branch| branch.id.clone());
+    let remote = refs.get(&tracking).map(|branch| branch.id.clone());
     if let (Some(local), Some(remote)) = (&local, &remote)
         && local != remote
-        && !here.is_ancestor(remote, local)?
+        && !repo.is_ancestor(remote, local)?
     {
         let short = tracking.trim_start_matches("refs/remotes/");
-        if !here.is_ancestor(local, remote)? {
+        if !repo.is_ancestor(local, remote)? {
             return Err(Failure::new(format!("branch `{name}` and `{short}` have diverged"))
                 .hint(format!("to discard the local commits: {}", command("git branch -f", [name, short]))));
         }
@@ -99,19 +101,20 @@ pub(super) fn open(
     Ok(Branch { name: name.to_owned(), tip: local.clone().or(remote), local, unseen_by })
 }
 
-/// Refuses to move a branch whose files somewhere would not follow. `worktree` may have it checked out.
-pub(super) fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<&Linked>) -> Result<()> {
+/// Refuses to move a branch that is checked out in a worktree other than `worktree`, because its files would not follow.
+pub(super) fn refuse_checked_out(repo: &LocalRepo, name: &str, worktree: Option<&Linked>) -> Result<()> {
     let full = format!("refs/heads/{name}");
-    let worktrees = here.worktrees()?;
-    let is_elsewhere = |directory: &str| worktree.is_none_or(|worktree| !worktree.is_at(directory));
-    let found = worktrees.iter().position(|one| one.branch.as_ref() == Some(&full) && is_elsewhere(&one.directory));
-    let Some(index) = found else { return Ok(()) };
+    let worktrees = repo.worktrees()?;
+    let index = worktrees.iter().position(|listed| {
+        listed.branch.as_ref() == Some(&full) && worktree.is_none_or(|worktree| !worktree.is_at(&listed.directory))
+    });
+    let Some(index) = index else { return Ok(()) };
     let listed = &worktrees[index];
     let directory = &listed.directory;
     let failure =
         Failure::new(format!("branch `{name}` is checked out at `{directory}`, whose files would not be updated"))
             .hint("check out another branch there, or commit to another one: `--branch NAME`");
-    // The main one comes first, and its files are the user's.
+    // The main worktree comes first. It cannot be passed to `--worktree`.
     Err(match index {
         _ if listed.is_gone => failure.hint(format!(
             "that directory is gone; to remove its worktree, with staged changes: {}",
@@ -138,11 +141,11 @@ mod tests {
     fn a_source_that_cannot_name_a_branch_is_refused() {
         assert!(choose(None, None, false).is_err());
         assert!(choose(None, Some("main"), false).is_err());
-        for is_here in [true, false] {
-            assert!(choose(Some("x"), Some("localized/main"), is_here).is_err());
-            assert!(choose(None, Some("localized/main"), is_here).is_err());
+        for is_local in [true, false] {
+            assert!(choose(Some("x"), Some("localized/main"), is_local).is_err());
+            assert!(choose(None, Some("localized/main"), is_local).is_err());
             for asked in ["main", "refs/heads/main"] {
-                let failure = choose(Some(asked), Some("main"), is_here).unwrap_err();
+                let failure = choose(Some(asked), Some("main"), is_local).unwrap_err();
                 assert!(failure.to_string().contains("the source branch `main`"));
             }
         }

@@ -1,4 +1,4 @@
-//! A result as plain files on disk: written beside its place, then put there with one rename.
+//! A result as plain files on disk: written to a staging directory, then moved to its path with one rename.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -18,36 +18,36 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, Tree};
 use crate::workspace::{Files, Workspace};
 
-/// A directory of its own for a copy.
+/// A separate directory for a copy.
 pub(crate) struct NewDirectory {
-    /// Where it goes: a real path but for its last component, which may not be there yet.
-    place: PathBuf,
-    /// The same in the tree of the workspace.
+    /// Its path on disk, without links except for its last component, which need not exist yet.
+    disk_path: PathBuf,
+    /// Its path in the tree of the workspace.
     pub(super) into: String,
     /// As the user named it.
     pub(super) shown: String,
-    /// Whether it lies in a repository, so that what is there may be a checkout.
+    /// Whether it is in a repository, so that its files may come from a checkout.
     converts: bool,
-    /// Where it is written first: below the git directory, where git does not see it, else beside its place.
+    /// The directory for staging: the git directory, whose files git does not track, otherwise its parent directory.
     staging: PathBuf,
-    /// The digest of what was there when it was claimed; unset if nothing was.
+    /// The digest of the previous directory when it was claimed; unset if it did not exist.
     claimed: OnceCell<String>,
 }
 
 impl NewDirectory {
-    /// Finds the place for a directory that is named `shown`, from where we were started, or from the top of the
-    /// repository with `:/`.
+    /// Resolves a directory that the user named `shown`, from the current directory, or with `:/` from the top of the
+    /// repository.
     pub(super) fn find(workspace: &Workspace, shown: &str) -> Result<NewDirectory> {
         let Files::Disk { repo, cwd, tree } = &workspace.files else {
             return Err(Failure::new("a directory can be written from the files on disk only"));
         };
         let top = repo.as_ref().and_then(|repo| repo.top.as_ref());
-        let place = match (top, shown.strip_prefix(":/")) {
-            (Some(top), Some(rest)) => place(top, rest)?,
-            _ => place(cwd, shown)?,
+        let disk_path = match (top, shown.strip_prefix(":/")) {
+            (Some(top), Some(rest)) => resolve_new_dir(top, rest)?,
+            _ => resolve_new_dir(cwd, shown)?,
         };
-        let is_inside = |directory: &PathBuf| directory.canonicalize().is_ok_and(|inside| place.starts_with(inside));
-        if repo.as_ref().is_some_and(|repo| is_inside(&repo.git_dir)) {
+        let git_dir = repo.as_ref().and_then(|repo| repo.git_dir.canonicalize().ok());
+        if git_dir.is_some_and(|git_dir| disk_path.starts_with(git_dir)) {
             return Err(Failure::new(format!("`{shown}` is in the git directory")).hint("choose another NEW_DIR"));
         }
         if let Some(link) = top.and_then(|top| link_in(top, cwd, shown)) {
@@ -55,27 +55,27 @@ impl NewDirectory {
                 .hint("name the target of the link"));
         }
         let staging = match (repo, top) {
-            (Some(repo), Some(top)) if place.starts_with(top) => {
+            (Some(repo), Some(top)) if disk_path.starts_with(top) => {
                 history::refuse_checked_out(repo)?;
                 repo.git_dir.clone()
             }
-            _ => place.parent().unwrap_or(cwd).to_owned(),
+            _ => disk_path.parent().unwrap_or(cwd).to_owned(),
         };
-        let (into, converts, claimed) = (tree.path(&place)?, repo.is_some(), OnceCell::new());
-        Ok(NewDirectory { into, place, shown: shown.to_owned(), converts, staging, claimed })
+        let (into, converts, claimed) = (tree.path(&disk_path)?, repo.is_some(), OnceCell::new());
+        Ok(NewDirectory { into, disk_path, shown: shown.to_owned(), converts, staging, claimed })
     }
 
-    /// Refuses what is there, unless it is an unedited NEW_DIR of the same target.
+    /// Refuses an existing directory, unless it is a NEW_DIR of the same target without edits by hand.
     pub(super) fn claim(&self, tree: &dyn Tree, target: &str, overwrite: bool) -> Result<()> {
         let Some(lock) = tip::claim(tree, &self.into, target, "")? else { return Ok(()) };
-        if self.place.join(".git").symlink_metadata().is_ok() {
+        if self.disk_path.join(".git").symlink_metadata().is_ok() {
             return Err(Failure::new(format!("`{}` has become a git repository of its own", self.shown))
                 .hint("choose another NEW_DIR, and copy its files there"));
         }
-        let _ = self.claimed.set(digest(&self.place)?);
-        let tree = DiskTree::of_directory(&self.place, self.converts)?;
+        let _ = self.claimed.set(digest(&self.disk_path)?);
+        let tree = DiskTree::of_directory(&self.disk_path, self.converts)?;
         let edited = stored::differences(&tree, "", &lock)?.into_iter();
-        // Not every system has modes.
+        // Only Unix has file modes.
         let edited = edited.filter(|(_, difference)| cfg!(unix) || *difference != FileDifference::Mode);
         let edited: Vec<String> = edited.map(|(path, _)| path).collect();
         if edited.is_empty() || overwrite {
@@ -85,50 +85,53 @@ impl NewDirectory {
             .hint("to discard the edits: --overwrite"))
     }
 
-    /// Writes the files in one step, instead of what is there. On any failure everything is as it was.
+    /// Replaces the directory by the new files in one step. After a failure everything is as before.
     pub(super) fn write(&self, changes: &Changes) -> Result<()> {
-        let failed = |failure: Failure| {
-            failure
-                .context(format_args!("could not write `{}`", self.shown))
-                .hint("check that its parent directory exists, is writable and has room")
-        };
-        let said = |error: io::Error| failed(Failure::new(error.to_string()));
-        let scratch = Scratch::beside(&self.staging, TEMPORARY).map_err(said)?;
+        let scratch = Scratch::beside(&self.staging, TEMPORARY).map_err(|error| self.failed(&error))?;
         let tree = changed(OverlayTree::default(), changes);
         failpoint::before("make NEW_DIR beside its place");
-        disk::write(&tree, changes.keys(), None, scratch.path(), None).map_err(failed)?;
+        disk::write(&tree, changes.keys(), None, scratch.path(), None).map_err(|failure| self.not_written(failure))?;
         let fresh = scratch.path().join(&self.into);
-        if self.place.symlink_metadata().is_ok() {
-            self.refuse_changed(&self.place)?;
+        if self.disk_path.symlink_metadata().is_ok() {
+            self.refuse_changed(&self.disk_path)?;
             return self.replace(&fresh, scratch);
         }
         failpoint::before("move NEW_DIR to its place");
-        fs::rename(&fresh, &self.place).map_err(said)
+        fs::rename(&fresh, &self.disk_path).map_err(|error| self.failed(&error))
     }
 
-    /// Lets a new directory take the place of the one that was claimed. If what comes out of there is anything else, it goes
-    /// back.
+    fn failed(&self, error: &io::Error) -> Failure {
+        self.not_written(Failure::new(error.to_string()))
+    }
+
+    fn not_written(&self, failure: Failure) -> Failure {
+        failure
+            .context(format_args!("could not write `{}`", self.shown))
+            .hint("check that its parent directory exists, is writable and has room")
+    }
+
+    /// Exchanges a new directory with the one that was claimed. If the old one has changed since, exchanges them back.
     fn replace(&self, fresh: &Path, scratch: Scratch) -> Result<()> {
-        let said = |error: io::Error| Failure::new(format!("could not write `{}`: {error}", self.shown));
-        let _held = interrupt::hold();
+        let failed = |error: io::Error| Failure::new(format!("could not write `{}`: {error}", self.shown));
+        let _signals = interrupt::hold();
         failpoint::before("let NEW_DIR change places with the old one");
-        let old = exchange(fresh, &self.place, &scratch.path().join("old")).map_err(said)?;
+        let old = exchange(fresh, &self.disk_path, &scratch.path().join("old")).map_err(failed)?;
         let Err(changed) = self.refuse_changed(&old) else { return Ok(()) };
         failpoint::before("let NEW_DIR change places again");
-        match exchange(&old, &self.place, &scratch.path().join("new")) {
+        match exchange(&old, &self.disk_path, &scratch.path().join("new")) {
             Ok(_) => Err(changed),
             Err(error) => {
                 scratch.keep();
-                Err(said(error).hint(format!("what was there before is now at `{}`", old.display())))
+                Err(failed(error).hint(format!("what was there before is now at `{}`", old.display())))
             }
         }
     }
 
-    /// Refuses what is in a directory if that is not what was claimed.
+    /// Refuses a directory whose content has changed since it was claimed.
     fn refuse_changed(&self, directory: &Path) -> Result<()> {
-        let is_directory = directory.symlink_metadata().is_ok_and(|there| there.is_dir());
-        let is_same = |claimed: &String| is_directory && digest(directory).is_ok_and(|now| now == *claimed);
-        if self.claimed.get().is_some_and(is_same) {
+        let is_directory = directory.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        let claimed = self.claimed.get().filter(|_| is_directory);
+        if claimed.is_some_and(|claimed| digest(directory).is_ok_and(|now| now == *claimed)) {
             return Ok(());
         }
         Err(Failure::new(format!("`{}` was changed during this run, and stays as it is", self.shown))
@@ -136,7 +139,7 @@ impl NewDirectory {
     }
 }
 
-/// Returns a digest of all that is in a directory.
+/// A digest of all files of a directory with their paths and modes.
 fn digest(directory: &Path) -> Result<String> {
     let tree = DiskTree::of_directory(directory, false)?;
     let mut all = format!("{}\0", directory.join(".git").exists());
@@ -151,22 +154,22 @@ fn digest(directory: &Path) -> Result<String> {
     Ok(sha256_hex(all.as_bytes()))
 }
 
-/// Returns the link of a repository on the way to NEW_DIR, if there is one.
+/// The link in the repository that the path of NEW_DIR goes through; `None` if there is none.
 fn link_in(top: &Path, cwd: &Path, shown: &str) -> Option<PathBuf> {
-    let mut place = shown.strip_prefix(":/").map_or(cwd, |_| top).to_owned();
+    let mut disk_path = shown.strip_prefix(":/").map_or(cwd, |_| top).to_owned();
     for name in Path::new(shown.strip_prefix(":/").unwrap_or(shown)).parent()?.components() {
-        place.push(name);
-        if place.starts_with(top) && place.is_symlink() {
-            return Some(place);
+        disk_path.push(name);
+        if disk_path.starts_with(top) && disk_path.is_symlink() {
+            return Some(disk_path);
         }
     }
     None
 }
 
-/// Returns where NEW_DIR goes.
-fn place(from: &Path, shown: &str) -> Result<PathBuf> {
-    let place = from.join(shown);
-    let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
+/// The path of NEW_DIR on disk, with the links above it resolved.
+fn resolve_new_dir(from: &Path, shown: &str) -> Result<PathBuf> {
+    let disk_path = from.join(shown);
+    let (Some(parent), Some(name)) = (disk_path.parent(), disk_path.file_name()) else {
         return Err(
             Failure::new(format!("`{shown}` is not a valid name for a new directory")).hint("choose another NEW_DIR")
         );
@@ -179,22 +182,22 @@ fn place(from: &Path, shown: &str) -> Result<PathBuf> {
     }
 }
 
-/// Lets two directories change places: in one step, so that neither is missing at any moment, where the system can do
-/// that. Returns where the one that was at `place` is then: at `old`, or in the place of the other.
-fn exchange(fresh: &Path, place: &Path, old: &Path) -> io::Result<PathBuf> {
+/// Exchanges two directories: in one step, so that neither is missing at any moment, if the system can do
+/// that. Returns the new path of the directory that was at `disk_path`: `old` or `fresh`.
+fn exchange(fresh: &Path, disk_path: &Path, old: &Path) -> io::Result<PathBuf> {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
-        if renameat_with(CWD, fresh, CWD, place, RenameFlags::EXCHANGE).is_ok() {
+        if renameat_with(CWD, fresh, CWD, disk_path, RenameFlags::EXCHANGE).is_ok() {
             return Ok(fresh.to_owned());
         }
     }
     failpoint::before("move the old NEW_DIR away");
-    fs::rename(place, old)?;
+    fs::rename(disk_path, old)?;
     failpoint::before("move NEW_DIR to the place of the old one");
-    fs::rename(fresh, place).inspect_err(|_| {
-        // Back as it was, as far as that can be done.
-        let _ = fs::rename(old, place);
+    fs::rename(fresh, disk_path).inspect_err(|_| {
+        // Best effort: the first error is reported in any case.
+        let _ = fs::rename(old, disk_path);
     })?;
     Ok(old.to_owned())
 }
@@ -206,35 +209,35 @@ mod tests {
     #[test]
     fn what_was_not_claimed_goes_back() {
         let top = tempfile::tempdir().unwrap();
-        let [place, fresh] = ["copy", "fresh"].map(|name| top.path().join(name));
+        let [disk_path, fresh] = ["copy", "fresh"].map(|name| top.path().join(name));
         let write = |directory: &Path, text: &str| {
             fs::create_dir_all(directory).unwrap();
             fs::write(directory.join("a"), text).unwrap();
         };
-        write(&place, "old");
+        write(&disk_path, "old");
         let directory = NewDirectory {
-            place: place.clone(),
+            disk_path: disk_path.clone(),
             into: "copy".to_owned(),
             shown: "copy".to_owned(),
             converts: false,
             staging: top.path().to_owned(),
-            claimed: OnceCell::from(digest(&place).unwrap()),
+            claimed: OnceCell::from(digest(&disk_path).unwrap()),
         };
         let replace = || {
             write(&fresh, "new");
             directory.replace(&fresh, Scratch::beside(top.path(), TEMPORARY).unwrap())
         };
-        write(&place, "mine");
+        write(&disk_path, "mine");
         let failure = replace().unwrap_err();
         assert_eq!(failure.message, "`copy` was changed during this run, and stays as it is");
-        assert_eq!(fs::read_to_string(place.join("a")).unwrap(), "mine");
-        fs::remove_dir_all(&place).unwrap();
-        fs::write(&place, "mine").unwrap();
+        assert_eq!(fs::read_to_string(disk_path.join("a")).unwrap(), "mine");
+        fs::remove_dir_all(&disk_path).unwrap();
+        fs::write(&disk_path, "mine").unwrap();
         replace().unwrap_err();
-        assert_eq!(fs::read_to_string(&place).unwrap(), "mine");
-        fs::remove_file(&place).unwrap();
-        write(&place, "old");
+        assert_eq!(fs::read_to_string(&disk_path).unwrap(), "mine");
+        fs::remove_file(&disk_path).unwrap();
+        write(&disk_path, "old");
         replace().unwrap();
-        assert_eq!(fs::read_to_string(place.join("a")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(disk_path.join("a")).unwrap(), "new");
     }
 }

@@ -1,4 +1,4 @@
-//! What the record of a tip still proves of what is going to be committed on top.
+//! Finds the builds that the record of a tip still proves for the next commit.
 
 use std::collections::BTreeSet;
 
@@ -17,31 +17,32 @@ use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace};
 
 impl OnBranch {
-    /// Returns what the record of the tip still proves about builds. `held` is the lock of what it describes.
-    pub(crate) fn earlier(&self, workspace: &Workspace, held: Option<&Lock>) -> Result<Option<Earlier>> {
+    /// The verified builds of the tip's record, with the changes since. `old_lock` is the lock of the tip. `None` if
+    /// another version made the record, if it is not complete, or if the changes could affect any build.
+    pub(crate) fn earlier(&self, workspace: &Workspace, old_lock: Option<&Lock>) -> Result<Option<Earlier>> {
         let (Some(tip), Files::Commit { tree: source_tree, .. }) = (&self.tip, &workspace.files) else {
             return Ok(None);
         };
-        // Another version may make something else of the same source.
+        // Another version may localize the same source differently.
         let record = self.recorded(tip)?.filter(|record| record.tool == TOOL);
         let Some(Trailers { verified: Some(verified), source: Some(source), .. }) = record else { return Ok(None) };
-        // A shallow clone may not have it.
+        // A shallow clone may not have the source commit.
         let Some(source) = self.repo.commit(source.hex())? else { return Ok(None) };
         let old = Files::open(&self.repo, &Snapshot::of(Some(&source.commit)))?.checked_out();
         let trees = [old.clone(), workspace.files.checked_out()];
         let source = Changes::of_commits(&self.repo, [&source, &self.source], trees)?;
-        // Then other roots may be starting points, or anything may lead elsewhere.
+        // If the configuration or a followed link changed, other roots may be starting points, or paths may lead elsewhere.
         for decisive in source_tree.followed().iter().map(String::as_str).chain([config::FILE_NAME]) {
             if source.at(decisive)?.is_some() {
                 return Ok(None);
             }
         }
         let Some(named) = directories_named(old, &source)? else { return Ok(None) };
-        let remotes = held.map(|lock| lock.remotes.clone()).unwrap_or_default();
+        let remotes = old_lock.map(|lock| lock.remotes.clone()).unwrap_or_default();
         Ok(Some(Earlier { verified, remotes, source, named }))
     }
 
-    /// Returns the record of what is localized, if nobody has edited the tip.
+    /// The newest record for this NEW_DIR; `None` if the tip was edited by hand.
     fn recorded(&self, tip: &TipState) -> Result<Option<Trailers>> {
         if !tip.matches_record || !tip.edited.is_empty() {
             return Ok(None);
@@ -55,12 +56,12 @@ impl OnBranch {
     }
 }
 
-/// Returns the directories that kustomizations which have changed since led to; `None` if one cannot be read.
+/// The directories that changed kustomizations reach in the old tree; `None` if a kustomization cannot be read.
 fn directories_named(tree: SharedTree, changes: &Changes) -> Result<Option<BTreeSet<String>>> {
     let mut starts = Vec::new();
-    for place in tree.kustomizations()? {
-        if changes.at(&place)?.is_some() {
-            starts.push(path::parent(&place).to_owned());
+    for path in tree.kustomizations()? {
+        if changes.at(&path)?.is_some() {
+            starts.push(path::parent(&path).to_owned());
         }
     }
     if starts.is_empty() {

@@ -1,4 +1,4 @@
-//! The message of a localized commit: what has changed since the tip.
+//! The message of a localized commit: the changes since the tip.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use crate::message::failure::{short, shown};
 use crate::record::{Change, ChangeKind, Digest, Lock};
 use crate::reference::Upstream;
 
-/// How many discarded edits a message names before it only counts the rest.
+/// The number of discarded edits that a message names before it only counts the rest.
 const MOST_LINES: usize = 50;
-/// How many characters of an upstream commit's subject are shown.
+/// The number of characters of an upstream commit's subject that are shown.
 const MOST_CHARACTERS: usize = 72;
 
-/// Writes the message of a commit that takes one lock to another and discards some edits. `histories` says what lies
-/// between the commits of each move, where it can.
+/// The message of a commit that replaces the lock `before` by `after` and discards some edits. `histories` gives the
+/// upstream commits of each move, if they are known.
 pub(super) fn text(
     subject: &str,
     before: &Lock,
@@ -22,11 +22,11 @@ pub(super) fn text(
     histories: &Histories<'_>,
 ) -> String {
     let moves = moves(before, after);
-    // One that got another ref is listed as a move only.
-    let told: BTreeSet<&Upstream> = moves.iter().flat_map(|one| [one.old.0, one.new.0]).collect();
+    // A repository with another ref is listed as moved, not as removed and added.
+    let told: BTreeSet<&Upstream> = moves.iter().flat_map(|moved| [moved.old.0, moved.new.0]).collect();
     let histories = histories(&moves);
     let mut moved: Vec<String> =
-        moves.iter().zip(histories).map(|(one, history)| told_move(one, history.as_ref())).collect();
+        moves.iter().zip(histories).map(|(moved, history)| told_move(moved, history.as_ref())).collect();
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for change in Lock::changes(before, after) {
         let Change { kind, upstream, old, new, .. } = change;
@@ -41,7 +41,8 @@ pub(super) fn text(
             _ => {}
         }
     }
-    let mut edits: Vec<String> = discarded.iter().take(MOST_LINES).map(|one| shown(one)).collect();
+    // The edits are quoted, because anybody may have named these files.
+    let mut edits: Vec<String> = discarded.iter().take(MOST_LINES).map(|path| shown(path)).collect();
     if let more @ 1.. = discarded.len().saturating_sub(MOST_LINES) {
         edits.push(format!("and {more} more"));
     }
@@ -59,46 +60,54 @@ pub(super) fn text(
     text
 }
 
-/// Returns the repositories that are at another commit than they were: under the same ref, or else where one ref of a
-/// repository was replaced by another one.
+/// The repositories whose commit changed: under the same ref, or because one ref of a repository was replaced by another.
 pub(crate) fn moves<'a>(before: &'a Lock, after: &'a Lock) -> Vec<Move<'a>> {
     let (old, new) = (repositories(before), repositories(after));
-    let is_of = |one: &Upstream, other: &Upstream| match (one, other) {
+    let moves = old.iter().filter_map(|(upstream, commit)| {
+        let replacement = match new.get(*upstream) {
+            Some(commit) => (*upstream, *commit),
+            None => unmatched(&old, &new, upstream).and(unmatched(&new, &old, upstream))?,
+        };
+        let before = (*upstream, *commit);
+        (before != replacement).then_some(Move { old: before, new: replacement })
+    });
+    moves.collect()
+}
+
+/// The commits of a lock by repository and ref.
+type Repositories<'a> = BTreeMap<&'a Upstream, &'a str>;
+
+/// The only entry of `side` for the repository of `upstream` that the other side lacks; `None` if there are several.
+fn unmatched<'a>(
+    side: &Repositories<'a>,
+    other: &Repositories<'a>,
+    upstream: &Upstream,
+) -> Option<(&'a Upstream, &'a str)> {
+    let mut entries =
+        side.iter().filter(|(entry, _)| is_same_repository(entry, upstream) && !other.contains_key(**entry));
+    let (entry, commit) = entries.next()?;
+    entries.next().is_none().then_some((*entry, *commit))
+}
+
+fn is_same_repository(upstream: &Upstream, other: &Upstream) -> bool {
+    match (upstream, other) {
         (Upstream::Git { url, submodules, .. }, Upstream::Git { url: other, submodules: has, .. }) => {
             url == other && submodules == has
         }
         _ => false,
-    };
-    // What is of the same repository in one lock only, if nothing else is.
-    let sole = |these: &BTreeMap<&'a Upstream, &'a str>, those: &BTreeMap<&'a Upstream, &'a str>, of: &Upstream| {
-        let mut only = these.iter().filter(|(one, _)| is_of(one, of) && !those.contains_key(**one));
-        only.next().map(|(one, commit)| (*one, *commit)).filter(|_| only.next().is_none())
-    };
-    let moved = |(one, commit): (&&'a Upstream, &&'a str)| {
-        let new = match new.get(*one) {
-            Some(commit) => (*one, *commit),
-            None => sole(&old, &new, one).and(sole(&new, &old, one))?,
-        };
-        let old = (*one, *commit);
-        (old != new).then_some(Move { old, new })
-    };
-    old.iter().filter_map(moved).collect()
+    }
 }
 
-fn repositories(lock: &Lock) -> BTreeMap<&Upstream, &str> {
+fn repositories(lock: &Lock) -> Repositories<'_> {
     let remotes = lock.remotes.iter().filter(|(source, _)| matches!(source, Upstream::Git { .. }));
     remotes.map(|(source, pinned)| (source, pinned.digest.hex())).collect()
 }
 
 fn told_move(Move { old, new }: &Move<'_>, history: Option<&History>) -> String {
-    let named = |(source, commit): &(&Upstream, &str)| match source.reference() {
-        Some(reference) => format!("{} ({})", shown(reference), short(commit)),
-        None => format!("HEAD ({})", short(commit)),
-    };
     let mut text = if old.0 == new.0 {
         format!("{} from {} to {}", new.0, short(old.1), short(new.1))
     } else {
-        format!("{} from {} to {}", new.0.url(), named(old), named(new))
+        format!("{} from {} to {}", new.0.url(), ref_and_commit(*old), ref_and_commit(*new))
     };
     if let Some(history) = history.filter(|_| old.1 != new.1) {
         text += &match history.commits {
@@ -111,7 +120,14 @@ fn told_move(Move { old, new }: &Move<'_>, history: Option<&History>) -> String 
     text
 }
 
-/// Returns the newest commits of a history, a line each, and how many more there are.
+fn ref_and_commit((source, commit): (&Upstream, &str)) -> String {
+    match source.reference() {
+        Some(reference) => format!("{} ({})", shown(reference), short(commit)),
+        None => format!("HEAD ({})", short(commit)),
+    }
+}
+
+/// The newest commits of a history, one per line, and the number of the others.
 pub(crate) fn subjects(history: &History) -> Vec<String> {
     let newest = history.newest.iter();
     let mut lines: Vec<String> = newest.map(|(id, subject)| format!("{} {}", short(id), tamed(subject))).collect();
@@ -121,8 +137,8 @@ pub(crate) fn subjects(history: &History) -> Vec<String> {
     lines
 }
 
-/// Returns the subject of an upstream commit as text that has no effect here: it links no issue, mentions nobody, lets no
-/// pipeline be skipped, and is not a record.
+/// The subject of an upstream commit as text without effect in this repository: it links no issue, mentions nobody,
+/// skips no pipeline, and is not a record.
 fn tamed(subject: &str) -> String {
     // `[skip ci]`, in the many spellings of many services, and `***NO_CI***`.
     let mut text = subject.replace(['#', '@'], "").replace("***", "").replace('[', "(").replace(']', ")");

@@ -1,4 +1,4 @@
-//! Writing trees straight into the object database.
+//! Writes trees directly into the object database.
 
 use gix::ObjectId;
 use gix::objs::tree::{Editor, EntryKind};
@@ -10,37 +10,36 @@ use crate::plan::Plan;
 use crate::record::history::trees::lookup;
 use crate::tree::path;
 
-/// The trees that were written.
+/// The ids of the written trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Written {
     /// The tree of the commit.
     pub tree: ObjectId,
-    /// The tree of NEW_DIR, or the same.
+    /// The tree of NEW_DIR; the same as `tree` if there is none.
     pub directory: ObjectId,
 }
 
-/// Writes what a plan makes of `base`, the tree of the source, with `others` (directories to take over) put into it.
+/// Applies a plan to `base`, the tree of the source, after adding `others`, the trees of other NEW_DIRs to keep.
 pub(crate) fn write(
     repository: &gix::Repository,
     base: ObjectId,
     others: impl IntoIterator<Item = (String, ObjectId)>,
     plan: &Plan,
 ) -> Result<Written> {
-    // Not the repository's own editor, which wants every blob that a tree names to be at hand: in a partial clone they are
-    // not.
+    // The repository's own editor requires every blob that a tree names, and a partial clone lacks some.
     let root = repository.find_tree(base).and_then(|tree| Ok(tree.decode()?.to_owned()));
     let root = root.map_err(|error| failed(&error))?;
     let mut editor = Editor::new(root, &repository.objects, repository.object_hash());
-    for (place, id) in others {
-        editor.upsert(path::components(&place), EntryKind::Tree, id).map_err(|error| failed(&error))?;
+    for (path, id) in others {
+        editor.upsert(path::components(&path), EntryKind::Tree, id).map_err(|error| failed(&error))?;
     }
     if let Some(new_dir) = &plan.new_dir {
         editor.remove(path::components(new_dir)).map_err(|error| failed(&error))?;
     }
-    for (place, file) in &plan.changes {
-        let place = path::components(place);
+    for (path, file) in &plan.changes {
+        let components = path::components(path);
         let Some(file) = file else {
-            editor.remove(place).map_err(|error| failed(&error))?;
+            editor.remove(components).map_err(|error| failed(&error))?;
             continue;
         };
         let id = match &file.blob {
@@ -51,7 +50,7 @@ pub(crate) fn write(
             }
         };
         let kind = if file.executable { EntryKind::BlobExecutable } else { EntryKind::Blob };
-        editor.upsert(place, kind, id).map_err(|error| failed(&error))?;
+        editor.upsert(components, kind, id).map_err(|error| failed(&error))?;
     }
     let tree = editor.write(|tree| {
         failpoint::before("write a tree");
@@ -67,9 +66,9 @@ pub(crate) fn write(
     }
 }
 
-/// gix says what failed, the causes say why.
+/// A failure with the causes of an error of gix, because its own message does not name them.
 fn failed(error: &dyn std::error::Error) -> Failure {
-    let all = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string);
-    Failure::new(format!("could not write to the object database: {}", all.collect::<Vec<_>>().join(": ")))
+    let causes = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string);
+    Failure::new(format!("could not write to the object database: {}", causes.collect::<Vec<_>>().join(": ")))
         .hint("check that the repository can be written and that the disk has room")
 }

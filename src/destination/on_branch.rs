@@ -1,4 +1,4 @@
-//! One commit on a branch: of a copy, or of the repository localized where it stands.
+//! One commit on a branch, with a copy in NEW_DIR or with the repository localized in place.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,22 +25,21 @@ use crate::tree::git::GitTree;
 use crate::tree::{self, Tree, path};
 use crate::workspace::{Files, Workspace};
 
-/// What made a commit, as its record says.
+/// The program and version that a record names.
 pub(super) const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 
-/// The files that decide how the source is localized.
+/// The files that configure how the source is localized.
 const DECISIVE: [&str; 2] = [LOCK_NAME, FILE_NAME];
 
-/// Refuses to take from the source commit what looks different on disk or in the index, where both should be the same.
-/// `used` has read its files that matter, besides those that decide: whoever follows a hint and edits one of these would get
-/// the same answer again.
+/// Refuses HEAD if a file that it uses differs on disk or in the index: after an edit that a hint asked for, the same
+/// error would follow. `used` is the graph of HEAD; lock and configuration always count.
 pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> {
     let Files::Commit { is_head: true, tree, repo, .. } = &workspace.files else {
         return Ok(());
     };
     let Some(top) = &repo.top else { return Ok(()) };
-    let is_same = |name: &&str| std::fs::read(top.join(name)).ok() == tree.read(name).ok();
-    if used.files.is_empty() && DECISIVE.iter().all(is_same) {
+    // Without a graph only two files matter, and comparing their bytes needs no process.
+    if used.files.is_empty() && DECISIVE.iter().all(|name| std::fs::read(top.join(name)).ok() == tree.read(name).ok()) {
         return Ok(());
     }
     let mut in_use = BTreeSet::new();
@@ -57,56 +56,55 @@ pub(crate) fn refuse_changed(workspace: &Workspace, used: &Graph) -> Result<()> 
         .hint("or stash them; to use the committed files: --rev HEAD"))
 }
 
-/// Returns which of these files, and of those that decide, are not on disk or in the index what `head` has.
+/// The files of `in_use`, and those that configure localizing, that differ from `head` on disk or in the index.
 pub(crate) fn uncommitted(repo: &LocalRepo, head: &dyn Tree, mut in_use: BTreeSet<String>) -> Result<Vec<String>> {
     let Some(top) = &repo.top else { return Ok(Vec::new()) };
     in_use.extend(DECISIVE.map(str::to_owned));
     let mut changed: BTreeSet<String> = repo.changed_paths(&in_use)?.into_iter().collect();
-    // git passes over what it does not track.
-    let is_new = |name: &String| matches!(head.entry(name), Ok(None)) && top.join(name).is_file();
-    changed.extend(in_use.into_iter().filter(is_new));
+    // git does not report untracked files as changed.
+    changed.extend(in_use.into_iter().filter(|name| matches!(head.entry(name), Ok(None)) && top.join(name).is_file()));
     Ok(Vec::from_iter(changed))
 }
 
-/// Returns the command that commits changes: directories of localized files as a whole.
+/// The command that commits changes. Directories of localized files are added as a whole.
 pub(crate) fn commit(repo: &LocalRepo, changed: &[String]) -> Result<String> {
     let Some(top) = &repo.top else { return Ok("git commit".to_owned()) };
-    // git adds no path that is neither there nor in the index.
+    // `git add` fails for a path that is neither on disk nor in the index.
     let unstaged = repo.unstaged_paths(&changed.iter().cloned().collect())?;
     let to_add = changed.iter().filter(|name| top.join(name).exists() || unstaged.contains(*name));
-    let places: BTreeSet<&str> = to_add.map(|name| stored::home(name).unwrap_or(name)).collect();
-    Ok(if places.is_empty() { "git commit".to_owned() } else { format!("{} && git commit", stage(places)) })
+    let paths: BTreeSet<&str> = to_add.map(|name| stored::home(name).unwrap_or(name)).collect();
+    Ok(if paths.is_empty() { "git commit".to_owned() } else { format!("{} && git commit", stage(paths)) })
 }
 
-/// How a branch stands to the commit that it is made of.
+/// The state of a branch in relation to its source commit.
 #[derive(Debug, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub(crate) enum State {
     Missing,
     UpToDate,
-    /// The same, but not where others see it.
+    /// Up to date, but not pushed.
     Ahead {
         /// The remote that does not have it yet.
         remote: String,
     },
     Behind {
-        /// How many commits were not localized yet; none where history does not tell.
+        /// The number of commits that were not localized yet; `None` if the history is not here.
         commits: Option<usize>,
     },
     Edited {
-        /// What was edited by hand.
+        /// The files that were edited by hand.
         paths: Vec<String>,
     },
     Unknown {
         why: String,
-        /// The command that mends it; `None` if no single one does.
+        /// The command that fixes it; `None` if no single command does.
         #[serde(skip)]
         command: Option<String>,
     },
 }
 
 impl State {
-    /// Returns what is known where something stands in the way of the branch.
+    /// The state if the branch could not be examined.
     pub(crate) fn unknown(failures: Failures) -> State {
         let failure = failures.0.into_iter().next();
         let (why, hints) = failure.map(|failure| (failure.message, failure.hints)).unwrap_or_default();
@@ -114,20 +112,20 @@ impl State {
     }
 }
 
-/// What a commit on a branch says, and where it goes.
+/// The options of a commit on a branch.
 #[derive(Clone, Default)]
 pub(crate) struct BranchOptions {
-    /// The branch; none: that of the source.
+    /// The branch; `None` derives it from the branch of the source.
     pub name: Option<String>,
-    /// Where a linked worktree has it checked out, too.
+    /// The linked worktree that has it checked out.
     pub worktree: Option<PathBuf>,
-    /// The paragraphs of its message; none: what has changed.
+    /// The paragraphs of the message; if empty, the message lists the changes.
     pub message: Vec<String>,
-    /// Whether it is pushed, and to which remote; none: to its own.
+    /// Whether to push, and to which remote; `Some(None)` pushes to the default remote.
     pub push: Option<Option<String>>,
 }
 
-/// A branch to commit to, with what it holds.
+/// A branch to commit to, with its tip.
 pub(crate) struct OnBranch {
     pub(super) repo: Rc<LocalRepo>,
     pub(super) repository: gix::Repository,
@@ -137,18 +135,18 @@ pub(crate) struct OnBranch {
     source_name: Option<String>,
     pub(crate) branch: Branch,
     worktree: Option<Linked>,
-    /// None for a new branch: one that holds nothing that is not in the source.
+    /// `None` for a new branch, that is, if all its commits are in the source.
     pub(crate) tip: Option<TipState>,
-    /// The path of NEW_DIR from the top; none for the repository where it stands.
+    /// The path of NEW_DIR from the top; `None` for the repository in place.
     pub(super) into: Option<String>,
-    /// Where it is pushed to.
+    /// The branch at the remote to push to; `None` if nothing is pushed.
     pub(crate) pushed: Option<Published>,
     pub(crate) options: BranchOptions,
 }
 
 impl OnBranch {
-    /// Looks at the branch and its tip. With `new_dir` (as the user named it) it has to hold copies, else the
-    /// repository where it stands.
+    /// Opens the branch and examines its tip. With `new_dir` (as the user named it) it must hold copies, otherwise the
+    /// repository in place.
     pub(super) fn open(
         workspace: &Workspace,
         new_dir: Option<&str>,
@@ -160,14 +158,16 @@ impl OnBranch {
         };
         refuse_changed(workspace, &Graph::default())?;
         let into = new_dir.map(|shown| into(workspace, shown)).transpose()?;
+        // A localized branch must not be localized again.
         let source = source_name.as_deref();
         if source.is_none() {
             let shown = if *is_head { "HEAD" } else { "the revision" };
             history::refuse_tip(repo, &id.commit, shown)?;
         }
         let named = source.and_then(branch_of);
-        let is_here = source.is_some_and(|name| name.starts_with("refs/heads/"));
-        let name = branch::choose(options.name.as_deref(), named, is_here)?;
+        let is_local = source.is_some_and(|name| name.starts_with("refs/heads/"));
+        let name = branch::choose(options.name.as_deref(), named, is_local)?;
+        // Fetch before a push, so that the commit continues from the tip at the remote.
         let is_pushed = options.push.is_some();
         let published = Published::find(repo, options.push.as_ref().and_then(Option::as_deref), &name, named)?;
         match &published {
@@ -182,8 +182,8 @@ impl OnBranch {
         let (branch, worktree) = {
             // While another run makes a worktree, its state is unknown.
             let _alone = repo.alone()?;
-            let find = |directory| Linked::find(repo, directory, &format!("refs/heads/{name}"));
-            let worktree = options.worktree.as_deref().map(find).transpose()?;
+            let full = format!("refs/heads/{name}");
+            let worktree = options.worktree.as_deref().map(|path| Linked::find(repo, path, &full)).transpose()?;
             (branch::open(repo, &name, worktree.as_ref(), published.as_ref(), is_pushed)?, worktree)
         };
         if let (None, Some(published)) = (&branch.tip, &published) {
@@ -206,7 +206,7 @@ impl OnBranch {
         Ok(opened)
     }
 
-    /// Returns how the branch stands to its source.
+    /// The state of the branch in relation to its source.
     pub(crate) fn state(&self) -> Result<State> {
         let Some(tip) = &self.tip else { return Ok(State::Missing) };
         let source = &self.source.commit;
@@ -224,18 +224,17 @@ impl OnBranch {
         })
     }
 
-    /// Returns whether the tip is what this program made of this very source, verified by builds with these arguments, if
-    /// there are to be any: nothing could come of it but the same.
+    /// Whether this version of the program made the tip from this very source, and verified it by builds with `arguments`
+    /// unless that is `None`. Then another run would make the same commit.
     pub(crate) fn is_made_of_source(&self, arguments: Option<&[String]>) -> Result<bool> {
-        let only_here = self.into.is_none() && self.worktree.is_none() && self.pushed.is_none();
-        let Some(tip) = self.tip.as_ref().filter(|_| only_here) else { return Ok(false) };
+        let is_simple = self.into.is_none() && self.worktree.is_none() && self.pushed.is_none();
+        let Some(tip) = self.tip.as_ref().filter(|_| is_simple) else { return Ok(false) };
         let TipState { commit, made, matches_record, .. } = tip;
         let is_same = *matches_record
             && made.tool == TOOL
             && made.source.as_ref().map(Digest::hex) == Some(&self.source.commit)
             && self.branch.local.as_ref() == Some(commit)
-            && arguments
-                .is_none_or(|arguments| made.verified.as_ref().is_some_and(|one| one.by.arguments == arguments));
+            && arguments.is_none_or(|arguments| made.verified.as_ref().is_some_and(|by| by.by.arguments == arguments));
         Ok(is_same && (self.repo.top.is_none() || self.repo.is_clean()?))
     }
 
@@ -257,14 +256,14 @@ impl OnBranch {
         Ok(Some(tip))
     }
 
-    /// Refuses to take the branch back to what came before its source, as a clone would that is not up to date: to go
-    /// back, the source is named.
+    /// Refuses a HEAD that is older than the source of the tip, as in a clone that is not up to date. To go back, the user
+    /// names the source.
     fn refuse_older(&self, tip: &TipState) -> Result<()> {
         let (repo, source) = (&self.repo, &self.source.commit);
         let Some(recorded) = tip.made.source.as_ref().map(Digest::hex) else {
             return Ok(());
         };
-        // Unknown where history was not fetched.
+        // A shallow clone may not have the recorded commit; then the order is unknown.
         let is_older = recorded != source && repo.commit(recorded)?.is_some() && repo.is_ancestor(source, recorded)?;
         if !is_older {
             return Ok(());
@@ -281,16 +280,16 @@ impl OnBranch {
             }))
     }
 
-    /// Returns the path of NEW_DIR; empty for the repository where it stands.
-    pub(super) fn place(&self) -> &str {
+    /// The path of NEW_DIR; empty for the repository in place.
+    pub(super) fn new_dir(&self) -> &str {
         self.into.as_deref().unwrap_or_default()
     }
 
-    /// Returns what the tip holds, or else what the source does: the branch may have been merged into it. A lock that was
-    /// edited by hand says nothing.
-    pub(super) fn held(&self) -> Result<Option<Tip>> {
+    /// The localized files of the tip, or else of the source, into which the branch may have been merged. `None` if
+    /// neither has any, or if the lock was edited by hand.
+    pub(super) fn previous_tip(&self) -> Result<Option<Tip>> {
         let tip = self.tip.as_ref();
-        let found = match &self.into {
+        let previous = match &self.into {
             None => tip.and_then(|tip| Some((tip.tree, tip.lock.clone()?))),
             Some(into) => {
                 let new_dir = match tip.and_then(|tip| tip.new_dirs.get(into).cloned()) {
@@ -300,14 +299,14 @@ impl OnBranch {
                 new_dir.map(|new_dir| (new_dir.tree, new_dir.lock))
             }
         };
-        let lock_place = path::join(self.place(), LOCK_NAME);
-        let Some((tree, lock)) = found.filter(|_| !tip.is_some_and(|tip| tip.is_edited(&lock_place))) else {
+        let lock_path = path::join(self.new_dir(), LOCK_NAME);
+        let Some((tree, lock)) = previous.filter(|_| !tip.is_some_and(|tip| tip.is_edited(&lock_path))) else {
             return Ok(None);
         };
         Tip::here(&self.repo, tip.map_or(self.source_tree, |tip| tip.tree), tree, lock).map(Some)
     }
 
-    /// Refuses a NEW_DIR where the source or the branch has something else.
+    /// Refuses a NEW_DIR if the source or the branch has anything else there.
     pub(super) fn claim(&self, target: &str, overwrite: bool) -> Result<()> {
         let Some(into) = &self.into else {
             return Ok(());
@@ -318,7 +317,7 @@ impl OnBranch {
         let Some(tip) = &self.tip else {
             return Ok(());
         };
-        // With `--overwrite` the record is enough: what it describes may have been edited away.
+        // With `--overwrite` the record is enough, because the files may have been edited.
         let made = &tip.made.target;
         if !(overwrite && made.into.as_ref() == Some(into) && made.target == target) {
             tip::claim(&source.beside(tip.tree), into, target, &format!(" in `{}`", self.branch.name))?;
@@ -329,9 +328,9 @@ impl OnBranch {
         Ok(())
     }
 
-    /// Commits the result, unless the tip holds exactly that, and pushes it where that was asked for. `before` is the lock
-    /// that its message compares with, `histories` says what lies between the commits of each move. With `--push` the remote
-    /// gets it first, so that nothing has changed here where that fails.
+    /// Commits the result, unless the tip is equal to it, and pushes it if requested. `before` is the lock
+    /// that the message compares with, `histories` gives the upstream commits of each move. The push comes first, so that
+    /// nothing has changed in this repository if it fails.
     pub(super) fn commit(
         &self,
         plan: &Plan,
@@ -344,7 +343,7 @@ impl OnBranch {
         // The source is named even if the tip contains it: a shallow clone shows nothing but the parents.
         let parents: Vec<String> = self.tip.iter().map(|tip| tip.commit.clone()).chain([source]).collect();
         let (commit, reason) = match &self.tip {
-            // So that what comes next, as a push, finds the branch whether or not there was news.
+            // The branch is moved even without a new commit, so that later steps, such as a push, find it.
             Some(tip) if tip.matches_record && tip.tree == written.tree && self.contains_source(tip)? => {
                 (tip.commit.clone(), "reset to the remote branch".to_owned())
             }
@@ -368,25 +367,25 @@ impl OnBranch {
         Ok(Some(Delivered { is_new, commit: Some(commit), tree: Some(written.directory.to_string()), changed }))
     }
 
-    /// Returns what a commit of the plan would change.
+    /// The files that a commit of the plan would change.
     pub(super) fn changed(&self, plan: &Plan) -> Result<ChangedFiles> {
         Ok(self.write(&self.repository.clone().with_object_memory(), plan)?.1)
     }
 
-    /// Writes the trees of a plan, and returns what they change.
+    /// Writes the trees of a plan, and compares them with the tip.
     fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<(Written, ChangedFiles)> {
         // The other NEW_DIRs of the tip do not change.
         let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
         let written = objects::write(repository, self.source_tree, others, plan)?;
         let before = self.tip.as_ref().map_or(self.source_tree, |tip| tip.tree);
         let mut changed = ChangedFiles::default();
-        for (place, entry) in changed_files(repository, before, written.tree)? {
+        for (path, entry) in changed_files(repository, before, written.tree)? {
             match entry {
                 Some((_, id)) => {
                     let size = repository.find_header(id).ok().map(|header| header.size());
-                    changed.files.insert(place, size);
+                    changed.files.insert(path, size);
                 }
-                None => changed.removed.push(place),
+                None => changed.removed.push(path),
             }
         }
         Ok((written, changed))
@@ -404,33 +403,32 @@ impl OnBranch {
         }
     }
 
-    /// Returns whether a tip contains its source. In a shallow clone the commits do not show that: the record does.
+    /// Whether a tip contains its source. In a shallow clone the commits do not show that, but the record does.
     fn contains_source(&self, tip: &TipState) -> Result<bool> {
         let source = &self.source.commit;
-        let is_recorded = || tip.made.source.as_ref().is_some_and(|recorded| recorded.hex() == source);
-        Ok(self.repo.is_ancestor(source, &tip.commit)? || (is_recorded() && self.repo.is_shallow()?))
+        let is_recorded = tip.made.source.as_ref().is_some_and(|recorded| recorded.hex() == source);
+        Ok(self.repo.is_ancestor(source, &tip.commit)? || (is_recorded && self.repo.is_shallow()?))
     }
 
-    /// Moves the branch to a commit, unless it is there, and lets its worktree follow.
+    /// Moves the branch to a commit, unless it is already there, and updates its worktree.
     fn move_to(&self, commit: &str, reason: &str) -> Result<()> {
-        let (here, branch) = (&self.repo, &self.branch);
+        let (repo, branch) = (&self.repo, &self.branch);
         let name = format!("refs/heads/{}", branch.name);
-        let is_there = branch.local.as_deref() == Some(commit);
-        if is_there && self.worktree.is_none() {
+        let is_moved = branch.local.as_deref() == Some(commit);
+        if is_moved && self.worktree.is_none() {
             return Ok(());
         }
-        // Another run may have it checked out somewhere by now.
-        let _alone = here.alone()?;
-        let find = |worktree: &Linked| Linked::find(here, &worktree.directory, &name);
-        let worktree = self.worktree.as_ref().map(find).transpose()?;
-        branch::refuse_checked_out(here, &branch.name, worktree.as_ref())?;
+        // Another run may have checked the branch out by now.
+        let _alone = repo.alone()?;
+        let worktree = self.worktree.as_ref().map(|old| Linked::find(repo, &old.directory, &name)).transpose()?;
+        branch::refuse_checked_out(repo, &branch.name, worktree.as_ref())?;
         if let Some(worktree) = &worktree {
-            worktree.refuse_in_the_way(here, commit)?;
+            worktree.refuse_in_the_way(repo, commit)?;
         }
-        if !is_there {
-            here.update_ref(&name, commit, branch.local.as_deref(), reason)?;
+        if !is_moved {
+            repo.update_ref(&name, commit, branch.local.as_deref(), reason)?;
         }
-        worktree.map_or(Ok(()), |worktree| worktree.follow(here, &name, commit))
+        worktree.map_or(Ok(()), |worktree| worktree.follow(repo, &name, commit))
     }
 
     fn text(&self, plan: &Plan, before: &Lock, histories: &Histories<'_>) -> String {
@@ -445,14 +443,14 @@ impl OnBranch {
         message::text(&subject, before, &plan.lock, &self.discarded().paths, histories)
     }
 
-    /// Returns the edits by hand that go away. Those in other NEW_DIRs stay.
+    /// The edits by hand that a commit discards. Those in other NEW_DIRs stay.
     pub(super) fn discarded(&self) -> Discarded {
         let Some(tip) = &self.tip else {
             return Discarded::default();
         };
-        let others = tip.others(self.place());
-        let is_here = |place: &&String| !others.keys().any(|other| path::is_in(place, other));
-        let paths = Vec::from_iter(tip.edited.iter().filter(is_here).cloned());
+        let others = tip.others(self.new_dir());
+        let edited = tip.edited.iter().filter(|path| !others.keys().any(|other| path::is_in(path, other)));
+        let paths = Vec::from_iter(edited.cloned());
         let commits = if paths.is_empty() { Vec::new() } else { tip.edited_by.clone() };
         Discarded { commits, paths }
     }
@@ -467,7 +465,7 @@ fn edited(branch: &str, tip: &TipState) -> Failure {
         .hint("make the changes in the source; to discard these edits: --overwrite")
 }
 
-/// Returns NEW_DIR as a path from the top of the repository.
+/// NEW_DIR as a path from the top of the repository.
 fn into(workspace: &Workspace, shown: &str) -> Result<String> {
     let top = workspace.top.as_deref();
     let Some(into) = tree::argument_path(&*workspace.tree, top, &workspace.prefix, shown) else {
@@ -486,7 +484,7 @@ fn into(workspace: &Workspace, shown: &str) -> Result<String> {
     Ok(into)
 }
 
-/// Returns a ref as people say it.
+/// The short name of a ref.
 fn short_name(full: &str) -> &str {
     ["refs/heads/", "refs/tags/", "refs/remotes/"].iter().find_map(|prefix| full.strip_prefix(prefix)).unwrap_or(full)
 }

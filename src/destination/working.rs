@@ -1,5 +1,5 @@
-//! Changes to files of the working tree. Each file changes in one step; a run that was ended in between is finished by
-//! running it again.
+//! Changes files of the working tree. Each file changes in one step; if a run ends in between, running it again
+//! finishes the work.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use crate::tree::disk::DiskTree;
 use crate::tree::{Tree, path};
 use crate::workspace::{Files, Workspace, changed_meanwhile};
 
-/// Makes changes in the working tree, and removes what dead runs left there.
+/// Makes changes in the working tree, and removes temporary files of dead runs.
 pub(crate) fn write(workspace: &Workspace, changes: &Changes) -> Result<()> {
     let Files::WorkingTree { repo, top, tree, .. } = &workspace.files else {
         return Err(Failure::new("only a working tree can be changed"));
@@ -25,87 +25,93 @@ pub(crate) fn write(workspace: &Workspace, changes: &Changes) -> Result<()> {
     apply(&repo.git_dir, top, changes)
 }
 
-/// Refuses to overwrite a file that was edited since it was read, unless it already holds the new contents; and to write
-/// anything where another run has changed the lock.
+/// Refuses to overwrite a file that was edited since it was read, unless it already has the new content; and to write
+/// anything if another run has changed the lock.
 fn refuse_edited(workspace: &Workspace, tree: &DiskTree, changes: &Changes) -> Result<()> {
-    let is_edited = |place: &str| match changes.get(place) {
-        Some(to) if tree.read(place).ok().as_deref() == to.as_ref().map(|file| &*file.bytes) => false,
-        _ if place == LOCK_NAME => !workspace.has_lock_as_read(),
-        _ => !tree.is_as_read(place),
+    let is_edited = |path: &str| match changes.get(path) {
+        Some(to) if tree.read(path).ok().as_deref() == to.as_ref().map(|file| &*file.bytes) => false,
+        _ if path == LOCK_NAME => !workspace.has_lock_as_read(),
+        _ => !tree.is_as_read(path),
     };
-    if let Some(place) = changes.keys().find(|place| tree.is_left_out(place)) {
-        let directory = path::parent(place);
-        return Err(Failure::new(format!("`{}` would change, and a sparse checkout leaves it out", shown(place)))
+    if let Some(path) = changes.keys().find(|path| tree.is_left_out(path)) {
+        let directory = path::parent(path);
+        return Err(Failure::new(format!("`{}` would change, and a sparse checkout leaves it out", shown(path)))
             .hint(format!("check it out: {}", command("git sparse-checkout add", [shown(directory)]))));
     }
     if !changes.is_empty() && is_edited(LOCK_NAME) {
         return Err(changed_meanwhile());
     }
-    match changes.keys().find(|place| is_edited(place)) {
+    match changes.keys().find(|path| is_edited(path)) {
         None => Ok(()),
-        Some(place) => {
-            Err(Failure::new(format!("`{}` was edited during this run", shown(place)))
+        Some(path) => {
+            Err(Failure::new(format!("`{}` was edited during this run", shown(path)))
                 .hint("run the same command again"))
         }
     }
 }
 
-/// Makes the changes: everything is written below the git directory before the first file of it changes. Localized files come
-/// first, and the lock that lists them before the files that name them, so that a run that is ended in between leaves
-/// what the next one recognizes. Directories that a removal leaves empty are removed too.
+/// Makes the changes: all files are written below the git directory before the first one is moved to its path. Localized
+/// files come first, then the lock that lists them, then the files that name them, so that after a run that ended early
+/// the next one recognizes its files. Directories that a removal leaves empty are removed too.
 fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()> {
     if changes.is_empty() {
         interrupt::sweep(git_dir, TEMPORARY);
         return Ok(());
     }
-    for place in changes.keys() {
-        refuse_links(top, place)?;
+    for path in changes.keys() {
+        refuse_links(top, path)?;
     }
-    let said = |place: &str, error: &io::Error| {
-        Failure::new(format!("could not write `{place}`: {error}"))
-            .hint("check that the working tree can be written and has room, then run the same command again")
-    };
-    let scratch = Scratch::beside(git_dir, TEMPORARY).map_err(|error| said(&git_dir.display().to_string(), &error))?;
-    let rank = |place: &str, to: &Option<File>| match to {
-        Some(_) if place == LOCK_NAME => 2,
-        Some(_) if stored::home(place).is_none() => 3,
-        Some(_) => 0,
-        None => 1,
-    };
+    let scratch =
+        Scratch::beside(git_dir, TEMPORARY).map_err(|error| not_written(&git_dir.display().to_string(), &error))?;
     let mut steps = Vec::new();
-    for (number, (place, to)) in changes.iter().enumerate() {
+    for (number, (path, to)) in changes.iter().enumerate() {
         let staged = scratch.path().join(format!("{number}.new"));
         if let Some(file) = to {
             failpoint::before("write a file for the working tree");
-            stage(file, &staged, &top.join(place)).map_err(|error| said(place, &error))?;
+            stage(file, &staged, &top.join(path)).map_err(|error| not_written(path, &error))?;
         }
-        steps.push((rank(place, to), place, to.as_ref().map(|_| staged)));
+        steps.push((rank(path, to.as_ref()), path, to.as_ref().map(|_| staged)));
     }
     steps.sort();
-    let _held = interrupt::hold();
-    for (_, place, staged) in &steps {
-        step(top, place, staged.as_deref()).map_err(|error| said(place, &error))?;
+    let _signals = interrupt::hold();
+    for (_, path, staged) in &steps {
+        step(top, path, staged.as_deref()).map_err(|error| not_written(path, &error))?;
     }
     Ok(())
 }
 
-/// Writes a file, with the permissions of the one that it takes the place of.
+/// The order in which files change.
+fn rank(path: &str, to: Option<&File>) -> u8 {
+    match to {
+        Some(_) if path == LOCK_NAME => 2,
+        Some(_) if stored::home(path).is_none() => 3,
+        Some(_) => 0,
+        None => 1,
+    }
+}
+
+fn not_written(path: &str, error: &io::Error) -> Failure {
+    Failure::new(format!("could not write `{path}`: {error}"))
+        .hint("check that the working tree can be written and has room, then run the same command again")
+}
+
+/// Writes a file, with the permissions of the file that it replaces.
 fn stage(file: &File, staged: &Path, like: &Path) -> io::Result<()> {
     fs::write(staged, &file.bytes)?;
-    let there = fs::symlink_metadata(like).ok().filter(fs::Metadata::is_file);
-    let permissions = there.map_or_else(|| fs::metadata(staged), Ok)?.permissions();
+    let replaced = fs::symlink_metadata(like).ok().filter(fs::Metadata::is_file);
+    let permissions = replaced.map_or_else(|| fs::metadata(staged), Ok)?.permissions();
     set_executable(staged, permissions, file.executable)
 }
 
-fn step(top: &Path, place: &str, staged: Option<&Path>) -> io::Result<()> {
-    let to = top.join(place);
+fn step(top: &Path, path: &str, staged: Option<&Path>) -> io::Result<()> {
+    let to = top.join(path);
     let Some(staged) = staged else {
         failpoint::before("remove a file of the working tree");
         match fs::remove_file(&to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        for directory in path::and_above(path::parent(place)) {
+        for directory in path::and_above(path::parent(path)) {
             failpoint::before("remove a directory of the working tree if it is empty");
             if fs::remove_dir(top.join(directory)).is_err() {
                 break;
@@ -119,23 +125,23 @@ fn step(top: &Path, place: &str, staged: Option<&Path>) -> io::Result<()> {
     }
     failpoint::before("put a file into the working tree");
     match fs::rename(staged, &to) {
-        // The git directory lies elsewhere.
+        // The git directory may be on another file system.
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => fs::copy(staged, &to).map(drop),
         done => done,
     }
 }
 
-/// Refuses to write through a link, or below something that is not a directory.
-fn refuse_links(top: &Path, place: &str) -> Result<()> {
-    let mut above: Vec<&str> = path::and_above(place).collect();
+/// Refuses to write through a link, below anything that is not a directory, or over a directory.
+fn refuse_links(top: &Path, path: &str) -> Result<()> {
+    let mut above: Vec<&str> = path::and_above(path).collect();
     above.reverse();
-    for path in above {
-        let Ok(there) = fs::symlink_metadata(top.join(path)) else { return Ok(()) };
-        if there.is_dir() != (path == place) {
+    for prefix in above {
+        let Ok(metadata) = fs::symlink_metadata(top.join(prefix)) else { return Ok(()) };
+        if metadata.is_dir() != (prefix == path) {
             continue;
         }
-        let what = if there.is_dir() { "a directory" } else { "not a directory" };
-        return Err(Failure::new(format!("`{path}` is {what}, so `{place}` cannot be written"))
+        let kind = if metadata.is_dir() { "a directory" } else { "not a directory" };
+        return Err(Failure::new(format!("`{prefix}` is {kind}, so `{path}` cannot be written"))
             .hint("move it away, then run the same command again"));
     }
     Ok(())
@@ -180,13 +186,13 @@ mod tests {
     fn permissions_stay() {
         use std::os::unix::fs::PermissionsExt;
         let top = top();
-        let place = top.path().join("a/old");
-        fs::set_permissions(&place, fs::Permissions::from_mode(0o640)).unwrap();
+        let path = top.path().join("a/old");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         apply(git_dir().path(), top.path(), &change("a/old")).unwrap();
-        let mode = |place: &Path| place.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&place), 0o640);
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o640);
         let executable = File { executable: true, ..File::plain(&b"y"[..]) };
         apply(git_dir().path(), top.path(), &Changes::from([("a/old".to_owned(), Some(executable))])).unwrap();
-        assert_eq!(mode(&place), 0o750);
+        assert_eq!(mode(&path), 0o750);
     }
 }
