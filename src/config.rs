@@ -77,7 +77,7 @@ use crate::tree::{Entry, Tree, path};
 
 pub(crate) use allow::{Allow, Exceptions, quoted};
 pub(crate) use comment::{Comment, Comments};
-pub(crate) use deployed::{Declared, Engine, Repository};
+pub(crate) use deployed::{Declared, EngineName, Repository};
 pub(crate) use glob::{Glob, Globs};
 pub(crate) use source::{Source, Sources};
 

@@ -12,14 +12,12 @@
 //! | `engine` | what is asked of an engine |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
-//! | `read_paths` | what engines read, and what Argo CD has to watch |
-//! | [`plain`] | what engines apply of a directory of plain files |
+//! | `read_paths` | what engines read |
 //! | `place` | what the tree holds where a target says |
 //! | [`policy`] | what becomes of what an object deploys |
 //! | `settle` | which objects a build may change before they are deployed |
 //! | [`built`] | what builds make of these objects |
 //! | `installed` | which versions of the engines run |
-//! | `ignore` | what Flux leaves out of an artifact |
 //! | `undeployed` | which objects nothing deploys |
 //! | `unread` | what could not be read |
 //! | [`affected`] | what a change touches |
@@ -33,10 +31,8 @@ mod engine;
 mod flux;
 pub(crate) mod generated;
 mod identity;
-mod ignore;
 mod installed;
 mod place;
-pub(crate) mod plain;
 pub(crate) mod policy;
 mod reaches;
 mod read_paths;
@@ -53,7 +49,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
-pub(crate) use crate::config::Engine;
+pub(crate) use crate::config::EngineName;
 use crate::graph::{Explored, FileId, Graph, RootId, Survey, TroubleKind};
 use crate::kustomization::{ProblemKind, is_flux_object};
 use crate::message::failure::Result;
@@ -64,13 +60,15 @@ use crate::record::{LoadRestrictor, sha256_hex};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Tree, path};
 
+pub(crate) use argo::plain;
+pub(crate) use argo::watched::{GENERATE_PATHS, generate_paths, unwatched};
+use flux::ignore::Ignores;
+pub(crate) use flux::ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use flux::variables;
 pub use identity::Identity;
-use ignore::Ignores;
-pub(crate) use ignore::{FILE_NAME as IGNORE_NAME, Ignored};
 pub(crate) use installed::{Installed, installed};
 pub(crate) use reaches::State;
-pub(crate) use read_paths::{GENERATE_PATHS, MissingChart, generate_paths, inputs, missing_charts, unwatched};
+pub(crate) use read_paths::{MissingChart, inputs, missing_charts};
 pub(crate) use scan::candidates;
 pub(crate) use settle::readers;
 pub(crate) use unread::{Unread, Why};
@@ -100,7 +98,7 @@ pub(crate) struct Object {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Target {
     /// Who builds it.
-    pub engine: Engine,
+    pub engine: EngineName,
     /// What names it.
     #[serde(flatten)]
     pub object: Object,
@@ -565,7 +563,7 @@ impl Build {
 
 impl Target {
     /// Makes one of an object that says `said`.
-    fn new(engine: Engine, object: Object, spot: Position, place: Place, build: Build, said: &Json) -> Target {
+    fn new(engine: EngineName, object: Object, spot: Position, place: Place, build: Build, said: &Json) -> Target {
         let source = match &place {
             Place::External(why) | Place::Templated(why) => why.clone(),
             Place::Here(Here { path, revision, artifact, .. }) => {
@@ -579,10 +577,10 @@ impl Target {
         Target { engine, object, sources, digest, said, spot, place, build, home, changed_by: None }
     }
 
-    /// Returns why it is not known what is built; `None` if it is, if that is missing, and of a release of Flux: no chart names
+    /// Returns why it is not known what is built; `None` if it is, if that is missing, and of a release: no chart names
     /// a root.
     pub(crate) fn unknown(&self) -> Option<String> {
-        if self.object.kind == flux::RELEASE {
+        if self.engine.leads_to_no_root(&self.object.kind) {
             return None;
         }
         if let Some(changer) = &self.changed_by {
@@ -649,8 +647,11 @@ impl Target {
 
     fn named(&self, place: &str) -> String {
         // The file says it.
-        let is_file = self.engine == Engine::Kustomize;
-        if is_file { format!("{} ({place})", self.engine.name()) } else { format!("{} ({place})", self.name()) }
+        if self.engine.is_named_by_file() {
+            format!("{} ({place})", self.engine.name())
+        } else {
+            format!("{} ({place})", self.name())
+        }
     }
 }
 
@@ -738,8 +739,7 @@ fn of_scan(
         let mut identity = identity()?;
         let engines = |identity: &Identity, targets: &mut Targets| -> Result<()> {
             let objects = &found.objects;
-            flux::find(tree, identity, objects, targets)?;
-            argo::find(tree, identity, objects, targets)
+            EngineName::ALL.iter().try_for_each(|engine| engine.find(tree, identity, objects, targets))
         };
         let any_url = identity.of_any_url();
         let of_any = || -> Result<Targets> {

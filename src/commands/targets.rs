@@ -43,7 +43,7 @@ impl TargetsArgs {
             let (explored, found) = find(&here, &survey)?;
             let lines = targets::generate_paths(&explored.graph, &found)?.into_iter().map(|(object, value)| {
                 let name = format!("{}: {} {}", object.place(), object.kind, object.full_name());
-                format!("{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n", visible(&name), visible(&value))
+                format!("{}\n  {}: {}\n", visible(&name), targets::GENERATE_PATHS, visible(&value))
             });
             return Page::of(inert(&lines.collect::<String>()));
         }

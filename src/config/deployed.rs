@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::read::{directory, words};
 use crate::message::position::Position;
 
-/// Who builds what is deployed.
+/// Who builds what is deployed, by name; what is asked of it: `targets::engine`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Engine {
+pub(crate) enum EngineName {
     /// Flux's kustomize-controller.
     Flux,
     /// Argo CD's repo-server.
@@ -17,13 +17,15 @@ pub enum Engine {
     Kustomize,
 }
 
-impl Engine {
+impl EngineName {
+    pub(crate) const ALL: [EngineName; 3] = [EngineName::Flux, EngineName::ArgoCd, EngineName::Kustomize];
+
     /// Returns its name, as people write it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
-            Engine::Flux => "Flux",
-            Engine::ArgoCd => "Argo CD",
-            Engine::Kustomize => "kustomize",
+            EngineName::Flux => "Flux",
+            EngineName::ArgoCd => "Argo CD",
+            EngineName::Kustomize => "kustomize",
         }
     }
 }
@@ -48,7 +50,7 @@ pub struct Declared {
     #[serde(deserialize_with = "directory")]
     pub path: String,
     /// Who builds it.
-    pub engine: Engine,
+    pub(crate) engine: EngineName,
     /// The line on which it begins, and the column.
     #[serde(skip)]
     pub place: Position,

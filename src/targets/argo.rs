@@ -5,15 +5,22 @@ mod edit;
 mod generator;
 mod models;
 mod pattern;
+pub(crate) mod plain;
 mod release;
 mod template;
+pub(super) mod watched;
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use super::scan::Document;
+use serde_json::{Map, Value as Json};
+
+use super::engine::Engine;
+use super::generated::{append, list};
+use super::installed::Workload;
+use super::scan::{Document, Kind};
 use super::{
-    Build, Component, Directory, Engine, Found, Here, Identity, Object, Place, Revision, Target, Targets, Unread,
+    Build, Component, Directory, EngineName, Found, Here, Identity, Object, Place, Revision, Target, Targets, Unread,
     place, unfilled,
 };
 use crate::config::Config;
@@ -24,9 +31,10 @@ use crate::message::redact;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, Tree, path};
 
-pub(super) use models::{APPLICATION, FINALIZER, KINDS, SET, has_options};
+pub(super) use models::{APPLICATION, FINALIZER, SET};
 use models::{Options, Plain, Source, Written, is_respelled, sources};
-pub(super) use pattern::{crossing, glob, in_go, matcher};
+use pattern::{crossing, matcher};
+pub(super) use pattern::{glob, in_go};
 use release::PATTERN;
 
 /// How the names of files begin that change a source of an application beside them.
@@ -34,6 +42,94 @@ const OVERRIDES: &str = ".argocd-source";
 
 /// The option of `kustomize build` that lets a root load any file, as people write it.
 const ANY_FILE: &str = "LoadRestrictionsNone";
+
+/// Argo CD's repo-server.
+pub(super) struct ArgoCd;
+
+impl Engine for ArgoCd {
+    fn kinds(&self) -> &'static [Kind] {
+        models::KINDS
+    }
+
+    fn has_options(&self, kind: &str) -> bool {
+        models::has_options(kind)
+    }
+
+    fn find(&self, tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
+        find(tree, identity, objects, targets)
+    }
+
+    fn installers(&self) -> &'static [&'static str] {
+        &[SERVER]
+    }
+
+    fn installed(&self, _: &Value, workload: &Workload) -> Option<String> {
+        // A Helm release puts its name before it.
+        let is_it = workload.is_deployment() && workload.metadata.name.0.ends_with(SERVER);
+        Some(workload).filter(|_| is_it)?.version().or_else(|| workload.tag("argocd"))
+    }
+
+    fn is_named_by_file(&self) -> bool {
+        false
+    }
+
+    fn gives_lookup(&self) -> bool {
+        // It runs `helm template`.
+        false
+    }
+
+    fn refuses_links(&self) -> bool {
+        true
+    }
+
+    fn takes_sources(&self) -> bool {
+        true
+    }
+
+    fn takes_patterns(&self) -> bool {
+        true
+    }
+
+    fn found(&self, tree: &dyn Tree, directory: String) -> Result<Found> {
+        if tree::kustomization_in(tree, &directory)?.is_some() {
+            return Ok(Found::Kustomization(directory));
+        }
+        let chart = tree::resolve(tree, &path::join(&directory, "Chart.yaml"))?;
+        let is_chart = matches!(chart, Resolved::File { .. });
+        Ok(if is_chart { Found::Chart(directory) } else { Found::Directory(directory) })
+    }
+
+    fn load_restrictor(&self, options: Option<&[String]>) -> Option<LoadRestrictor> {
+        restrictor(options)
+    }
+
+    fn runs_edits(&self) -> bool {
+        true
+    }
+
+    fn edit(&self, kustomization: &mut Map<String, Json>, build: &Build, _: bool) {
+        append(kustomization, "patches", list(build, "patches").to_vec());
+    }
+
+    fn manifests(&self, tree: &dyn Tree, here: &Here, read: &Directory) -> Result<Option<Vec<String>>> {
+        match &here.found {
+            Found::Directory(directory) => plain::files(tree, directory, read).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn beside(&self, here: &Here, name: &str) -> Vec<String> {
+        override_files(&here.path, name)
+    }
+
+    fn applies(&self, here: &Here, read: &Directory, file: &str) -> bool {
+        matches!(&here.found, Found::Directory(directory)
+            if path::is_in(file, directory) && (read.recurse || path::parent(file) == directory))
+    }
+}
+
+/// What builds for Argo CD.
+const SERVER: &str = "argocd-repo-server";
 
 /// What Argo CD builds from.
 struct Argo<'a> {
@@ -56,7 +152,7 @@ struct Application {
 }
 
 /// Adds what Argo CD deploys.
-pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
+fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     let options = options(objects);
     let argo = Argo { tree, identity, options, files: OnceCell::new(), directories: OnceCell::new() };
     targets.argo_options.clone_from(&argo.options);
@@ -117,7 +213,7 @@ pub(super) fn find_elsewhere(tree: &dyn Tree, config: &Config, targets: &mut Tar
             let place = Place::External("no application in this repository reads it".to_owned());
             targets.targets.push(found.target(
                 tree,
-                Engine::ArgoCd,
+                EngineName::ArgoCd,
                 Position::new(found.value.start.line, 1),
                 place,
                 build,
@@ -137,7 +233,7 @@ fn options(objects: &[Document]) -> Option<Vec<String>> {
 }
 
 /// Returns which files Argo CD lets a root load; none where nothing in the tree says it.
-pub(super) fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
+fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
     let is_none = options?.iter().any(|option| option.ends_with(ANY_FILE));
     Some(if is_none { LoadRestrictor::None } else { LoadRestrictor::RootOnly })
 }
@@ -174,7 +270,7 @@ impl Argo<'_> {
         let spot = source.path.as_ref().map_or(written.start, Placed::start);
         let elsewhere = |place: Place, values| {
             let build = Build { values, ..self.build(found, written, &source) };
-            found.target(self.tree, Engine::ArgoCd, spot, place, build).map(Some)
+            found.target(self.tree, EngineName::ArgoCd, spot, place, build).map(Some)
         };
         let external = |why: String| elsewhere(Place::External(why), self.values(found, &source, None));
         let path = source.path.as_ref().map(|path| path.value.as_str()).or(source.chart.as_ref().map(|_| ""));
@@ -197,7 +293,7 @@ impl Argo<'_> {
         }
         let base = base.unwrap_or_default();
         let directory = Some(path).filter(|path| is_known && unfilled([*path]).is_none());
-        let directory = directory.and_then(|path| place::resolve(Engine::ArgoCd, base, path));
+        let directory = directory.and_then(|path| ArgoCd.resolve(base, path));
         let beside = directory.map_or(Ok(Vec::new()), |directory| self.beside(&directory, &found.object.name))?;
         let (merged, mut build) = self.changed(of, written, &beside, unread)?;
         let named = source.target_revision.as_deref();
@@ -208,13 +304,13 @@ impl Argo<'_> {
         let place = match self.open(of, [url, path, named.unwrap_or_default()], &beside) {
             Some(why) => Place::Templated(why),
             None => {
-                let mut here = place::here(self.tree, Engine::ArgoCd, base, path, revision, None)?;
+                let mut here = place::here(self.tree, EngineName::ArgoCd, base, path, revision, None)?;
                 here.found = explicit(&merged, here.found);
                 self.look(of, &merged, base, &here, &mut build)?;
                 Place::Here(here)
             }
         };
-        found.target(self.tree, Engine::ArgoCd, spot, place, build).map(Some)
+        found.target(self.tree, EngineName::ArgoCd, spot, place, build).map(Some)
     }
 
     /// Returns a source as the files beside it change it, and how it is built.
@@ -410,7 +506,7 @@ fn change_in(tree: &dyn Tree, file: &str) -> Result<Option<Change>> {
 }
 
 /// Returns the files beside those of an application that change its source, whether they are there or not.
-pub(super) fn override_files(directory: &str, application: &str) -> Vec<String> {
+fn override_files(directory: &str, application: &str) -> Vec<String> {
     if application.is_empty() || application.contains('/') {
         return Vec::new();
     }

@@ -10,7 +10,7 @@ use super::reaches::beyond;
 use super::scan::{self, Document, Scan};
 use super::settle::files_read;
 use super::unread::read_as;
-use super::{Build, Engine, Identity, Object, Place, Reached, Revision, Target, Targets, Unsettled, Why, place};
+use super::{Build, EngineName, Identity, Object, Place, Reached, Revision, Target, Targets, Unsettled, Why, place};
 use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
@@ -176,7 +176,7 @@ impl Targets {
             // A component that is left out is one for others to name.
             let is_meant = graph.roots[id].kind != Some(Kind::Component) || config.starts(root);
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
-                let (engine, tree) = (Engine::Kustomize, &*graph.sources[0].tree);
+                let (engine, tree) = (EngineName::Kustomize, &*graph.sources[0].tree);
                 let here = Place::Here(place::here(tree, engine, "", root, Revision::this(), None)?);
                 let build = Build { load_restrictor: Some(config.load_restrictor), ..Build::default() };
                 all.push(Target::new(engine, Object::default(), Position::new(1, 1), here, build, &Json::Null));

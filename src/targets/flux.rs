@@ -3,33 +3,117 @@
 
 mod copied;
 mod edit;
+pub(super) mod ignore;
 mod models;
 mod path_pattern;
 mod release;
 mod source;
 pub(crate) mod variables;
 
-use super::scan::Document;
+use serde_json::{Map, Value as Json};
+
+use super::engine::Engine;
+use super::installed::Workload;
+use super::scan::{Document, Kind, Spec};
 use super::{
-    Build, Component, Engine, Found, Here, Identity, Ignores, Object, Place, Target, Targets, place, unfilled,
+    Build, Component, Directory, EngineName, Found, Here, Identity, Object, Place, Target, Targets, place, unfilled,
 };
-use crate::kustomization::Placed;
+use crate::kustomization::{Placed, Value};
 use crate::message::failure::Result;
 use crate::message::position::Position;
 use crate::record::LoadRestrictor;
-use crate::tree::{Tree, path};
-pub(super) use edit::edit;
+use crate::tree::{self, Tree, path};
+use ignore::Ignores;
+pub(super) use models::RELEASE;
 use models::{INSTANCE, Instance, KUSTOMIZATION, Kustomization, Overrides, RESOURCE_SET, Release};
-pub(super) use models::{KINDS, RELEASE};
 use source::{Bound, Sources};
 use variables::Variables;
+
+/// Flux's kustomize-controller and helm-controller.
+pub(super) struct Flux;
+
+impl Engine for Flux {
+    fn kinds(&self) -> &'static [Kind] {
+        models::KINDS
+    }
+
+    fn find(&self, tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
+        find(tree, identity, objects, targets)
+    }
+
+    fn installers(&self) -> &'static [&'static str] {
+        &[CONTROLLER, INSTANCE]
+    }
+
+    fn installed(&self, object: &Value, workload: &Workload) -> Option<String> {
+        if workload.kind == INSTANCE {
+            let said: Spec<Instance> = object.read().ok()?;
+            return said.spec.distribution.version.map(|version| version.0).filter(|version| !version.is_empty());
+        }
+        let own =
+            Some(workload).filter(|workload| workload.is_deployment() && workload.metadata.name.0 == CONTROLLER)?;
+        own.version().or_else(|| Some(format!("{CONTROLLER} {}", own.tag(CONTROLLER)?)))
+    }
+
+    fn is_named_by_file(&self) -> bool {
+        false
+    }
+
+    fn leads_to_no_root(&self, kind: &str) -> bool {
+        kind == RELEASE
+    }
+
+    fn packs(&self) -> bool {
+        true
+    }
+
+    fn generates(&self) -> bool {
+        true
+    }
+
+    fn runs_plugins(&self) -> bool {
+        false
+    }
+
+    fn resolve(&self, base: &str, written: &str) -> Option<String> {
+        // Nothing leads above the top of an artifact.
+        let step = |above: String, name: &str| path::resolve(&above, name).unwrap_or_default();
+        Some(path::join(base, &path::components(written).fold(String::new(), step)))
+    }
+
+    fn found(&self, tree: &dyn Tree, directory: String) -> Result<Found> {
+        // Links are not in an artifact.
+        let is_file = |(name, file): (&str, String)| file == path::join(&directory, name);
+        let is_root = tree::kustomization_in(tree, &directory)?.is_some_and(is_file);
+        Ok(if is_root { Found::Kustomization(directory) } else { Found::Directory(directory) })
+    }
+
+    fn load_restrictor(&self, _: Option<&[String]>) -> Option<LoadRestrictor> {
+        Some(LoadRestrictor::None)
+    }
+
+    fn edit(&self, kustomization: &mut Map<String, Json>, build: &Build, is_root: bool) {
+        edit::edit(kustomization, build, is_root);
+    }
+
+    fn arguments(&self) -> &'static [&'static str] {
+        &["--reorder=none"]
+    }
+
+    fn applies(&self, here: &Here, _: &Directory, file: &str) -> bool {
+        matches!(here.found, Found::Directory(_)) && here.scanned.iter().any(|one| one.path == file)
+    }
+}
+
+/// What builds for Flux.
+const CONTROLLER: &str = "kustomize-controller";
 
 /// The kinds that name a directory to build, or a chart.
 const DEPLOYING: [&str; 4] = [KUSTOMIZATION, INSTANCE, RESOURCE_SET, RELEASE];
 
 /// Adds what Flux deploys. What bootstrapping made, where no object says what that is, is this repository, unless none of
 /// the paths that are deployed from it is here.
-pub(super) fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
+fn find(tree: &dyn Tree, identity: &Identity, objects: &[Document], targets: &mut Targets) -> Result<()> {
     if !objects.iter().any(|found| DEPLOYING.contains(&&*found.object.kind)) {
         return Ok(());
     }
@@ -125,7 +209,7 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
         Bound::Here { base, revision, artifact } => match unfilled([written]) {
             Some(why) => Place::Templated(why),
             None => {
-                let mut here = place::here(tree, Engine::Flux, &base, written, revision, artifact)?;
+                let mut here = place::here(tree, EngineName::Flux, &base, written, revision, artifact)?;
                 if let Some(release) = &release {
                     here = place::chart(tree, here)?;
                     build.values = release::values_files(release, &base);
@@ -135,7 +219,7 @@ fn target(tree: &dyn Tree, sources: &Sources<'_>, found: &Document) -> Result<Op
             }
         },
     };
-    let target = found.target(tree, Engine::Flux, spot, place, build)?;
+    let target = found.target(tree, EngineName::Flux, spot, place, build)?;
     Ok(Some(Target { sources: by, ..target }))
 }
 

@@ -4,27 +4,21 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{Engine, Targets};
+use super::scan::{Spec, models};
+use super::{EngineName, Targets};
 use crate::config::Config;
-use crate::kustomization::{Value, documents, read_object};
+use crate::kustomization::{Scalar, Value, documents, read_object};
 use crate::message::failure::Result;
 use crate::os::limits::FILE;
 use crate::tree::{Tree, path};
 
-/// What builds for Flux.
-const FLUX: &str = "kustomize-controller";
-/// What builds for Argo CD; a Helm release puts its name before it.
-const ARGO: &str = "argocd-repo-server";
-/// The object of which the operator of Flux makes all others.
-const INSTANCE: &str = "FluxInstance";
 /// How the names of the files end that bootstrapping and installing write.
 const NAMES: &[&str] = &["gotk-components.yaml", "install.yaml"];
-const MARKS: [&str; 3] = [FLUX, ARGO, INSTANCE];
 
 /// An engine that a manifest installs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Installed {
-    pub engine: Engine,
+    pub engine: EngineName,
     /// Its version as written, or that of the part of it that builds.
     pub version: String,
     pub file: String,
@@ -41,7 +35,9 @@ impl Installed {
 /// Finds the engines that manifests of a tree install, in files of the usual names and in those with objects of engines.
 /// One that cannot be read says no version.
 pub(crate) fn installed(tree: &dyn Tree, config: &Config, found: &Targets) -> Result<Vec<Installed>> {
-    let named = tree.files_with(NAMES, &MARKS.map(str::as_bytes))?()?;
+    let marks: Vec<&'static str> = EngineName::ALL.iter().flat_map(|engine| engine.installers()).copied().collect();
+    let bytes: Vec<&'static [u8]> = marks.iter().map(|mark| mark.as_bytes()).collect();
+    let named = tree.files_with(NAMES, &bytes)?()?;
     let named = named.into_iter().filter(|file| !config.leaves_out(path::parent(file)));
     let files: BTreeSet<String> = named.chain(found.files.keys().cloned()).collect();
     let mut all = Vec::new();
@@ -49,7 +45,7 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, found: &Targets) -> Re
         let bytes = tree.read(&file).unwrap_or_default();
         let text = str::from_utf8(&bytes).ok().filter(|text| text.len() <= FILE.most).unwrap_or_default();
         for (before, document) in documents(text) {
-            if !MARKS.iter().any(|mark| document.contains(mark)) {
+            if !marks.iter().any(|mark| document.contains(mark)) {
                 continue;
             }
             let Ok(Some(object)) = read_object(document, before) else { continue };
@@ -66,22 +62,58 @@ pub(crate) fn installed(tree: &dyn Tree, config: &Config, found: &Targets) -> Re
 }
 
 /// Returns which engine an object installs, and its version.
-fn version(object: &Value) -> Option<(Engine, String)> {
-    let text = |keys: &[&str]| object.at(keys)?.scalar().filter(|text| !text.is_empty());
-    let (kind, name) = (text(&["kind"])?, text(&["metadata", "name"])?);
-    let label = text(&["metadata", "labels", "app.kubernetes.io/version"]);
-    let containers = object.at(&["spec", "template", "spec", "containers"]).and_then(Value::list).unwrap_or_default();
-    let tag = |name: &str| {
-        containers.iter().find_map(|container| {
-            let image = container.get("image")?.text()?.split('@').next()?.rsplit('/').next()?;
+fn version(object: &Value) -> Option<(EngineName, String)> {
+    let workload: Workload = object.read().ok()?;
+    EngineName::ALL.into_iter().find_map(|engine| Some((engine, engine.installed(object, &workload)?)))
+}
+
+models! {
+    /// What may run an engine.
+    Workload {
+        kind: String,
+        metadata: Metadata,
+        spec: WorkloadSpec,
+    }
+
+    Metadata {
+        name: Scalar,
+        labels: Labels,
+    }
+
+    Labels {
+        #[serde(rename = "app.kubernetes.io/version")]
+        version: Scalar,
+    }
+
+    WorkloadSpec {
+        template: Spec<Pod>,
+    }
+
+    Pod {
+        containers: Vec<Container>,
+    }
+
+    Container {
+        image: String,
+    }
+}
+
+impl Workload {
+    pub(super) fn is_deployment(&self) -> bool {
+        self.kind == "Deployment"
+    }
+
+    /// Returns the version that its label says.
+    pub(super) fn version(&self) -> Option<String> {
+        Some(self.metadata.labels.version.0.clone()).filter(|version| !version.is_empty())
+    }
+
+    /// Returns the tag of the image of that name.
+    pub(super) fn tag(&self, name: &str) -> Option<String> {
+        self.spec.template.spec.containers.iter().find_map(|container| {
+            let image = container.image.split('@').next()?.rsplit('/').next()?;
             Some(image.strip_prefix(name)?.strip_prefix(':')?.to_owned())
         })
-    };
-    match &*kind {
-        INSTANCE => Some((Engine::Flux, text(&["spec", "distribution", "version"])?)),
-        "Deployment" if name == FLUX => Some((Engine::Flux, label.or_else(|| Some(format!("{FLUX} {}", tag(FLUX)?)))?)),
-        "Deployment" if name.ends_with(ARGO) => Some((Engine::ArgoCd, label.or_else(|| tag("argocd"))?)),
-        _ => None,
     }
 }
 
@@ -89,6 +121,9 @@ fn version(object: &Value) -> Option<(Engine, String)> {
 mod tests {
     use super::*;
     use crate::graph::testing::tree;
+
+    const FLUX: &str = "kustomize-controller";
+    const ARGO: &str = "argocd-repo-server";
 
     /// Returns a workload as those who install an engine have it.
     fn workload(name: &str, labels: &str, image: &str) -> String {

@@ -4,33 +4,22 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::{Artifact, Build, Engine, Found, Here, Identity, Object, Place, Resource, Revision, Target, Targets};
+use super::{Artifact, Build, EngineName, Found, Here, Identity, Object, Place, Resource, Revision, Target, Targets};
 use crate::config::Config;
 use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
-/// Returns the place that an engine takes a path for, from the top of the repository: `base` is the top of what it has.
-/// None where it leads out of that.
-pub(super) fn resolve(engine: Engine, base: &str, written: &str) -> Option<String> {
-    if !engine.packs() {
-        return path::resolve(base, written).filter(|place| path::is_in(place, base));
-    }
-    // Nothing leads above the top of an artifact.
-    let step = |above: String, name: &str| path::resolve(&above, name).unwrap_or_default();
-    Some(path::join(base, &path::components(written).fold(String::new(), step)))
-}
-
 /// Returns what an engine finds at a path in what it has of this repository.
 pub(super) fn here(
     tree: &dyn Tree,
-    engine: Engine,
+    engine: EngineName,
     base: &str,
     written: &str,
     revision: Revision,
     artifact: Option<Rc<Artifact>>,
 ) -> Result<Here> {
-    let place = resolve(engine, base, written);
+    let place = engine.resolve(base, written);
     let found = match &place {
         None if !base.is_empty() => Found::Nothing(format!("it is outside of `{base}`")),
         place => look(tree, engine, place.as_deref())?,
@@ -59,18 +48,18 @@ pub(super) fn chart(tree: &dyn Tree, mut here: Here) -> Result<Here> {
 
 /// Returns what is at the path of a component that an object adds to a directory; none for a URL, and where only the
 /// engine knows what is meant: a pattern, a variable.
-pub(super) fn component(tree: &dyn Tree, engine: Engine, directory: &str, text: &str) -> Result<Option<Found>> {
+pub(super) fn component(tree: &dyn Tree, engine: EngineName, directory: &str, text: &str) -> Result<Option<Found>> {
     if is_url(text) || text.contains(['*', '?', '[', '\\', '{', '$']) {
         return Ok(None);
     }
     let place = path::resolve(directory, text).filter(|_| !path::is_absolute(text));
     // A chart is none.
-    let engine = if engine.packs() { engine } else { Engine::Kustomize };
+    let engine = if engine.packs() { engine } else { EngineName::Kustomize };
     look(tree, engine, place.as_deref()).map(Some)
 }
 
 /// Returns what an engine finds at a place of the tree; none for one that is not in it.
-fn look(tree: &dyn Tree, engine: Engine, place: Option<&str>) -> Result<Found> {
+fn look(tree: &dyn Tree, engine: EngineName, place: Option<&str>) -> Result<Found> {
     let nothing = |why: String| Ok(Found::Nothing(why));
     let Some(place) = place else { return nothing("it is outside of the repository".to_owned()) };
     let link = if engine.packs() { link_to(tree, place)? } else { None };

@@ -1,10 +1,8 @@
-//! What an engine reads for a target, and what Argo CD has to watch for that reason: the value of
-//! `argocd.argoproj.io/manifest-generate-paths`.
+//! What an engine reads for a target.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::argo::{APPLICATION, matcher};
-use super::{Found, Here, Object, Place, Target, Targets, unfilled};
+use super::{Found, Here, Target};
 use crate::graph::Graph;
 use crate::graph::inputs::{self, Input};
 use crate::kustomization::{Value, read_object};
@@ -19,7 +17,7 @@ const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
 /// `None` if that is all of it.
 pub(crate) fn inputs(tree: &dyn Tree, target: &Target, here: &Here, plain: Option<Vec<String>>) -> Result<Vec<Input>> {
     let mut whole = target.build.values.clone();
-    let beside = target.beside(here);
+    let beside = target.engine.beside(here, &target.object.name);
     let scanned = here.scanned.iter().filter(|one| !one.is_root).map(|one| one.path.clone());
     match &here.found {
         // Flux does not take all of it.
@@ -98,12 +96,9 @@ pub(crate) fn missing_charts(tree: &dyn Tree, directory: &str) -> Result<Vec<Mis
     Ok(missing)
 }
 
-/// The annotation that says of which files a change matters to an application.
-pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
-
 /// Returns the paths of the tree of a walk that the build of a target reads, or all below which it reads, and the roots that
 /// it leads to. A directory is there as long as something is in it.
-fn read(graph: &Graph, target: &Target, here: &Here) -> Result<[BTreeSet<String>; 2]> {
+pub(super) fn read(graph: &Graph, target: &Target, here: &Here) -> Result<[BTreeSet<String>; 2]> {
     let tree = &*graph.sources[0].tree;
     let mut all = inputs(tree, target, here, None)?;
     let mut roots: BTreeSet<String> = target.roots(here).map(str::to_owned).collect();
@@ -120,57 +115,4 @@ fn read(graph: &Graph, target: &Target, here: &Here) -> Result<[BTreeSet<String>
         }
     }
     Ok([read, roots])
-}
-
-/// Returns the value for each application that lies in the tree of a walk: it covers every file of it that makes a
-/// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
-pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
-    let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
-    for target in targets.targets.iter().filter(|one| one.object.kind == APPLICATION) {
-        let Place::Here(here) = &target.place else { continue };
-        let [mut read, mut roots] = read(graph, target, here)?;
-        read.append(&mut roots);
-        // What lies in something else that is watched is watched.
-        let is_watched = |place: &str| {
-            path::is_in(place, &here.path)
-                || (!place.is_empty() && read.contains(""))
-                || path::and_above(path::parent(place)).any(|above| read.contains(above))
-        };
-        let outside = read.iter().filter(|place| !is_watched(place)).map(|place| format!("/{place}"));
-        paths.entry(target.object.clone()).or_default().extend(outside.chain([".".to_owned()]));
-    }
-    let values = paths.into_iter().map(|(object, paths)| {
-        let paths: Vec<String> = paths.into_iter().collect();
-        (object, paths.join(";"))
-    });
-    Ok(values.collect())
-}
-
-/// Returns what of the tree of a walk an application reads, and its annotation leaves out; nothing where it has none.
-/// Argo CD (util/app/path) takes a path for itself and for all that is in it, and a pattern for whole paths.
-pub(crate) fn unwatched(graph: &Graph, targets: &Targets, target: &Target, here: &Here) -> Result<BTreeSet<String>> {
-    let said: serde_json::Value = serde_json::from_str(&target.said).unwrap_or_default();
-    let annotation = said["metadata"]["annotations"][GENERATE_PATHS].as_str().unwrap_or_default();
-    let all = targets.targets.iter().filter(|one| one.object == target.object);
-    let sources: Vec<&str> = all.filter_map(|one| Some(one.here()?.path.as_str())).collect();
-    let items = annotation.split(';').filter(|item| !item.is_empty());
-    let watched: Vec<String> = items
-        .flat_map(|item| match item.strip_prefix('/') {
-            Some(item) => vec![path::resolve("", item)],
-            None => sources.iter().map(|source| path::resolve(source, item)).collect(),
-        })
-        .flatten()
-        .collect();
-    if watched.is_empty() || unfilled([annotation]).is_some() {
-        return Ok(BTreeSet::new());
-    }
-    let patterns: Vec<_> = watched.iter().filter_map(|item| matcher(item)).collect();
-    let is_watched = |place: &String| {
-        watched.iter().any(|item| path::is_in(place, item)) || patterns.iter().any(|pattern| pattern.is_match(place))
-    };
-    let tree = &*graph.sources[0].tree;
-    let [mut unwatched, _] = read(graph, target, here)?;
-    // What is not there may be read once it is, and changes nothing until then.
-    unwatched.retain(|place| !is_watched(place) && !matches!(tree.entry(place), Ok(None)));
-    Ok(unwatched)
 }

@@ -16,11 +16,11 @@ use crate::record::sha256_hex;
 use crate::tree::{Entry, Search, Tree, path};
 
 use super::unread::{Why, is_of_chart};
-use super::{Build, Engine, Object, Place, Target, Text, Unread, argo, flux, place};
+use super::{Build, EngineName, Object, Place, Target, Text, Unread, place};
 
 /// A kind of objects that matters.
 #[derive(Clone, Copy)]
-pub(super) struct Kind {
+pub(crate) struct Kind {
     /// What stands in each of them: how its `apiVersion` begins, or else its name.
     mark: &'static str,
     is_version: bool,
@@ -58,7 +58,7 @@ impl Kind {
 
 /// Returns the kinds that matter to an engine.
 fn kinds() -> impl Iterator<Item = &'static Kind> {
-    flux::KINDS.iter().chain(argo::KINDS)
+    EngineName::ALL.iter().flat_map(|engine| engine.kinds())
 }
 
 /// An object that says what matters in its `spec`.
@@ -79,7 +79,7 @@ macro_rules! models {
         $(#[$of])*
         #[derive(Debug, Default, serde::Deserialize)]
         #[serde(default, rename_all = "camelCase")]
-        pub(super) struct $name {
+        pub(crate) struct $name {
             $($(#[$on])* pub(super) $field: $type,)*
         }
     )*};
@@ -94,7 +94,7 @@ const BINARY: [&str; 2] = ["!binary", ":binary"];
 
 /// An object that matters.
 #[derive(Debug, Clone)]
-pub(super) struct Document {
+pub(crate) struct Document {
     pub(super) object: Object,
     pub(super) value: Value,
     /// The directory from which it is deployed: that of its file, or of what builds it.
@@ -130,7 +130,7 @@ impl Document {
     pub(super) fn target(
         &self,
         tree: &dyn Tree,
-        engine: Engine,
+        engine: EngineName,
         spot: Position,
         place: Place,
         mut build: Build,
@@ -149,9 +149,9 @@ impl Document {
         Position::new(self.object.line, 1)
     }
 
-    /// Returns whether it holds options of Argo CD.
+    /// Returns whether it holds options of an engine.
     pub(super) fn has_options(&self) -> bool {
-        argo::has_options(&self.object.kind)
+        EngineName::ALL.iter().any(|engine| engine.has_options(&self.object.kind))
     }
 
     /// Returns a text in it.

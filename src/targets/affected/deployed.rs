@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::reached::{Reached, turned};
 use super::{AffectedTarget, Cause, Causes, Status};
-use crate::config::{Config, Engine};
+use crate::config::{Config, EngineName};
 use crate::graph::inputs::Input;
 use crate::message::failure::Result;
 use crate::reference::is_url;
@@ -16,7 +16,7 @@ use crate::targets::{self, Place, Target, Targets};
 use crate::tree::path;
 
 /// What names the object of a target, wherever it stands.
-type Name<'a> = (Engine, &'a str, &'a str, &'a str);
+type Name<'a> = (EngineName, &'a str, &'a str, &'a str);
 
 fn name(target: &Target) -> Name<'_> {
     let object = &target.object;

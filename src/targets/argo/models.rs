@@ -15,6 +15,9 @@ const INSTANCE: &str = "ArgoCD";
 const MAP: &str = "ConfigMap";
 const VERSIONS: &str = "argoproj.io/v";
 
+/// The annotation that says of which files a change matters to an application.
+pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
+
 /// The kinds that say what is deployed, and the ConfigMap with options.
 pub(in crate::targets) const KINDS: &[Kind] = &[
     Kind::of(VERSIONS, APPLICATION, is_application),
@@ -24,6 +27,19 @@ pub(in crate::targets) const KINDS: &[Kind] = &[
 ];
 
 models! {
+    Annotated {
+        metadata: Metadata,
+    }
+
+    Metadata {
+        annotations: Annotations,
+    }
+
+    Annotations {
+        #[serde(rename = "argocd.argoproj.io/manifest-generate-paths")]
+        generate_paths: String,
+    }
+
     /// What gives Argo CD its options.
     Options {
         data: BTreeMap<String, Json>,

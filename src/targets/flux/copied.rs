@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::super::ignore::Copied;
 use super::super::scan::Document;
-use super::super::{Artifact, FILE, Ignores, Object, unfilled};
+use super::super::{Artifact, FILE, Object, unfilled};
+use super::ignore::{Copied, Ignores};
 use super::models::{self, ARTIFACT, CHART, GENERATOR, GeneratorSpec};
 use super::path_pattern::{self, Captures, fill, is_label, is_object_name};
 use super::source::{Bound, Sources};

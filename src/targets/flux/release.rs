@@ -1,9 +1,10 @@
 //! What Flux gives to helm: `GetReleaseName` and the like in its `api/v2/helmrelease_types.go`.
 
+use super::super::Object;
 use super::super::chart::{self, Said};
-use super::super::{Object, place};
+use super::super::engine::Engine;
+use super::Flux;
 use super::models::Release;
-use crate::config::Engine;
 use crate::tree::Tree;
 
 /// The longest name of a release. Flux shortens others.
@@ -11,7 +12,7 @@ const LONGEST: usize = 53;
 
 /// Returns the files that take the place of the values of the chart, if there are any; `base` is the top of its source.
 pub(super) fn values_files(said: &Release, base: &str) -> Vec<String> {
-    said.chart.spec.values_files.iter().filter_map(|file| place::resolve(Engine::Flux, base, file)).collect()
+    said.chart.spec.values_files.iter().filter_map(|file| Flux.resolve(base, file)).collect()
 }
 
 /// Returns how the chart of a `HelmRelease` is rendered; else why that is not known.
@@ -36,7 +37,7 @@ pub(super) fn release(tree: &dyn Tree, object: &Object, said: &Release, base: &s
         skips_crds: said.install.skips_crds(),
         options: Vec::new(),
     };
-    let place = |file: &str| place::resolve(Engine::Flux, base, file).ok_or_else(|| format!("`{file}` is not in it"));
+    let place = |file: &str| Flux.resolve(base, file).ok_or_else(|| format!("`{file}` is not in it"));
     let mut release = rendered.release(tree, &place)?;
     release.replaces_own = !values_files(said, base).is_empty();
     Ok(release)

@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::super::scan::Document;
-use super::super::{Artifact, Identity, Ignores, Object, Revision, Targets, unfilled};
+use super::super::{Artifact, Identity, Object, Revision, Targets, unfilled};
 use super::copied;
+use super::ignore::Ignores;
 use super::models::{ARTIFACT, BUCKET, GENERATOR, GIT, INSTANCE, Instance, OCI, Reference, Repository, Sync};
 use crate::message::failure::Result;
 use crate::message::redact;

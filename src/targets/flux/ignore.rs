@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-use super::argo::{glob, in_go};
-use super::{Here, Target};
+use super::super::argo::{glob, in_go};
+use super::super::{Here, Target};
 use crate::message::failure::Result;
 use crate::os::limits::PATTERNS;
 use crate::tree::{Entry, Tree, path};
@@ -158,19 +158,19 @@ impl Target {
 
 /// A file that an `ArtifactGenerator` copies, or a directory, without what it excludes.
 #[derive(Debug, Clone)]
-pub(super) struct Copied {
+pub(in crate::targets) struct Copied {
     /// Its path from the top of the repository.
-    pub(super) from: String,
+    pub(in crate::targets) from: String,
     /// Its path from the top of the source.
-    pub(super) inside: String,
+    pub(in crate::targets) inside: String,
     /// The patterns, and what they match.
-    pub(super) excluded: Vec<(String, Rc<GlobSet>)>,
+    pub(in crate::targets) excluded: Vec<(String, Rc<GlobSet>)>,
 }
 
 impl Copied {
     /// Returns the pattern that excludes what is in it, or a directory above that, if one does. Patterns are compared with
     /// paths from the top of the source and from here; those for names with those, too (source-watcher, `shouldExcludePath`).
-    pub(super) fn excludes(&self, place: &str) -> Option<&str> {
+    pub(in crate::targets) fn excludes(&self, place: &str) -> Option<&str> {
         let rest = path::below(place, &self.from)?;
         path::and_above(rest).find_map(|rest| {
             let whole = path::join(&self.inside, rest);
@@ -185,13 +185,13 @@ impl Copied {
 
 /// What is left out of an artifact.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ignores {
+pub(in crate::targets) struct Ignores {
     /// What is left out always, and by every `.sourceignore`.
     given: Rc<[Patterns]>,
     /// Those of the source, which have the last word; `None` if there are none.
     own: Option<Patterns>,
     /// Directories that alone are packed, each with a slash at its end, and what says so; all when empty.
-    pub(super) sparse: Vec<String>,
+    pub(in crate::targets) sparse: Vec<String>,
     /// What alone an `ArtifactGenerator` copies; all when empty.
     copied: Vec<Copied>,
     /// What is left out of what it makes, whatever the source says.
@@ -203,7 +203,7 @@ pub(super) struct Ignores {
 
 impl Ignores {
     /// Reads every `.sourceignore` of a tree.
-    pub(super) fn of(tree: &dyn Tree) -> Result<Ignores> {
+    pub(in crate::targets) fn of(tree: &dyn Tree) -> Result<Ignores> {
         let texts = Texts::default();
         let mut given = vec![always(&texts, "the fixed patterns of Flux")];
         let mut files = tree.files_named(&|name| name == FILE_NAME)?;
@@ -224,7 +224,7 @@ impl Ignores {
     }
 
     /// Returns what is left out of the artifact of a source that has an `ignore` of its own, or has none.
-    pub(super) fn with(&self, ignore: &str, source: &str) -> Ignores {
+    pub(in crate::targets) fn with(&self, ignore: &str, source: &str) -> Ignores {
         let mut own = plain(&self.texts, ignore, &format!("`spec.ignore`{source}"));
         // The first are those that always hold.
         if [&own].into_iter().chain(self.given.iter().skip(1)).all(|all| all.compiled.patterns.is_empty()) {
@@ -234,7 +234,7 @@ impl Ignores {
     }
 
     /// Returns what is left out of the artifact that a generator makes of one, of files and directories in it.
-    pub(super) fn copied(&self, copied: Vec<Copied>) -> Ignores {
+    pub(in crate::targets) fn copied(&self, copied: Vec<Copied>) -> Ignores {
         let place = "the defaults of Flux, which apply to every ArtifactGenerator";
         let after = [&ALWAYS[..], &DEFAULTS].concat().join(",").replace(',', "\n");
         let after = Some(plain(&self.texts, &after, place));
@@ -242,7 +242,7 @@ impl Ignores {
     }
 
     /// Returns what a pattern excludes of what is copied; none for one that is not followed here.
-    pub(super) fn excluding(text: &str) -> Option<Rc<GlobSet>> {
+    pub(in crate::targets) fn excluding(text: &str) -> Option<Rc<GlobSet>> {
         excluded(text).map(Rc::new)
     }
 
@@ -251,12 +251,12 @@ impl Ignores {
     }
 
     /// Refuses more patterns than are compared with every file.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(in crate::targets) fn check(&self) -> Result<()> {
         PATTERNS.check(self.texts.count(), || "spec.ignore".to_owned())
     }
 
     /// Returns what the source says of it.
-    pub(super) fn said(&self) -> (Vec<&str>, &[String], Vec<&String>) {
+    pub(in crate::targets) fn said(&self) -> (Vec<&str>, &[String], Vec<&String>) {
         let copied = self.copied.iter();
         let copied = copied.flat_map(|one| [&one.from].into_iter().chain(one.excluded.iter().map(|(text, _)| text)));
         let patterns = self.own.iter().chain(&self.after).flat_map(|all| &all.compiled.patterns);
@@ -264,7 +264,7 @@ impl Ignores {
     }
 
     /// Returns the pattern that leaves a file out, if one does.
-    pub(super) fn rule(&self, file: &str) -> Option<Ignored> {
+    pub(in crate::targets) fn rule(&self, file: &str) -> Option<Ignored> {
         if let Some(known) = self.known.borrow().get(file) {
             return known.clone();
         }

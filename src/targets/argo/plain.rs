@@ -4,10 +4,10 @@
 use globset::GlobMatcher;
 use serde_json::Value as Json;
 
-use super::argo::crossing;
-use super::{Directory, Engine, Found, Here, Target};
+use super::crossing;
 use crate::kustomization::{documents, read_object};
 use crate::message::failure::Result;
+use crate::targets::{Directory, Here, Target};
 use crate::tree::{self, Resolved, Tree, path};
 
 /// How the names of manifests end.
@@ -33,15 +33,13 @@ pub(crate) fn plain(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Opt
     Ok(Some(all.into_bytes()))
 }
 
-/// Returns the files that an engine takes for manifests of a directory of plain files; none where it does something else.
+/// Returns the files that an engine takes for manifests of a directory of plain files; `None` if it does something else.
 pub(crate) fn manifests(tree: &dyn Tree, target: &Target, here: &Here) -> Result<Option<Vec<String>>> {
-    match (target.engine, &here.found) {
-        (Engine::ArgoCd, Found::Directory(directory)) => of_argo(tree, directory, &target.build.directory).map(Some),
-        _ => Ok(None),
-    }
+    target.engine.manifests(tree, here, &target.build.directory)
 }
 
-fn of_argo(tree: &dyn Tree, directory: &str, read: &Directory) -> Result<Vec<String>> {
+/// Returns the files of a directory that Argo CD takes for manifests.
+pub(super) fn files(tree: &dyn Tree, directory: &str, read: &Directory) -> Result<Vec<String>> {
     let mut files = tree.below(directory)?;
     let matcher = |text: &str| crossing(text).map(|glob| glob.compile_matcher());
     let (include, exclude) = (matcher(&read.include), matcher(&read.exclude));

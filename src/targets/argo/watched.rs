@@ -1,0 +1,70 @@
+//! What Argo CD has to watch because it reads it: the value of `argocd.argoproj.io/manifest-generate-paths`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::matcher;
+use super::models::{APPLICATION, Annotated};
+use crate::graph::Graph;
+use crate::message::failure::Result;
+use crate::targets::read_paths::read;
+use crate::targets::{Here, Object, Place, Target, Targets, unfilled};
+use crate::tree::path;
+
+pub(crate) use super::models::GENERATE_PATHS;
+
+/// Returns the value for each application that lies in the tree of a walk: it covers every file of it that makes a
+/// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
+pub(crate) fn generate_paths(graph: &Graph, targets: &Targets) -> Result<BTreeMap<Object, String>> {
+    let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
+    for target in targets.targets.iter().filter(|one| one.object.kind == APPLICATION) {
+        let Place::Here(here) = &target.place else { continue };
+        let [mut read, mut roots] = read(graph, target, here)?;
+        read.append(&mut roots);
+        // What lies in something else that is watched is watched.
+        let is_watched = |place: &str| {
+            path::is_in(place, &here.path)
+                || (!place.is_empty() && read.contains(""))
+                || path::and_above(path::parent(place)).any(|above| read.contains(above))
+        };
+        let outside = read.iter().filter(|place| !is_watched(place)).map(|place| format!("/{place}"));
+        paths.entry(target.object.clone()).or_default().extend(outside.chain([".".to_owned()]));
+    }
+    let values = paths.into_iter().map(|(object, paths)| {
+        let paths: Vec<String> = paths.into_iter().collect();
+        (object, paths.join(";"))
+    });
+    Ok(values.collect())
+}
+
+/// Returns what of the tree of a walk an application reads, and its annotation leaves out; nothing where it has none.
+/// Argo CD (util/app/path) takes a path for itself and for all that is in it, and a pattern for whole paths.
+pub(crate) fn unwatched(graph: &Graph, targets: &Targets, target: &Target, here: &Here) -> Result<BTreeSet<String>> {
+    let said: Json = serde_json::from_str(&target.said).unwrap_or_default();
+    let said = Annotated::deserialize(said).unwrap_or_default();
+    let annotation = said.metadata.annotations.generate_paths.as_str();
+    let all = targets.targets.iter().filter(|one| one.object == target.object);
+    let sources: Vec<&str> = all.filter_map(|one| Some(one.here()?.path.as_str())).collect();
+    let items = annotation.split(';').filter(|item| !item.is_empty());
+    let watched: Vec<String> = items
+        .flat_map(|item| match item.strip_prefix('/') {
+            Some(item) => vec![path::resolve("", item)],
+            None => sources.iter().map(|source| path::resolve(source, item)).collect(),
+        })
+        .flatten()
+        .collect();
+    if watched.is_empty() || unfilled([annotation]).is_some() {
+        return Ok(BTreeSet::new());
+    }
+    let patterns: Vec<_> = watched.iter().filter_map(|item| matcher(item)).collect();
+    let is_watched = |place: &String| {
+        watched.iter().any(|item| path::is_in(place, item)) || patterns.iter().any(|pattern| pattern.is_match(place))
+    };
+    let tree = &*graph.sources[0].tree;
+    let [mut unwatched, _] = read(graph, target, here)?;
+    // What is not there may be read once it is, and changes nothing until then.
+    unwatched.retain(|place| !is_watched(place) && !matches!(tree.entry(place), Ok(None)));
+    Ok(unwatched)
+}
