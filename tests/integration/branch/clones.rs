@@ -64,10 +64,12 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
           hint: or fetch all of it: git fetch --unshallow
     "#]]);
     fetch(&clone, &["--deepen=100"]);
-    clone
-        .run_unchanged(&verify)
-        .fails(1)
-        .stdout_has("other/config.yaml: differs from the tree recorded in the message of ");
+    clone.run_unchanged(&verify).fails(1).says(expect![[r#"
+            other/config.yaml: differs from the tree recorded in the message of <0>
+
+            .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+            NOT verified origin/localized/main (<1>): 1 difference
+        "#]]);
 }
 
 #[test]
@@ -87,9 +89,14 @@ fn the_source_is_never_the_branch() {
             .stderr_has("--branch localized/main");
     }
     // Detached, and without a name to begin with.
-    work.run_unchanged(&IN_PLACE).fails(2).stderr_has("--branch NAME");
+    work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
+        error: cannot derive the branch to commit to: the source commit is not named by a branch
+          hint: name the branch: `--branch NAME`
+    "#]]);
     work.run(&["branch", "--branch", "localized/main"]).success();
-    work.run(&["branch", "--rev", "main"]).success().stdout_has("nothing to do");
+    work.run(&["branch", "--rev", "main"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+    "#]]);
 }
 
 #[test]
@@ -99,10 +106,24 @@ fn a_bare_repository_has_the_branch_too() {
     work.lock();
     let bare = sandbox.clone_with(work, "bare.git", &["--bare"]);
     bare.run(&IN_PLACE).success();
-    bare.run(&IN_PLACE).success().stdout_has("nothing to do");
-    bare.run(&["branch", "--branch", "main"]).fails(2).stderr_has("the source branch `main`");
+    bare.run(&IN_PLACE).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+    "#]]);
+    bare.run(&["branch", "--branch", "main"]).fails(2).says(expect![[r#"
+        error: cannot commit to the source branch `main`
+          hint: commit to another one: --branch localized/main
+    "#]]);
     bare.run(&["verify", "localized/main", "--rebuild"]).success();
-    bare.run(&["tree", "--rev", "localized/main"]).success().stdout_has("(from https://example.com/");
+    bare.run(&["tree", "--rev", "localized/main"]).success().says(expect![[r#"
+        example/overlay
+        └── example/base
+            ├── example/base/config.yaml
+            └── example/base/localized-files/example.com/acme/remote/v1 (from https://example.com/acme/remote.git?ref=v1)
+                └── example/base/localized-files/example.com/acme/remote/v1/service.yaml (from https://example.com/acme/remote.git?ref=v1)
+
+        other
+        └── other/config.yaml
+    "#]]);
     let place = sandbox.path("deployed");
     bare.run(&["branch", "--worktree", place.to_str().unwrap()]).success();
     let deployed = Repo::new(sandbox, place);

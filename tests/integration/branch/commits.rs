@@ -130,7 +130,9 @@ fn names_that_are_none_are_refused() {
         let branch = format!("--branch={name}");
         refused(&project.work, &[(&[&branch], "is not a branch name")]);
     }
-    project.overlay(&["--rev=--all"]).fails(2).stderr_has("`--all` is not a revision: it begins with a dash");
+    project.overlay(&["--rev=--all"]).fails(2).says(expect![[r#"
+        error: `--all` is not a revision: it begins with a dash
+    "#]]);
 }
 
 #[test]
@@ -273,7 +275,11 @@ fn nothing_to_do_is_told_by_ids() {
     let place = "example/overlay/kustomization.yaml";
     let text = work.read(place);
     work.write(place, format!("{text}\n"));
-    work.run_unchanged(&["branch"]).fails(2).stderr_has("files in use have uncommitted changes");
+    work.run_unchanged(&["branch"]).fails(2).says(expect![[r#"
+        error: files in use have uncommitted changes: `example/overlay/kustomization.yaml`
+          hint: commit them: git add -f -- :/example/overlay/kustomization.yaml && git commit
+          hint: or stash them; to use the committed files: --rev HEAD
+    "#]]);
     work.write(place, text);
     // Another file on the tip is an edit, whatever its message says.
     let tip = work.git(&["rev-parse", BRANCH]);
@@ -281,7 +287,10 @@ fn nothing_to_do_is_told_by_ids() {
     let tree = work.git(&["rev-parse", "main^{tree}"]);
     let forged = work.git(&["commit-tree", "-p", tip.trim(), "-p", "main", "-m", &message, tree.trim()]);
     work.git(&["update-ref", BRANCH, forged.trim()]);
-    work.run_unchanged(&["branch"]).fails(2).stderr_has("was edited by hand");
+    work.run_unchanged(&["branch"]).fails(2).says(expect![[r#"
+        error: `localized/main` was edited by hand: `example/base/kustomization.yaml`, `example/base/localized-files`, `kustomize-localize.lock`
+          hint: make the changes in the source; to discard these edits: --overwrite
+    "#]]);
 }
 
 #[test]
@@ -342,10 +351,14 @@ fn paths_are_those_of_the_directory_it_runs_in() {
         let [target, new_dir, scope] = [&target, &new_dir, &scope].map(|it| it.to_str().unwrap());
         gives(&[target, new_dir, "--scope", scope], "new/copy");
     }
-    run(&["../../../elsewhere", "x"])
-        .fails(2)
-        .stderr_has("the target `../../../elsewhere` is outside of the repository");
-    run(&[".", "../../../x", "--scope", ".."]).fails(2).stderr_has("NEW_DIR `../../../x` is outside of the repository");
+    run(&["../../../elsewhere", "x"]).fails(2).says(expect![[r#"
+            error: the target `../../../elsewhere` is outside of the repository
+              hint: name a directory in it, or copy it without a repository: `--no-commit`
+        "#]]);
+    run(&[".", "../../../x", "--scope", ".."]).fails(2).says(expect![[r#"
+        error: NEW_DIR `../../../x` is outside of the repository
+          hint: choose a directory inside, or write plain files: `--no-commit`
+    "#]]);
     before.assert_same(&work.state());
 }
 
@@ -363,7 +376,11 @@ fn a_new_directory_needs_a_name_that_git_can_hold() {
     let project = Project::new();
     let work = &project.work;
     let before = work.state();
-    work.run(&["."]).fails(2).stderr_has("missing NEW_DIR for `.`");
+    work.run(&["."]).fails(2).says(expect![[r#"
+        error: missing NEW_DIR for `.`
+          hint: name NEW_DIR
+          hint: to localize the whole repository: git kustomize-localize branch
+    "#]]);
     for (new_dir, message) in [
         (".", "NEW_DIR is the top of the repository"),
         ("", "missing NEW_DIR for"),
@@ -418,7 +435,10 @@ fn a_repository_that_the_environment_names_is_used() {
     let args = ["overlay", "../localized-overlay", "--scope", "."];
     sandbox.run(&inside, &args).success();
     // Outside of the working tree paths begin at its top, as in a bare repository.
-    sandbox.run(&sandbox.path("tmp"), &OVERLAY).success().stdout_has("nothing to do");
+    sandbox.run(&sandbox.path("tmp"), &OVERLAY).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
     sandbox.unset("GIT_DIR");
     sandbox.unset("GIT_WORK_TREE");
     before.assert_same(&work.state().without_ref(BRANCH));

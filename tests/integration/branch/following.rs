@@ -136,7 +136,12 @@ fn the_lock_of_main_decides() {
     };
     holds("one");
     work.run(&["update"]).success();
-    commit_and_follow(work, "updated", &[]).stdout_has("moved https://example.com/acme/remote.git ");
+    commit_and_follow(work, "updated", &[]).says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 4 files written, 1 reference rewritten, 2 removed
+          moved https://example.com/acme/remote.git <1> -> <2>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     holds("two");
     message_has(work, &["Moved:\n\n- https://example.com/acme/remote.git from "]);
     // The lock of main decides, also back.
@@ -161,7 +166,18 @@ fn what_the_lock_lacks_is_what_check_finds() {
     let world = World::acme();
     let work = &world.work;
     world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n")]);
-    work.run(&["check"]).fails(1).stdout_has("error[remote-reference]: ");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/lib//web?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//web?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in the working tree: 1 error
+    "#]]);
     let branch = ["branch", "--no-verify"];
     work.run_as_is(&branch).fails(1).says(expect![[r#"
         error[remote-reference]: `https://github.com/acme/lib//web?ref=v1` is neither localized nor locked
@@ -179,7 +195,20 @@ fn what_the_lock_lacks_is_what_check_finds() {
     // One severity, here as there.
     world.commit(&[(".kustomize-localize", "rules: {remote-reference: warning}\n")]);
     work.run(&["check"]).success();
-    work.run_as_is(&branch).success().stderr_has("warning[remote-reference]: ");
+    work.run_as_is(&branch).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 1 file written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          stays remote (allowed): https://github.com/acme/lib//web?ref=v1
+          1 warning (remote-reference 1)
+          to look at it: git show --stat <0>
+        warning[remote-reference]: `https://github.com/acme/lib//web?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//web?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+    "#]]);
 }
 
 /// Whatever became of the refs upstream, what the lock holds is what is brought in, and nobody is asked what a ref is.
@@ -220,7 +249,17 @@ fn nothing_is_committed_with_errors() {
     work.commit("gone");
     work.lock();
     let output = work.run_unchanged(&IN_PLACE);
-    output.fails(1).stderr_has("error[missing-path]: ").stderr_has(" --> other/kustomization.yaml:1:13\n");
+    output.fails(1).says(expect![[r#"
+        error[missing-path]: there is no `other/gone.yaml`
+         --> other/kustomization.yaml:1:13
+          |
+        1 | resources: [gone.yaml]
+          |             ^^^^^^^^^ resources[0]
+          = help: add it, or remove the reference
+
+        error: <0> has 1 error (missing-path 1): nothing was committed
+          hint: for more: git kustomize-localize explain missing-path
+    "#]]);
     let output = work.run_unchanged(&[&IN_PLACE[..], &["--format", "json"]].concat());
     let report: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
     assert_eq!(report["outcome"], "warned");
@@ -228,7 +267,19 @@ fn nothing_is_committed_with_errors() {
     // With another severity it is shown.
     work.write(".kustomize-localize", "rules: {missing-path: warning}\n");
     work.commit("a warning");
-    work.run(&IN_PLACE).success().stderr_has("warning[missing-path]: ");
+    work.run(&IN_PLACE).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 5 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          not verified: --no-verify
+          1 warning (missing-path 1)
+          to look at it: git show --stat <0>
+        warning[missing-path]: there is no `other/gone.yaml`
+         --> other/kustomization.yaml:1:13
+          |
+        1 | resources: [gone.yaml]
+          |             ^^^^^^^^^ resources[0]
+          = help: add it, or remove the reference
+    "#]]);
     let tip = work.id(BRANCH);
     // An exception is neither.
     let entry = "allow: [{path: other/gone.yaml, reason: made elsewhere}]\n";
@@ -341,7 +392,10 @@ fn a_kustomization_whose_path_is_not_utf8_is_reported() {
     }
     std::fs::write(directory.join("kustomization.yaml"), base_of("v1")).unwrap();
     work.commit("odd");
-    work.run_unchanged(&IN_PLACE).fails(2).stderr_has("cannot be read: its path is not UTF-8");
+    work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
+        error: `lat�/kustomization.yaml` cannot be read: its path is not UTF-8
+          hint: rename its directory
+    "#]]);
 }
 
 #[test]
@@ -392,9 +446,10 @@ fn copies_and_the_repository_do_not_share_a_branch() {
     "#]]);
     let other = ["--branch", "hermetic/main"];
     work.run(&[&IN_PLACE, &other[..]].concat()).success();
-    work.run_unchanged(&[&OVERLAY, &other[..]].concat())
-        .fails(2)
-        .stderr_has("branch `hermetic/main` contains the localized repository");
+    work.run_unchanged(&[&OVERLAY, &other[..]].concat()).fails(2).says(expect![[r#"
+            error: branch `hermetic/main` contains the localized repository, not copies
+              hint: commit copies to another branch: `--branch NAME`
+        "#]]);
 }
 
 #[test]
@@ -468,10 +523,21 @@ fn it_says_what_the_commit_changes() {
     work.write("example/base/config.yaml", config("another"));
     work.write("example/overlay/kustomization.yaml", "resources:\n  - ../base\nnamePrefix: prod-\n");
     work.commit("less");
-    let counts = "2 files written, 0 references rewritten, 3 removed\n";
-    follow(work, &["--dry-run"]).success().stdout_has(counts);
+    follow(work, &["--dry-run"]).success().says(expect![[r#"
+        would localize the repository on branch localized/main: 2 files written, 0 references rewritten, 3 removed
+          not verified: --no-verify
+          file example/base/config.yaml (57)
+          file example/overlay/kustomization.yaml (41)
+          removed README.md
+          removed other/config.yaml
+          removed other/kustomization.yaml
+    "#]]);
     assert_eq!(work.id(BRANCH), tip);
-    follow(work, &[]).success().stdout_has(counts);
+    follow(work, &[]).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 2 files written, 0 references rewritten, 3 removed
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     assert_eq!(changed(work, &tip).map(|all| all.len()), [2, 3]);
     assert_eq!(report(&[])["files"], serde_json::json!({}));
     // What is discarded is named, and is a change.
@@ -479,8 +545,12 @@ fn it_says_what_the_commit_changes() {
     edit.write("example/base/config.yaml", config("by-hand"));
     let by = edit.commit("by hand");
     work.git(&["worktree", "remove", edit.path().to_str().unwrap()]);
-    let discarded = format!("discard edits by hand by {}: `example/base/config.yaml`\n", &by[..12]);
-    follow(work, &["--overwrite", "--dry-run"]).success().stdout_has(&format!("  would {discarded}"));
+    follow(work, &["--overwrite", "--dry-run"]).success().says(expect![[r#"
+        would localize the repository on branch localized/main: 1 file written, 0 references rewritten, 0 removed
+          would discard edits by hand by <0>: `example/base/config.yaml`
+          not verified: --no-verify
+          file example/base/config.yaml (57)
+    "#]]);
     let json = report(&["--overwrite", "--dry-run"]);
     let expected = serde_json::json!({ "commits": [&by[..12]], "paths": ["example/base/config.yaml"] });
     assert_eq!(json["discarded"], expected);

@@ -105,6 +105,16 @@ fn what_is_deployed_never_keeps_the_branch_from_being_made() {
     let world = world();
     world.work.write("argo/a.yaml", application("a", "path: apps/web, targetRevision: main"));
     world.work.decide("rules: {deployed-remote: error}\n");
-    world.work.run(&["check"]).fails(1).stdout_has("error[deployed-remote]: ");
+    world.work.run(&["check"]).fails(1).says(expect![[r#"
+        error[deployed-remote]: Argo CD Application a (argo/a.yaml:1) deploys `apps/web` from `main`, which is not localized: its build fetches 1 remote reference
+         --> argo/a.yaml:5:63
+          |
+        5 |   source: {repoURL: https://git.example.com/acme/fleet, path: apps/web, targetRevision: main}
+          |                                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: deploy a localized branch: git kustomize-localize explain deployed-remote
+
+        for more: git kustomize-localize explain deployed-remote
+        checked 2 kustomizations with 2 references in the working tree: 1 error
+    "#]]);
     world.work.run_as_is(&["branch", "--no-verify"]).success();
 }

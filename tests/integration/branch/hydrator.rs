@@ -32,7 +32,9 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
             }}],
         })
     );
-    work.run(&IN_PLACE).success().stdout_has("nothing to do: ");
+    work.run(&IN_PLACE).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+    "#]]);
 
     // The next commit moves it on.
     work.write("README.md", "Changed.\n");
@@ -42,14 +44,22 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     assert_eq!(found["drySha"], work.id("main"));
     assert_eq!(found["subject"], "second");
     assert_eq!(found["body"], "With a body.");
-    work.run(&["verify", "localized/main", "--rebuild"]).success().stdout_has("the same when localized again");
+    work.run(&["verify", "localized/main", "--rebuild"]).success().says(expect![[r#"
+        .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+        verified localized/main (<0>): as recorded, the same when localized again
+    "#]]);
 
     // It is part of the tree that the record names.
     work.git(&["switch", "-q", "localized/main"]);
     work.write(FILE, "{}\n");
     work.commit("edited");
     work.git(&["switch", "-q", "main"]);
-    work.run(&["verify", "localized/main"]).fails(1).stdout_has(FILE);
+    work.run(&["verify", "localized/main"]).fails(1).says(expect![[r#"
+        hydrator.metadata: differs from the tree recorded in the message of <0>
+
+        .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+        NOT verified localized/main (<1>): 1 difference
+    "#]]);
     work.run(&IN_PLACE).fails(2).says(expect![[r#"
         error: `localized/main` was edited by hand by <0>: `hydrator.metadata`
           hint: make the changes in the source; to discard these edits: --overwrite

@@ -37,12 +37,22 @@ fn before_push(repo: &Repo, script: &str) {
 fn every_clone_goes_on_where_the_remote_is() {
     let shared = Shared::new();
     let Shared { origin, clone, .. } = &shared;
-    clone.run(&PUSH).success().stdout_has("  pushed to origin\n");
+    clone.run(&PUSH).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 5 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          not verified: --no-verify
+          pushed to origin
+          to look at it: git show --stat <0>
+    "#]]);
     let first = origin.id(BRANCH);
     assert_eq!(clone.id(BRANCH), first);
     // A clone of one commit of one branch has never heard of it.
     let shallow = shared.another("shallow", &SHALLOW);
-    shallow.run(&PUSH).success().stdout_has("nothing to do");
+    shallow.run(&PUSH).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+          not verified: --no-verify
+          pushed to origin
+    "#]]);
     assert_eq!(shallow.id(BRANCH), first);
     shallow.write("README.md", "Second.\n");
     let source = shallow.commit("second");
@@ -52,14 +62,22 @@ fn every_clone_goes_on_where_the_remote_is() {
     assert_eq!(shallow.parents(BRANCH), [first, source]);
     // The first one is behind by now.
     clone.git(&["pull", "--quiet", "--ff-only"]);
-    clone.run(&PUSH).success().stdout_has("nothing to do");
+    clone.run(&PUSH).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+          not verified: --no-verify
+          pushed to origin
+    "#]]);
     assert_eq!(clone.id(BRANCH), second);
     // What was committed without `--push` goes along.
     clone.write("README.md", "Third.\n");
     clone.commit("third");
     clone.run(&["branch", "--no-verify"]).success();
     assert_eq!(origin.id(BRANCH), second);
-    clone.run(&PUSH).success().stdout_has("nothing to do");
+    clone.run(&PUSH).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+          not verified: --no-verify
+          pushed to origin
+    "#]]);
     assert_eq!(origin.id(BRANCH), clone.id(BRANCH));
     origin.git(&["fsck", "--strict", "--no-dangling"]);
 }
@@ -100,13 +118,22 @@ fn a_shallow_clone_can_verify_what_it_pushes() {
     second.run(&[&PUSH[..], &["--overwrite"]].concat()).success();
     is_sound(&second);
     let third = shared.another("third", &SHALLOW);
-    third.run(&PUSH).success().stdout_has("nothing to do");
+    third.run(&PUSH).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+          not verified: --no-verify
+          pushed to origin
+    "#]]);
     is_sound(&third);
     // A clone of the branch alone lacks the source.
     let branch = shared.another("branch", &["--no-local", "--depth=1", "--branch=localized/main"]);
     branch.run_unchanged(&["verify"]).success();
     let again = branch.run_unchanged(&["verify", "--rebuild"]);
-    again.fails(2).stderr_has(&format!("this shallow clone lacks the source commit {}", origin.id("main")));
+    again.fails(2).says(expect![[r#"
+        .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<0>): not everything could be checked
+        error: `.` cannot be localized again: this shallow clone lacks the source commit <1>
+          hint: git fetch --unshallow
+    "#]]);
     as_hinted(&branch, &again, "git fetch --unshallow");
     branch.run_unchanged(&["verify", "--rebuild"]).success();
 }
@@ -167,7 +194,10 @@ fn it_delivers_again_when_somebody_else_is_faster() {
         ),
     );
     let before = clone.id(BRANCH);
-    clone.run(&PUSH).fails(2).stderr_has("the remote branch was updated 3 times");
+    clone.run(&PUSH).fails(2).says(expect![[r#"
+        error: the remote branch was updated 3 times during this run
+          hint: run the same command again
+    "#]]);
     assert_eq!(clone.id(BRANCH), before);
 }
 
@@ -183,13 +213,21 @@ fn an_edit_that_somebody_else_pushes_meanwhile_is_not_lost() {
     clone.commit("second");
     let before = clone.id(BRANCH);
     before_push(clone, &format!("git -C {} push -q origin localized/main", other.path().display()));
-    clone.run_as_is(&PUSH).fails(2).stderr_has("`localized/main` was edited by hand by ");
+    clone.run_as_is(&PUSH).fails(2).says(expect![[r#"
+        error: `localized/main` was edited by hand by <0>: `other/config.yaml`
+          hint: make the changes in the source; to discard these edits: --overwrite
+    "#]]);
     assert_eq!((clone.id(BRANCH), origin.id(BRANCH)), (before, edit.clone()));
     // One that comes after the plan is discarded by its name, too.
     other.write("other/config.yaml", "a: c\n");
     let again = other.commit("by hand again");
-    let discarded = format!("discarded edits by hand by {}, {}: ", &again[..12], &edit[..12]);
-    clone.run_as_is(&[&PUSH[..], &["--overwrite"]].concat()).success().stdout_has(&discarded);
+    clone.run_as_is(&[&PUSH[..], &["--overwrite"]].concat()).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          discarded edits by hand by <1>, <2>: `other/config.yaml`
+          not verified: --no-verify
+          pushed to origin
+          to look at it: git show --stat <0>
+    "#]]);
     assert_eq!(clone.parents(BRANCH)[0], again);
 }
 
@@ -203,10 +241,17 @@ fn what_cannot_be_pushed_changes_nothing() {
         .fails(2)
         .stderr_has("could not push `localized/main` to `origin`: ")
         .stderr_has("not today");
-    clone.run_unchanged(&[&PUSH[..], &["elsewhere"]].concat()).fails(2).stderr_has("unknown remote `elsewhere`");
+    clone.run_unchanged(&[&PUSH[..], &["elsewhere"]].concat()).fails(2).says(expect![[r#"
+        error: unknown remote `elsewhere`
+          hint: list them: git remote
+    "#]]);
     for more in ["--offline", "--dry-run"] {
         clone.run_unchanged(&[&PUSH[..], &[more]].concat()).fails(2).stderr_has("cannot be used with");
     }
     clone.git(&["remote", "remove", "origin"]);
-    clone.run_unchanged(&PUSH).fails(2).stderr_has("there is no remote `origin` to push to");
+    clone.run_unchanged(&PUSH).fails(2).says(expect![[r#"
+        error: there is no remote `origin` to push to
+          hint: name one of `git remote`: --push REMOTE
+          hint: or add it: git remote add origin URL
+    "#]]);
 }

@@ -28,8 +28,6 @@ fn as_hinted(work: &Repo, hint: &str) {
 #[test]
 fn kustomizations_that_are_not_committed_are_named() {
     let (sandbox, work) = example();
-    let text = "warning: 1 kustomization is not committed, and only HEAD is localized: app/kustomization.yaml\n  \
-                hint: git add -- :/app && git commit\n";
     let check = work.run_unchanged(&["check"]);
     check.success().says(expect![[r#"
         not tracked by git: 2 files that `branch` does not see: app/kustomization.yaml, app/map.yaml
@@ -38,7 +36,12 @@ fn kustomizations_that_are_not_committed_are_named() {
     "#]]);
     let report: Value = serde_json::from_str(&work.run(&["check", "--format=json"]).stdout).unwrap();
     assert_eq!(report["untracked"], serde_json::json!(["app/kustomization.yaml", "app/map.yaml"]));
-    work.run_as_is(&IN_PLACE).success().stderr_has(text).stdout_has("0 references rewritten");
+    work.run_as_is(&IN_PLACE).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 0 files written, 0 references rewritten, 0 removed
+          to look at it: git show --stat <0>
+        warning: 1 kustomization is not committed, and only HEAD is localized: app/kustomization.yaml
+          hint: git add -- :/app && git commit
+    "#]]);
     let report = work.run_as_is(&["branch", "--no-verify", "--format=json"]);
     let report: Value = serde_json::from_str(&report.success().stdout).unwrap();
     assert_eq!(report["uncommitted"], serde_json::json!(["app/kustomization.yaml"]));
@@ -49,7 +52,11 @@ fn kustomizations_that_are_not_committed_are_named() {
     // Staged is not committed.
     work.git(&["add", "--all"]);
     work.run_unchanged(&["check"]).success().lacks("not tracked");
-    work.run_as_is(&IN_PLACE).success().stderr_has(text);
+    work.run_as_is(&IN_PLACE).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+        warning: 1 kustomization is not committed, and only HEAD is localized: app/kustomization.yaml
+          hint: git add -- :/app && git commit
+    "#]]);
     as_hinted(&work, "git add -- :/app");
     work.run_as_is(&IN_PLACE).success().lacks("warning:");
     // Ignored, left out, or not where a copy begins.
@@ -78,7 +85,19 @@ fn kustomizations_that_are_not_committed_are_named() {
           |           ^^^^^^^^^
           = help: remove or correct it
     "#]]);
-    work.run_as_is(&["branch", "--no-verify", "-v"]).success().stderr_has("many/5/kustomization.yaml\n");
+    work.run_as_is(&["branch", "--no-verify", "-v"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+          not verified: --no-verify
+          1 warning (stale-allow 1)
+        warning: 7 kustomizations are not committed, and only HEAD is localized: beside/kustomization.yaml, many/0/kustomization.yaml, many/1/kustomization.yaml, many/2/kustomization.yaml, many/3/kustomization.yaml, many/4/kustomization.yaml, many/5/kustomization.yaml
+          hint: git add -- :/ && git commit
+        warning[stale-allow]: nothing matches `left-out`
+         --> .kustomize-localize:1:11
+          |
+        1 | exclude: [left-out]
+          |           ^^^^^^^^^
+          = help: remove or correct it
+    "#]]);
 }
 
 #[test]
@@ -86,10 +105,22 @@ fn a_file_that_only_the_working_tree_has_is_named() {
     let (_sandbox, work) = example();
     work.git(&["add", "app/kustomization.yaml"]);
     work.git(&["commit", "--quiet", "-m", "without the map"]);
-    work.run_unchanged(&["check"])
-        .success()
-        .stdout_has("not tracked by git: 1 file that `branch` does not see: app/map.yaml\n");
-    work.run_unchanged(&IN_PLACE).fails(1).stderr_has("`app/map.yaml` is on disk, but not committed");
+    work.run_unchanged(&["check"]).success().says(expect![[r#"
+            not tracked by git: 1 file that `branch` does not see: app/map.yaml
+            hint: git add -- :/app && git commit
+            checked 1 kustomization with 1 reference in the working tree: nothing found
+        "#]]);
+    work.run_unchanged(&IN_PLACE).fails(1).says(expect![[r#"
+        error[missing-path]: `app/map.yaml` is on disk, but not committed
+         --> app/kustomization.yaml:1:13
+          |
+        1 | resources: [map.yaml]
+          |             ^^^^^^^^ resources[0]
+          = help: git add -f -- :/app/map.yaml
+
+        error: <0> has 1 error (missing-path 1): nothing was committed
+          hint: for more: git kustomize-localize explain missing-path
+    "#]]);
     as_hinted(&work, "git add -- :/app");
     work.run_unchanged(&["check"]).success().lacks("not tracked");
     work.run_as_is(&IN_PLACE).success();
@@ -105,7 +136,11 @@ fn a_file_that_only_the_working_tree_has_is_named() {
         hint: git add -- :/app && git commit
         checked 1 kustomization with 7 references in the working tree: nothing found
     "#]]);
-    work.run_unchanged(&["check", "-v"]).success().stdout_has("app/f.yaml, app/g.yaml\n");
+    work.run_unchanged(&["check", "-v"]).success().says(expect![[r#"
+        not tracked by git: 7 files that `branch` does not see: app/a.yaml, app/b.yaml, app/c.yaml, app/d.yaml, app/e.yaml, app/f.yaml, app/g.yaml
+        hint: git add -- :/app && git commit
+        checked 1 kustomization with 7 references in the working tree: nothing found
+    "#]]);
 }
 
 #[test]
@@ -115,12 +150,24 @@ fn a_chart_that_only_the_working_tree_has_is_named() {
     work.commit("a chart");
     work.write("app/charts/web/Chart.yaml", "name: web\nversion: 1.2.3\n");
     work.write("app/charts/web/values.yaml", "");
-    let named = "not tracked by git: 2 files that `branch` does not see: app/charts/web/Chart.yaml, app/charts/web/values.yaml\n";
-    work.run_unchanged(&["check"]).success().stdout_has(named);
+    work.run_unchanged(&["check"]).success().says(expect![[r#"
+        not tracked by git: 2 files that `branch` does not see: app/charts/web/Chart.yaml, app/charts/web/values.yaml
+        hint: git add -- :/app/charts/web && git commit
+        checked 1 kustomization with 0 references in the working tree: nothing found
+    "#]]);
     // git adds a repository within another one as a submodule, and never its files.
     work.git(&["init", "--quiet", "app/charts/web"]);
-    let submodule = "`web` is in the submodule `app/charts/web`, whose files are not in this repository";
-    work.run_unchanged(&["check"]).success().stdout_has("warning[untracked-path]: ").stdout_has(submodule);
+    work.run_unchanged(&["check"]).success().says(expect![[r#"
+        warning[untracked-path]: `web` is in the submodule `app/charts/web`, whose files are not in this repository
+         --> app/kustomization.yaml:1:14
+          |
+        1 | helmCharts: [{name: web}]
+          |              ^^^^^^^^^^^^ helmCharts[0]
+          = help: copy the files into this repository, or name the submodule's repository by URL, with its commit
+
+        for more: git kustomize-localize explain untracked-path
+        checked 1 kustomization with 0 references in the working tree: 1 warning
+    "#]]);
 }
 
 #[test]
@@ -134,7 +181,11 @@ fn a_lock_that_is_not_committed_is_named() {
         hint: git add -- :/kustomize-localize.lock && git commit
         checked 3 kustomizations with 4 references in the working tree: nothing found
     "#]]);
-    work.run_unchanged(&IN_PLACE).fails(2).stderr_has("uncommitted changes: `kustomize-localize.lock`");
+    work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
+        error: files in use have uncommitted changes: `kustomize-localize.lock`
+          hint: commit them: git add -f -- :/kustomize-localize.lock && git commit
+          hint: or stash them; to use the committed files: --rev HEAD
+    "#]]);
     as_hinted(work, "git add -- :/kustomize-localize.lock");
     work.run_unchanged(&["check"]).success().lacks("not tracked");
     work.run_as_is(&IN_PLACE).success();

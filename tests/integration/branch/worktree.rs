@@ -118,7 +118,10 @@ fn obstacles_are_found_before_anything_changes() {
     work.linked("deployed", &["-b", "other"]);
     deployed.refused(&[], &[there]);
     work.git(&["worktree", "remove", place.to_str().unwrap()]);
-    work.run_unchanged(&["branch", "--no-verify", "--worktree", "."]).fails(2).stderr_has(there);
+    work.run_unchanged(&["branch", "--no-verify", "--worktree", "."]).fails(2).says(expect![[r#"
+        error: `.` exists, and is not a linked worktree of `localized/main`
+          hint: choose an empty or a new directory
+    "#]]);
 
     deployed.follow(&[]).success();
     let tip = work.id("localized/main");

@@ -14,7 +14,10 @@ fn the_second_commit_has_tip_and_source_as_parents() {
     let first = work.id(BRANCH);
     assert_eq!(work.parents(BRANCH), [source]);
     let before = work.state();
-    project.overlay(&[]).success().stdout_has("nothing to do");
+    project.overlay(&[]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
     before.assert_same(&work.state());
 
     work.write("README.md", "More.\n");
@@ -80,14 +83,18 @@ fn a_directory_of_another_target_is_refused() {
     }
     before.assert_same(&work.state());
     work.run(&["other", "a/b"]).success();
-    work.run_unchanged(&["example/overlay", "a", "--scope", "example"])
-        .fails(2)
-        .stderr_has("`a` already exists in `localized/main`, and was not made by this tool");
+    work.run_unchanged(&["example/overlay", "a", "--scope", "example"]).fails(2).says(expect![[r#"
+            error: `a` already exists in `localized/main`, and was not made by this tool
+              hint: choose another NEW_DIR
+        "#]]);
     // Nor is hidden what the source has in place of another directory.
     work.write("a/b/mine.txt", "by hand, on main\n");
     work.commit("in the way");
     let output = work.run_unchanged(&OVERLAY);
-    output.fails(2).stderr_has("`a/b` already exists in the source commit, and was not made by this tool");
+    output.fails(2).says(expect![[r#"
+        error: `a/b` already exists in the source commit, and was not made by this tool
+          hint: choose another NEW_DIR
+    "#]]);
 }
 
 #[test]
@@ -96,7 +103,10 @@ fn a_fresh_clone_continues_the_remote_branch() {
     project.overlay(&[]).success();
     let clone = project.sandbox.clone_of(&project.work, "clone");
     let before = clone.state();
-    clone.run(&OVERLAY).success().stdout_has("nothing to do");
+    clone.run(&OVERLAY).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
     // The branch is there all the same, for what comes next in a script.
     before.assert_same(&clone.state().without_ref(BRANCH));
     assert_eq!(clone.id(BRANCH), clone.id("origin/localized/main"));
@@ -150,10 +160,16 @@ fn the_remote_of_the_source_is_preferred() {
     }
     work.git(&["update-ref", "-d", BRANCH]);
     work.git(&["config", "branch.main.remote", "two"]);
-    project.overlay(&[]).success().stdout_has("nothing to do");
+    project.overlay(&[]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
     work.git(&["config", "--unset", "branch.main.remote"]);
     work.git(&["remote", "remove", "one"]);
-    project.overlay(&[]).success().stdout_has("nothing to do");
+    project.overlay(&[]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
 }
 
 #[test]
@@ -167,7 +183,10 @@ fn a_locked_reference_stays_where_it_was() {
     let overlay = work.id("localized/main:localized-overlay");
     project.second_version();
     project.upstream.git(&["branch", "--force", "moving", "v2"]);
-    project.overlay(&[]).success().stdout_has("nothing to do");
+    project.overlay(&[]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
     // Not even the upstream is needed.
     std::fs::rename(project.upstream.path(), project.sandbox.path("gone")).unwrap();
     std::fs::remove_dir_all(project.sandbox.path("cache")).unwrap();

@@ -93,5 +93,7 @@ fn a_key_that_cannot_sign_is_reported_and_nothing_is_committed() {
     let output = project.work.run_unchanged(&OVERLAY);
     output.fails(2).stderr_has("git could not write the commit").stderr_has("/no/such/key");
     project.work.git(&["config", "commit.gpgSign", "perhaps"]);
-    project.work.run_unchanged(&OVERLAY).fails(2).stderr_has("commit.gpgsign").stderr_has("perhaps");
+    project.work.run_unchanged(&OVERLAY).fails(2).says(expect![[r#"
+        error: bad boolean value for `commit.gpgsign` in the git configuration: Booleans need to be 'no', 'off', 'false', '' or 'yes', 'on', 'true' or any number, input="perhaps"
+    "#]]);
 }

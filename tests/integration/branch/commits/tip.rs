@@ -142,7 +142,10 @@ fn an_edited_tip_is_refused_with_paths_and_commits() {
     assert!(message.contains(discarded), "{message}");
     // Nothing is rewritten: what was discarded can still be found.
     assert_eq!(project.work.id("localized/main^"), second);
-    project.overlay(&[]).success().stdout_has("nothing to do");
+    project.overlay(&[]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
 }
 
 #[test]
@@ -185,7 +188,10 @@ fn an_empty_commit_is_not_an_edit() {
     let project = Project::new();
     project.overlay(&[]).success();
     let tip = edit(&project, &["--allow-empty", "-m", "empty"], |_| ());
-    project.overlay(&[]).success().stdout_has("nothing to do");
+    project.overlay(&[]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+          not verified: --no-verify
+    "#]]);
     assert_eq!(project.work.id(BRANCH), tip);
 }
 
