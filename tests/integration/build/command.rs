@@ -34,7 +34,22 @@ fn a_root_is_built_from_the_lock_without_the_network() {
     }
     assert_eq!(world.server.log(), [""; 0]);
     assert_eq!(world.sandbox.run(&world.work.path().join("web"), &["build"]).success().stdout, expected.stdout);
-    world.work.run_unchanged(&["build", "web", "--format=json"]).fails(2).stderr_has("unsupported format `");
+    world.work.run_unchanged(&["build", "web", "--format=json"]).fails(2).says(expect![[r#"
+        {
+          "version": 1,
+          "tool": {
+            "name": "git-kustomize-localize",
+            "version": "…"
+          },
+          "errors": [
+            {
+              "message": "unsupported format `json`: expected one of human"
+            }
+          ],
+          "outcome": "failed"
+        }
+        error: unsupported format `json`: expected one of human
+    "#]]);
     assert_eq!(world.work.run_unchanged(&["build", "web", "--quiet"]).success().stdout, expected.stdout);
     // The line is no command here: it is what kustomize wrote.
     assert!(expected.stdout.lines().any(|line| line.trim() == "::debug::x"), "{expected:?}");
@@ -52,12 +67,18 @@ fn what_the_lock_lacks_is_an_error() {
     assert_eq!(output.stdout, "");
     // What it holds, and nobody has brought here.
     fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
-    world.work.run_unchanged(&["build", "web", "--offline"]).fails(2).stderr_has("hint: run once without `--offline`");
+    world.work.run_unchanged(&["build", "web", "--offline"]).fails(2).says(expect![[r#"
+        error: web/kustomization.yaml:3:3: resources[1]: commit <0> of https://github.com/acme/lib is not in the cache
+        error: web/kustomization.yaml:4:3: resources[2]: https://files.example.com/v1/app.yaml is not in the cache
+          hint: run once without `--offline`
+    "#]]);
     world.work.run_unchanged(&["build", "web"]).success();
     world.work.run_unchanged(&["build", "web", "--offline"]).success();
     // What kustomize says.
     world.work.write("bad/kustomization.yaml", "resources: [nothing.yaml]\n");
-    world.work.run_unchanged(&["build", "bad"]).fails(2).stderr_has("nothing.yaml");
+    world.work.run_unchanged(&["build", "bad"]).fails(2).says(expect![[r#"
+        error: cannot build `bad`: accumulating resources: accumulation err='accumulating resources from 'nothing.yaml': evalsymlink failure on 'bad/nothing.yaml' : lstat bad/nothing.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'bad/nothing.yaml' : lstat bad/nothing.yaml: no such file or directory
+    "#]]);
 }
 
 #[test]
@@ -94,13 +115,20 @@ fn what_cache_and_upstream_lack_comes_from_the_localized_branch() {
         clone.git(&["update-ref", "refs/remotes/origin/localized/main", &edited]);
     };
     edit("version: 1\n", "version: 1 \n");
-    clone.run_unchanged(&["build", "web", "--offline"]).fails(2).stderr_has("is not in the cache");
+    clone.run_unchanged(&["build", "web", "--offline"]).fails(2).says(expect![[r#"
+        error: web/kustomization.yaml:3:3: resources[1]: commit <0> of https://github.com/acme/lib is not in the cache
+        error: web/kustomization.yaml:4:3: resources[2]: https://files.example.com/v1/app.yaml is not in the cache
+          hint: run once without `--offline`
+    "#]]);
     clone.git(&["fetch", "-q"]);
     clone.run_unchanged(&["build", "web", "--offline"]).success();
     let (lib, lock) = (world.sandbox.path("gone/acme/lib"), clone.git(&["show", "main:kustomize-localize.lock"]));
     let was = world.sandbox.git(&lib, &["rev-parse", "v1"]);
     clone.write("kustomize-localize.lock", format!("{lock}\n").replace(&was, &"1".repeat(40)));
-    clone.run_unchanged(&["build", "web", "--offline"]).fails(2).stderr_has("is not in the cache");
+    clone.run_unchanged(&["build", "web", "--offline"]).fails(2).says(expect![[r#"
+        error: web/kustomization.yaml:3:3: resources[1]: commit <0> of https://github.com/acme/lib is not in the cache
+          hint: run once without `--offline`
+    "#]]);
 }
 
 #[test]
@@ -135,25 +163,51 @@ fn what_is_meant_is_named_or_asked_for() {
           hint: Argo CD Application both (flow.yaml:1), `plain`: git kustomize-localize build flow.yaml:5:62
           hint: Argo CD Application both (flow.yaml:1), `web`: git kustomize-localize build flow.yaml:5:119
     "#]]);
-    world.work.run_unchanged(&["build", "both.yaml:6"]).success().stdout_has(&config_map("plain"));
+    world.work.run_unchanged(&["build", "both.yaml:6"]).success().says(expect![[r#"
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: plain
+    "#]]);
     // Flux does not get to see what it leaves out.
     let (ignored, root) = (object("ignored", "./ignored"), "resources: [map.yaml]\n");
     let map = ("ignored/map.yaml", &*config_map("ignored"));
     world.commit(&[("clusters/ignored.yaml", &ignored), ("ignored/kustomization.yaml", root), map]);
     assert_eq!(world.work.run_unchanged(&["build", "flux-system/ignored"]).success().stdout, config_map("ignored"));
     world.commit(&[("ignored/.sourceignore", "map.yaml\n")]);
-    world.work.run_unchanged(&["build", "flux-system/ignored"]).fails(2).stderr_has("map.yaml");
+    world.work.run_unchanged(&["build", "flux-system/ignored"]).fails(2).says(expect![[r#"
+        error: cannot build `ignored`: accumulating resources: accumulation err='accumulating resources from 'map.yaml': open ignored/map.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'ignored/map.yaml' : lstat ignored/map.yaml: no such file or directory
+    "#]]);
     // A directory is built as it is, whoever deploys it.
     let deep = object("deep", "./apps/deep");
     let map = ("apps/deep/map.yaml", &*config_map("deep"));
     world.commit(&[("clusters/deep.yaml", &deep), ("apps/deep/kustomization.yaml", root), map]);
     let built = world.work.run_unchanged(&["build", "apps/deep"]);
     assert_eq!(built.success().stdout, config_map("deep"));
-    built.stderr_has("note: to build it as Flux Kustomization deep (clusters/deep.yaml:1) does: git kustomize-localize build clusters/deep.yaml:1\n");
-    world.work.run_unchanged(&["build", "plian"]).fails(2).stderr_has("did you mean `plain`?");
-    world.work.run_unchanged(&["build", "clusters"]).fails(2).stderr_has("list the targets: ");
-    world.work.run_unchanged(&["build", "../x"]).fails(2).stderr_has("is outside of the repository");
-    world.work.run_unchanged(&["build", ""]).fails(2).stderr_has("empty PATH");
+    built.says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: deep
+        note: to build it as Flux Kustomization deep (clusters/deep.yaml:1) does: git kustomize-localize build clusters/deep.yaml:1
+    "#]]);
+    world.work.run_unchanged(&["build", "plian"]).fails(2).says(expect![[r#"
+        error: `plian` is neither a directory with a kustomization nor a target
+          hint: did you mean `plain`?
+    "#]]);
+    world.work.run_unchanged(&["build", "clusters"]).fails(2).says(expect![[r#"
+        error: `clusters` is neither a directory with a kustomization nor a target
+          hint: list the targets: git kustomize-localize targets
+    "#]]);
+    world.work.run_unchanged(&["build", "../x"]).fails(2).says(expect![[r#"
+        error: `../x` is outside of the repository
+          hint: name a directory of this repository
+    "#]]);
+    world.work.run_unchanged(&["build", ""]).fails(2).says(expect![[r#"
+        error: empty PATH
+          hint: name a directory of this repository, or omit PATH to check all
+    "#]]);
 }
 
 /// Prints the templates of a chart, unless there is an error in it.
@@ -176,7 +230,17 @@ fn a_chart_is_built_with_all_that_helm_reads_or_not_at_all() {
     work.symlink("chart/charts/c/templates/b.yaml", "../../../../shared/b.yaml");
     work.commit("Chart");
     let build = || work.run_unchanged(&["build", "chart", "--build-arg=--enable-helm"]);
-    build().success().stdout_has("name: a\n").stdout_has("name: b\n");
+    build().success().says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: a
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: b
+    "#]]);
     // What helm says, and nothing of where it was called.
     work.write("chart/charts/c/error", "Error: because\n");
     build().fails(2).says(expect![[r#"
@@ -196,8 +260,25 @@ fn a_chart_is_built_with_all_that_helm_reads_or_not_at_all() {
     let url = format!("file://{}", other.path().display());
     work.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &url, "chart/charts/c/charts/dep"]);
     work.commit("Submodule");
-    let why = "the files of the submodule `chart/charts/c/charts/dep` are not in this repository, and helm may read";
-    build().fails(2).stderr_has(why);
+    build().fails(2).says(expect![[r#"
+        error: cannot build `chart`: the files of the submodule `chart/charts/c/charts/dep` are not in this repository, and helm may read what is there
+          hint: put a copy of it there
+    "#]]);
     let branch = work.run_as_is(&["branch", "--build-arg=--enable-helm"]);
-    branch.success().stdout_has(&format!("not built: chart: {why}"));
+    branch.success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 9 files written, 3 references rewritten, 0 removed
+          added https://files.example.com/v1/app.yaml <1>
+          added https://github.com/acme/deep?ref=v1 <2>
+          added https://github.com/acme/lib?ref=v1 <3>
+          verified: 1 build identical, 1 root not built (kustomize/…, network closed)
+          not built: chart: the files of the submodule `chart/charts/c/charts/dep` are not in this repository, and helm may read what is there
+          1 warning (untracked-path 1)
+          to look at it: git show --stat <0>
+        warning[untracked-path]: `chart/charts/c/charts/dep` is in the submodule `chart/charts/c/charts/dep`, whose files are not in this repository
+         --> chart/kustomization.yaml:1:14
+          |
+        1 | helmCharts: [{name: c, releaseName: r}]
+          |              ^^^^^^^^^^^^^^^^^^^^^^^^^^ helmCharts[0]
+          = help: copy the files into this repository, or name the submodule's repository by URL, with its commit
+    "#]]);
 }

@@ -63,7 +63,12 @@ fn a_result_that_does_not_build_is_a_difference() {
     let Some(project) = project() else { return };
     altering(&project, "echo 'Error: it broke' >&2; exit 1");
     let before = project.work.state();
-    project.overlay(&[]).fails(1).stdout_has("  example/overlay: the original builds, the result does not: it broke\n");
+    project.overlay(&[]).fails(1).says(expect![[r#"
+        not localized: the localized build differs from the original, in 1 of 1 build
+          example/overlay: the original builds, the result does not: it broke
+        error: nothing was written: the localized build differs from the original
+          hint: to accept the difference: --no-verify
+    "#]]);
     before.assert_same(&project.work.state());
 }
 
@@ -90,5 +95,9 @@ fn upstream_may_be_gone_once_it_was_fetched() {
     std::fs::rename(project.upstream.path(), project.sandbox.path("gone")).unwrap();
     project.work.write("example/base/config.yaml", config("another"));
     project.work.commit("another name");
-    project.overlay(&[]).success().stdout_has("  verified: builds are identical: ");
+    project.overlay(&[]).success().says(expect![[r#"
+        localized example/overlay into localized-overlay on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          verified: builds are identical: 120 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
 }

@@ -118,9 +118,16 @@ fn the_annotation_names_what_an_application_reads() {
     let work = &project.work;
     deployed(work);
     let paths = work.run(&["targets", "--manifest-generate-paths"]);
-    paths.success().stdout_has(
-        "argo/apps/web.yaml:1: Application web\n  argocd.argoproj.io/manifest-generate-paths: .;/example/base\n",
-    );
+    paths.success().says(expect![[r#"
+        argo/apps/web.yaml:1: Application web
+          argocd.argoproj.io/manifest-generate-paths: .;/example/base
+        argo/each.yaml:1, of ApplicationSet each: Application one
+          argocd.argoproj.io/manifest-generate-paths: .;/example/base
+        argo/each.yaml:1, of ApplicationSet each: Application two
+          argocd.argoproj.io/manifest-generate-paths: .;/example/base
+        root.yaml:1: Application root
+          argocd.argoproj.io/manifest-generate-paths: .
+    "#]]);
 }
 
 #[test]
@@ -129,20 +136,63 @@ fn a_target_is_built_as_its_engine_does() {
     let work = &project.work;
     deployed(work);
     work.run(&["lock"]).success();
-    work.run_unchanged(&["build", "flux-system/overlay"])
-        .success()
-        .stdout_has("  name: dev-base-x\n")
-        .stdout_has("  namespace: prod\n")
-        .stdout_has("    patched: \"yes\"\n")
-        .stdout_has("    mixed: in\n");
-    work.run(&["build", "web"]).success().stdout_has("  name: argo-base\n").stdout_has("    who: ${WHO}\n");
+    work.run_unchanged(&["build", "flux-system/overlay"]).success().says(expect![[r#"
+            apiVersion: v1
+            kind: ConfigMap
+            metadata:
+              annotations:
+                mixed: in
+              labels:
+                patched: "yes"
+              name: dev-base-x
+              namespace: prod
+            ---
+            apiVersion: v1
+            kind: Service
+            metadata:
+              annotations:
+                mixed: in
+              name: dev-one-x
+              namespace: prod
+        "#]]);
+    work.run(&["build", "web"]).success().says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          annotations:
+            who: ${WHO}
+          name: argo-base
+        ---
+        apiVersion: v1
+        kind: Service
+        metadata:
+          annotations:
+            who: ${WHO}
+          name: argo-one
+    "#]]);
     // A kustomization is made of the directory; what is filled in or decrypted later stays.
     work.run(&["build", "clusters/prod/apps.yaml:20"])
         .success()
         .stdout_has("  name: plain-${WHO}\n")
         .stdout_has("  password: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A=]\n");
-    work.run(&["build", "one"]).success().stdout_has("  name: one-base\n");
-    work.run(&["build", "root"]).success().stdout_has("kind: Application\n").stdout_has("path: example/overlay");
+    work.run(&["build", "one"]).success().says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: one-base
+        ---
+        apiVersion: v1
+        kind: Service
+        metadata:
+          name: one-one
+    "#]]);
+    work.run(&["build", "root"]).success().says(expect![[r#"
+        ---
+        apiVersion: argoproj.io/v1alpha1
+        kind: Application
+        metadata: {name: web}
+        spec: {source: {repoURL: https://github.com/acme/fleet, path: example/overlay, kustomize: {namePrefix: argo-, commonAnnotations: {who: '${WHO}'}}}}
+    "#]]);
 }
 
 #[test]
@@ -189,9 +239,16 @@ root.yaml:1: Argo CD Application root
 4 targets: 4 here, 0 external, 0 templated; 2 missing
 ";
     assert_eq!(shown, expected);
-    work.run(&["targets", "--manifest-generate-paths"])
-        .success()
-        .stdout_has(", built by overlays/prod/kustomization.yaml: Application web\n");
+    work.run(&["targets", "--manifest-generate-paths"]).success().says(expect![[r#"
+            apps/web.yaml:1, built by Argo CD Application root (root.yaml:1): Application web
+              argocd.argoproj.io/manifest-generate-paths: .
+            apps/web.yaml:1, built by overlays/prod/kustomization.yaml: Application web
+              argocd.argoproj.io/manifest-generate-paths: .
+            apps/web.yaml:1, built by overlays/stage/kustomization.yaml: Application web
+              argocd.argoproj.io/manifest-generate-paths: .
+            root.yaml:1: Application root
+              argocd.argoproj.io/manifest-generate-paths: .
+        "#]]);
     // What is not hermetic, or cannot be built, is not known.
     work.write("overlays/stage/kustomization.yaml", "resources: [../../apps, 'https://example.com/x.yaml']\n");
     let prod = work.read("overlays/prod/kustomization.yaml");

@@ -72,7 +72,18 @@ fn what_localizing_does_not_change_is_built_too() {
     work.decide("rules: {function: warning}\nload-restrictor: none\n");
     work.commit("asks for nothing");
     let branch = [&["branch"], &FLAGS[..]].concat();
-    work.run(&branch).success().stdout_has("verified: 2 builds not changed (");
+    work.run(&branch).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 0 files written, 0 references rewritten, 0 removed
+          verified: 2 builds not changed (kustomize/…, network closed)
+          1 warning (function 1)
+          to look at it: git show --stat <0>
+        warning[function]: the function `Fn` runs `./fn.sh`, a program of this repository
+         --> app/fn.yaml:1:1
+          |
+        1 | apiVersion: example.com/v1
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^ Fn
+          = help: to see what it asks for: git kustomize-localize check --build --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+    "#]]);
     work.write("app/asks", "");
     work.commit("asks");
     let before = work.state();
@@ -90,7 +101,14 @@ fn neither_an_exception_nor_a_severity_changes_it() {
     let entry = "allow: [{url: github.com/acme/lib, refs: any, reason: x}]\nrules: {'*': off, remote-reference: off}\n";
     work.decide(entry);
     work.write("app/kustomization.yaml", format!("# kustomize-localize: allow[remote-reference] x\n{app}"));
-    work.run(&["check", "--build"]).fails(1).stdout_has(RULE);
+    work.run(&["check", "--build"]).fails(1).says(expect![[r#"
+        error[unread-reference]: kustomize asks for `git fetch --depth=1 https://github.com/acme/lib v1`, which no reference names
+         --> app/kustomization.yaml
+         = help: write the reference plainly, and lock it: git kustomize-localize explain unread-reference
+
+        for more: git kustomize-localize explain unread-reference
+        checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): 1 error
+    "#]]);
     for (text, said) in [
         ("rules: {unread-reference: warning}\n", "`unread-reference` is always an error"),
         ("allow: [{path: app, rules: [unread-reference], reason: x}]\n", "`unread-reference` cannot be allowed"),
@@ -138,25 +156,119 @@ fn a_build_that_is_as_it_was_read_asks_for_nothing_more() {
         ),
         ("bad/cm.yaml", &config_map("cm")),
     ]);
-    work.run(&["check", "--build"]).fails(1).stdout_has("and built nothing: 2 errors").lacks(RULE);
+    work.run(&["check", "--build"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/lib//web?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:3
+          |
+        2 | - https://github.com/acme/lib//web?ref=v1
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        error[remote-reference]: `https://files.example.com/v1/app.yaml` is neither localized nor locked
+         --> app/kustomization.yaml:3:3
+          |
+        3 | - https://files.example.com/v1/app.yaml
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+
+        note: repeated help is omitted: -v shows it
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 4 references in the working tree, and built nothing: 2 errors, 1 allowed
+    "#]]);
     work.run(&["lock"]).success();
     work.commit("locked");
     let output = work.run(&["check", "--build", "-v"]);
-    output.success().stdout_has("1 build (kustomize/").lacks(RULE);
-    output.stdout_has("network closed), 1 not built (an exception covers what they reach): 1 allowed; 1 not built\n");
-    output.stdout_has("warning[not-built]: not built: ").stdout_has(" --> bad/kustomization.yaml\n");
+    output.success().says(expect![[r#"
+        warning[not-built]: not built: invalid Kustomization: json: cannot unmarshal number into Go struct field Kustomization.namePrefix of type string
+         --> bad/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        allowed[remote-reference]: `https://files.example.com/v1/left.yaml` is neither localized nor locked
+         --> left/kustomization.yaml:2:3
+          |
+        2 | - https://files.example.com/v1/left.yaml # kustomize-localize: allow[remote-reference] x
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = note: allowed by left/kustomization.yaml:2: x
+
+        for more: git kustomize-localize explain not-built
+        checked 3 kustomizations with 4 references in the working tree, 1 build (kustomize/…, network closed), 1 not built (an exception covers what they reach): 1 allowed; 1 not built
+    "#]]);
+    output.says(expect![[r#"
+        warning[not-built]: not built: invalid Kustomization: json: cannot unmarshal number into Go struct field Kustomization.namePrefix of type string
+         --> bad/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        allowed[remote-reference]: `https://files.example.com/v1/left.yaml` is neither localized nor locked
+         --> left/kustomization.yaml:2:3
+          |
+        2 | - https://files.example.com/v1/left.yaml # kustomize-localize: allow[remote-reference] x
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = note: allowed by left/kustomization.yaml:2: x
+
+        for more: git kustomize-localize explain not-built
+        checked 3 kustomizations with 4 references in the working tree, 1 build (kustomize/…, network closed), 1 not built (an exception covers what they reach): 1 allowed; 1 not built
+    "#]]);
+    output.says(expect![[r#"
+        warning[not-built]: not built: invalid Kustomization: json: cannot unmarshal number into Go struct field Kustomization.namePrefix of type string
+         --> bad/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        allowed[remote-reference]: `https://files.example.com/v1/left.yaml` is neither localized nor locked
+         --> left/kustomization.yaml:2:3
+          |
+        2 | - https://files.example.com/v1/left.yaml # kustomize-localize: allow[remote-reference] x
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = note: allowed by left/kustomization.yaml:2: x
+
+        for more: git kustomize-localize explain not-built
+        checked 3 kustomizations with 4 references in the working tree, 1 build (kustomize/…, network closed), 1 not built (an exception covers what they reach): 1 allowed; 1 not built
+    "#]]);
     // The policy is that of the base: a change cannot turn it off for itself.
     let gate = ["check", "--build", "--base", "HEAD"];
     work.write("bad/cm.yaml", config_map("other"));
-    work.run(&gate).success().stdout_has("warning[not-built]");
+    work.run(&gate).success().says(expect![[r#"
+        warning[not-built]: not built: invalid Kustomization: json: cannot unmarshal number into Go struct field Kustomization.namePrefix of type string
+         --> bad/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain not-built
+        checked 3 kustomizations with 4 references in the working tree, 0 builds (kustomize/…, network closed): 1 allowed; 1 not built
+    "#]]);
     work.decide("rules: {not-built: error}\n");
-    work.run(&["check", "--build"]).fails(1).stdout_has("error[not-built]");
-    work.run(&["check", "--build", "--base", "HEAD~1"]).success().stdout_has("warning[not-built]");
+    work.run(&["check", "--build"]).fails(1).says(expect![[r#"
+        error[not-built]: not built: invalid Kustomization: json: cannot unmarshal number into Go struct field Kustomization.namePrefix of type string
+         --> bad/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain not-built
+        checked 3 kustomizations with 4 references in the working tree, 1 build (kustomize/…, network closed), 1 not built (an exception covers what they reach): 1 error, 1 allowed
+    "#]]);
+    work.run(&["check", "--build", "--base", "HEAD~1"]).success().says(expect![[r#"
+        warning[not-built]: not built: invalid Kustomization: json: cannot unmarshal number into Go struct field Kustomization.namePrefix of type string
+         --> bad/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain not-built
+        new in the configuration: +rules: {not-built: error}
+        checked 3 kustomizations with 4 references in the working tree, 0 builds (kustomize/…, network closed): 1 allowed; 1 not built
+    "#]]);
     work.decide("");
     // What the lock holds is fetched.
     std::fs::remove_dir_all(world.sandbox.path("cache")).ok();
-    work.run(&["check", "--build", "--offline"]).fails(2).stderr_has("not in the cache");
-    work.run(&["check", "--build"]).success().stdout_has("1 build");
+    work.run(&["check", "--build", "--offline"]).fails(2).says(expect![[r#"
+        checked 3 kustomizations with 4 references in the working tree, and built nothing: 1 allowed, 2 could not be checked
+        error: app/kustomization.yaml:2:3: resources[0]: commit <0> of https://github.com/acme/lib is not in the cache
+        error: app/kustomization.yaml:3:3: resources[1]: https://files.example.com/v1/app.yaml is not in the cache
+          hint: run once without `--offline`
+    "#]]);
+    work.run(&["check", "--build"]).success().says(expect![[r#"
+        warning[not-built]: not built: invalid Kustomization: json: cannot unmarshal number into Go struct field Kustomization.namePrefix of type string
+         --> bad/kustomization.yaml
+         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain not-built
+        checked 3 kustomizations with 4 references in the working tree, 1 build (kustomize/…, network closed), 1 not built (an exception covers what they reach): 1 allowed; 1 not built
+    "#]]);
     work.run(&["check", "--build", "--staged"]).fails(2);
 }
 
@@ -173,16 +285,31 @@ fn what_runs_code_is_built_twice() {
     ]);
     work.write_executable("app/fn.sh", "#!/bin/sh\ncat\n");
     work.run(&["check"])
-        .success()
-        .stdout_has("warning[function]: the function `Fn` runs `./fn.sh`, a program of this repo");
+        .success().says(expect![[r#"
+            warning[function]: the function `Fn` runs `./fn.sh`, a program of this repository
+             --> app/fn.yaml:1:1
+              |
+            1 | apiVersion: example.com/v1
+              | ^^^^^^^^^^^^^^^^^^^^^^^^^^ Fn
+              = help: to see what it asks for: git kustomize-localize check --build --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+
+            for more: git kustomize-localize explain function
+            not tracked by git: 1 file that `branch` does not see: app/fn.sh
+            hint: git add -- :/app && git commit
+            checked 1 kustomization with 3 references in the working tree: 1 warning
+        "#]]);
     work.decide("rules: {function: off}\n");
     let run = |args: &[&str]| work.run(&[args, &FLAGS[..]].concat());
-    run(&["check", "--build"]).success().stdout_has(": nothing found\n");
+    run(&["check", "--build"]).success().says(expect![[r#"
+        checked 1 kustomization with 3 references in the working tree, 1 build (kustomize/…, network closed): nothing found
+    "#]]);
     work.write("app/fn.sh", "#!/bin/sh\nsed \"s/name: cm/name: cm-$(date +%N)/\"\n");
     work.commit("random");
-    let why = "it builds to something else each time";
     let output = run(&["check", "--build"]);
-    output.success().stdout_has(&format!("unknown: app/kustomization.yaml: {why}\n")).stdout_has("; 1 build unknown\n");
+    output.success().says(expect![[r#"
+        unknown: app/kustomization.yaml: it builds to something else each time
+        checked 1 kustomization with 3 references in the working tree, 1 build (kustomize/…, network closed): nothing found; 1 build unknown
+    "#]]);
 }
 
 #[test]
@@ -190,7 +317,14 @@ fn without_a_kustomize_it_is_a_failure() {
     let project = Project::new();
     project.work.run(&["lock"]).success();
     project.sandbox.set("KUSTOMIZE", "/nowhere/kustomize");
-    project.work.run(&["check", "--build"]).fails(2).stderr_has("`/nowhere/kustomize` (KUSTOMIZE)");
+    project.work.run(&["check", "--build"]).fails(2).says(expect![[r#"
+        not tracked by git: 1 file that `branch` does not see: kustomize-localize.lock
+        hint: git add -- :/kustomize-localize.lock && git commit
+        checked 3 kustomizations with 4 references in the working tree, and built nothing: 2 could not be checked
+        error: `/nowhere/kustomize` (KUSTOMIZE) is not an executable file
+        error: `/nowhere/kustomize` (KUSTOMIZE) is not an executable file
+          hint: set KUSTOMIZE to the executable of kustomize
+    "#]]);
 }
 
 /// Whoever ends a build, it tells nothing about what is built: what was done and what was not is said, and how to go on.
@@ -328,12 +462,55 @@ fn what_would_be_loaded_too_often_is_never_built() {
         work.write(&format!("{last}{LEVELS}/cm.yaml"), config_map(last));
     }
     work.commit("doubling");
-    let said = "has more than 100000 kustomizations to load in a build";
-    work.run(&["check"]).fails(1).stdout_has(&format!("error[invalid-kustomization]: `l4/kustomization.yaml` {said}"));
-    work.run(&["build", "l0"]).fails(2).stderr_has(said);
-    work.run(&["branch"]).fails(1).stderr_has(said);
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[invalid-kustomization]: `l4/kustomization.yaml` has more than 100000 kustomizations to load in a build
+         --> l4/kustomization.yaml:1:1
+          |
+        1 | resources: [../l5, ../m5]
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: reference fewer of them twice
+
+        error[invalid-kustomization]: `m4/kustomization.yaml` has more than 100000 kustomizations to load in a build
+         --> m4/kustomization.yaml:1:1
+          |
+        1 | resources: [../l5, ../m5]
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^
+
+        note: repeated help is omitted: -v shows it
+        for more: git kustomize-localize explain invalid-kustomization
+        checked 42 kustomizations with 82 references in the working tree: 2 errors
+    "#]]);
+    work.run(&["build", "l0"]).fails(2).says(expect![[r#"
+        error: cannot build `l0`: `l0/kustomization.yaml` has more than 100000 kustomizations to load in a build
+          hint: reference fewer of them twice
+    "#]]);
+    work.run(&["branch"]).fails(1).says(expect![[r#"
+        error[invalid-kustomization]: `l4/kustomization.yaml` has more than 100000 kustomizations to load in a build
+         --> l4/kustomization.yaml:1:1
+          |
+        1 | resources: [../l5, ../m5]
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: reference fewer of them twice
+
+        error[invalid-kustomization]: `m4/kustomization.yaml` has more than 100000 kustomizations to load in a build
+         --> m4/kustomization.yaml:1:1
+          |
+        1 | resources: [../l5, ../m5]
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^
+
+        note: repeated help is omitted: -v shows it
+        error: <0> has 2 errors (invalid-kustomization 2): nothing was committed
+          hint: for more: git kustomize-localize explain invalid-kustomization
+    "#]]);
     work.write("l20/cm.yaml", config_map("other"));
-    work.run(&["diff", "HEAD"]).success().stdout_has(said);
+    work.run(&["diff", "HEAD"]).success().says(expect![[r#"
+        l0: l20/cm.yaml
+          not built: `l0/kustomization.yaml` has more than 100000 kustomizations to load in a build
+        m0: l20/cm.yaml
+          not built: `m0/kustomization.yaml` has more than 100000 kustomizations to load in a build
+        hint: reference fewer of them twice
+        2 affected builds could not be compared; unknown: 2 roots since <0>
+    "#]]);
     work.run(&["affected", "HEAD"]).success();
 }
 
@@ -434,7 +611,14 @@ fn a_tip_that_was_not_built_is_built() {
     let Some(world) = hidden(COMPONENTS[0]) else { return };
     let work = &world.work;
     work.run(&["branch", "--no-verify"]).success();
-    work.run(&["branch"]).fails(1).stderr_has(RULE);
+    work.run(&["branch"]).fails(1).says(expect![[r#"
+        error[unread-reference]: kustomize asks for `git fetch --depth=1 https://github.com/acme/lib v1`, which no reference names
+         --> app/kustomization.yaml
+         = help: write the reference plainly, and lock it: git kustomize-localize explain unread-reference
+
+        error: <0> has 1 error (unread-reference 1): nothing was committed
+          hint: for more: git kustomize-localize explain unread-reference
+    "#]]);
 }
 
 #[test]
@@ -449,10 +633,33 @@ fn what_is_deployed_is_localized_though_the_configuration_leaves_it_out() {
         ("clusters/ks.yaml", object),
         ("apps/x/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=v1']\n"),
     ]);
-    work.run(&["check"]).fails(1).stdout_has("apps/x/kustomization.yaml");
-    work.run(&["lock"]).success().stdout_has("1 remote reference");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/lib//other?ref=v1` is neither localized nor locked
+         --> apps/x/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib//other?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = note: deployed by Flux Kustomization x (clusters/ks.yaml:1)
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/apps/x
+
+        for more: git kustomize-localize explain remote-reference
+        checked 2 kustomizations with 2 references in the working tree: 1 error
+    "#]]);
+    work.run(&["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 1 remote reference
+          added https://github.com/acme/lib?ref=v1 <0>
+          to stage it: git add -f -- :/kustomize-localize.lock
+        kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+    "#]]);
     work.commit("locked");
     work.run(&["check", "--build"]).success();
-    work.run(&["branch"]).success().stdout_has("1 reference");
+    work.run(&["branch"]).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 5 files written, 1 reference rewritten, 0 removed
+          added https://github.com/acme/lib?ref=v1 <1>
+          verified: 1 build identical, 1 build not changed (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+        deployed from localized/main: 0 of 1 target; flux-system/x (clusters/ks.yaml:1) reads `main`
+    "#]]);
     assert!(work.show("localized/main", "apps/x/kustomization.yaml").contains("localized-files/"));
 }

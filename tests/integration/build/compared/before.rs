@@ -83,7 +83,9 @@ fn in_place_only_what_reaches_a_change_is_built() {
 
     // Nothing changed.
     assert_eq!(logged.built(&IN_PLACE), [""; 0]);
-    work.run_as_is(&IN_PLACE).success().stdout_has("nothing to do");
+    work.run_as_is(&IN_PLACE).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+    "#]]);
 
     // Nothing that a root reaches.
     logged.commit("README.md", "Changed.\n");
@@ -142,11 +144,17 @@ fn unverified_roots_are_built() {
     let format = "--format=%(trailers:key=Kustomize-Localize-Not-Built,valueonly)";
     assert_eq!(work.git(&["log", "-1", format, "localized/main"]), "example/twice");
     assert_eq!(built(&IN_PLACE), [""; 0]);
-    work.run_as_is(&IN_PLACE).success().stdout_has("nothing to do");
+    work.run_as_is(&IN_PLACE).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has <1> localized
+    "#]]);
     logged.commit("README.md", "and one\n");
     work.run_as_is(&["branch", "--dry-run"])
-        .success()
-        .stdout_has("4 builds verified before, from the same inputs, 1 root not built");
+        .success().says(expect![[r#"
+            would localize the repository on branch localized/main: 1 file written, 0 references rewritten, 0 removed
+              verified: 4 builds verified before, from the same inputs, 1 root not built (kustomize/…, network closed)
+              not built: example/twice: accumulating resources: accumulation err='merging resources from 'own.yaml': may not add resource with an already registered id: ConfigMap.v1.[noGrp]/base.[noNs]': must build at directory: 'example/twice/own.yaml': file is not directory
+              file README.md (8)
+        "#]]);
     // Of what did not build nobody knows what it reads.
     assert_eq!(built(&IN_PLACE), ["twice"]);
     assert!(logged.verified().starts_with("identical 4/5 kustomize/"));
@@ -223,9 +231,10 @@ fn a_copy_is_built_once() {
     let production = ["example/production", "--scope", "example"];
     assert_eq!(logged.built(&overlay), ["overlay"]);
     assert_eq!(logged.built(&overlay), [""; 0]);
-    work.run_as_is(&overlay)
-        .success()
-        .stdout_has("verified: 1 build verified before, from the same inputs (kustomize/");
+    work.run_as_is(&overlay).success().says(expect![[r#"
+            nothing to do: branch localized/main (<0>) already has example/overlay in localized-overlay
+              verified: 1 build verified before, from the same inputs (kustomize/…)
+        "#]]);
     // Another copy on the same branch, and something that neither reaches.
     assert_eq!(logged.built(&production), ["production"]);
     logged.commit("README.md", "Changed.\n");

@@ -19,7 +19,12 @@ fn annotations_about_the_build_may_differ() {
         "resources:\n  - ../base\nbuildMetadata: [originAnnotations, transformerAnnotations]\nnamePrefix: dev-\n",
     );
     work.commit("with origins");
-    project.overlay(&[]).success().stdout_has("builds are identical");
+    project.overlay(&[]).success().says(expect![[r#"
+        localized example/overlay into localized-overlay on branch localized/main (<0>): 7 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          verified: builds are identical: 700 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
     let trailer = recorded(&project.work);
     assert!(trailer.starts_with("identical 1/1 kustomize/"), "{trailer}");
     project.overlay(&["--no-commit", "plain", "--format=json"]).success().stdout_has("\"verdict\": \"identical\"");

@@ -47,10 +47,19 @@ fn a_named_program_takes_precedence_over_path() {
     sandbox.set("KUSTOMIZE", "/dev/null");
     let kustomize = Kustomize::find().unwrap();
     let named = kustomize.program().display().to_string();
-    project.overlay(&["--kustomize", &named]).success().stdout_has("  verified: ");
+    project.overlay(&["--kustomize", &named]).success().says(expect![[r#"
+        localized example/overlay into localized-overlay on branch localized/main (<0>): 7 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          verified: builds are identical: 117 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
     // A relative name is one from here, as for any file.
     fs::copy(kustomize.program(), project.work.path().join("builder")).unwrap();
-    project.overlay(&["--no-commit", "two", "--kustomize", "builder"]).success().stdout_has("  verified: ");
+    project.overlay(&["--no-commit", "two", "--kustomize", "builder"]).success().says(expect![[r#"
+        localized example/overlay into two: 7 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <0>
+          verified: builds are identical: 117 bytes (kustomize/…, network closed)
+    "#]]);
 }
 
 #[test]
@@ -102,8 +111,12 @@ fn arguments_reach_both_builds() {
     project.work.decide("load-restrictor: none\n");
     project
         .overlay(&["--build-arg=--enable-helm", "--build-arg", "--helm-command=nothing"])
-        .success()
-        .stdout_has("  verified: ");
+        .success().says(expect![[r#"
+            localized example/overlay into localized-overlay on branch localized/main (<0>): 7 files written, 1 reference rewritten, 0 removed
+              added https://example.com/acme/remote.git?ref=v1 <1>
+              verified: builds are identical: 117 bytes (kustomize/…, network closed)
+              to look at it: git show --stat <0>
+        "#]]);
     let log = fs::read_to_string(log).unwrap();
     let arguments = "build --enable-helm --helm-command=nothing --load-restrictor=LoadRestrictionsNone -- /";
     assert_eq!(log.lines().count(), 2, "{log}");
@@ -142,7 +155,13 @@ fn arguments_that_leave_nothing_to_compare_are_refused() {
             .stderr_has(&format!("error: `--build-arg {argument}` would leave nothing to compare"));
     }
     // What kustomize does not know is the original's to say.
-    project.overlay(&["--build-arg=--nonsense"]).success().stdout_has(": unknown flag: --nonsense");
+    project.overlay(&["--build-arg=--nonsense"]).success().says(expect![[r#"
+        localized example/overlay into localized-overlay on branch localized/main (<0>): 7 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          not verified: 1 root not built (kustomize/…, network closed)
+          not built: example/overlay: unknown flag: --nonsense
+          to look at it: git show --stat <0>
+    "#]]);
 }
 
 #[test]
@@ -184,7 +203,12 @@ fn only_the_version_that_the_configuration_names_builds() {
     project.work.write(".kustomize-localize", "build-timeout: 1h\n");
     project.work.write("example/overlay/new.yaml", "");
     project.work.commit("change");
-    let said = "is kustomize of an unknown version, but `.kustomize-localize` requires 5.8";
     let args = ["check", "--build", "--base", "HEAD~1", "--kustomize", &program("none")];
-    project.work.run_unchanged(&args).fails(2).stderr_has(said);
+    project.work.run_unchanged(&args).fails(2).says(expect![[r#"
+        new in the configuration: -kustomize: '5.8'
+        new in the configuration: +build-timeout: 1h
+        checked 6 kustomizations with 8 references in the working tree, and built nothing: 1 could not be checked
+        error: `/home/me/bin/none` is kustomize of an unknown version, but `.kustomize-localize` requires 5.8
+          hint: install kustomize 5.8, and name it: --kustomize FILE, or the variable KUSTOMIZE
+    "#]]);
 }

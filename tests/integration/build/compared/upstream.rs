@@ -125,8 +125,17 @@ fn local_links_and_an_upper_scope() {
     let own = work.path().join("example/overlay/own.txt");
     std::os::unix::fs::symlink("real.txt", own).unwrap();
     work.commit("links");
-    work.run(&["example/overlay", "copy", "--scope", "."]).success().stdout_has("  verified: ");
-    work.run(&["example/overlay", "plain", "--scope", ".", "--no-commit"]).success().stdout_has("  verified: ");
+    work.run(&["example/overlay", "copy", "--scope", "."]).success().says(expect![[r#"
+        localized example/overlay into copy on branch localized/main (<0>): 10 files written, 3 references rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          verified: builds are identical: 257 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
+    work.run(&["example/overlay", "plain", "--scope", ".", "--no-commit"]).success().says(expect![[r#"
+        localized example/overlay into plain: 10 files written, 3 references rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <0>
+          verified: builds are identical: 257 bytes (kustomize/…, network closed)
+    "#]]);
 }
 
 #[test]
@@ -172,7 +181,14 @@ fn other_git_calls_are_refused() {
     // As a kustomize of tomorrow may: it asks something that we do not know.
     let ask = "case \"$*\" in */original/*) git --exec-path >/dev/null || exit 1;; esac";
     stand_in(&project.sandbox, &format!("{ask}\nexec REAL \"$@\""));
-    project.overlay(&[]).fails(1).stderr_has("kustomize asks for `git --exec-path`, which no reference names");
+    project.overlay(&[]).fails(1).says(expect![[r#"
+        error[unread-reference]: kustomize asks for `git --exec-path`, which no reference names
+         --> example/overlay/kustomization.yaml
+         = help: write the reference plainly, and lock it: git kustomize-localize explain unread-reference
+
+        error: <0> has 1 error (unread-reference 1): nothing was committed
+          hint: for more: git kustomize-localize explain unread-reference
+    "#]]);
 }
 
 #[test]
@@ -225,7 +241,17 @@ fn every_file_is_asked_for_once() {
     world.file("https://files.example.com:8443/x.yaml", config_map("port"));
     resources.push_str("- https://Files.example.com:8443/x.yaml\n");
     world.commit(&[("app/kustomization.yaml", &format!("resources:\n{resources}"))]);
-    world.work.run(&["app"]).success().stdout_has("  verified: ");
+    world.work.run(&["app"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 9 files written, 6 references rewritten, 0 removed
+          added https://Files.example.com:8443/x.yaml <1>
+          added https://files.example.com/a%20b.yaml <2>
+          added https://files.example.com/c d.yaml <3>
+          added https://files.example.com/map.yaml <4>
+          added https://files.example.com/q.yaml?x=1&y=2 <5>
+          and 1 more change: `-v` shows all
+          verified: builds are identical: 349 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
     let mut log = world.server.log();
     log.sort();
     let count = log.len();
@@ -236,7 +262,11 @@ fn every_file_is_asked_for_once() {
     world.server.forget();
     let kustomization = format!("resources:\n{resources}namePrefix: a-\n");
     world.commit(&[("app/kustomization.yaml", &kustomization)]);
-    world.work.run(&["app", "--offline"]).success().stdout_has("  verified: ");
+    world.work.run(&["app", "--offline"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 2 files written, 6 references rewritten, 0 removed
+          verified: builds are identical: 361 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
     assert_eq!(world.server.log(), [""; 0]);
 }
 
@@ -245,7 +275,12 @@ fn the_original_is_the_committed_tree() {
     let Some(project) = project() else { return };
     let commit = project.work.git(&["rev-parse", "HEAD"]);
     project.work.write("example/base/kustomization.yaml", base_of("nowhere"));
-    project.overlay(&["--rev", &commit, "--branch", "copies"]).success().stdout_has("  verified: ");
+    project.overlay(&["--rev", &commit, "--branch", "copies"]).success().says(expect![[r#"
+        localized example/overlay into localized-overlay on branch copies (<0>): 7 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <1>
+          verified: builds are identical: 117 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
 }
 
 #[test]
@@ -267,7 +302,13 @@ fn unfetched_files_are_refused() {
     let script = format!("case \"$*\" in */original/*) {build};; esac\nexec REAL \"$@\"");
     stand_in(&world.sandbox, &script);
     world.server.forget();
-    let unread = format!("error[unread-reference]: kustomize asks for `{other}`");
-    world.work.run(&["app"]).fails(1).stderr_has(&unread);
+    world.work.run(&["app"]).fails(1).says(expect![[r#"
+        error[unread-reference]: kustomize asks for `https://files.example.com/other.yaml`, which no reference names
+         --> app/kustomization.yaml
+         = help: write the reference plainly, and lock it: git kustomize-localize explain unread-reference
+
+        error: <0> has 1 error (unread-reference 1): nothing was committed
+          hint: for more: git kustomize-localize explain unread-reference
+    "#]]);
     assert!(!world.server.log().iter().any(|line| line.contains("other.yaml")));
 }
