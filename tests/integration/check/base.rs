@@ -81,10 +81,16 @@ fn an_entry_in_a_change_of_its_own_counts_from_the_next_on() {
     let base = ["check", "--rev", "HEAD", "--base", "HEAD^"];
     repo.write(FILE, ENTRY.replace("any", "any, rules: [remote-reference, floating-ref]"));
     repo.commit("entry");
-    repo.run(&base).success().stdout_has("nothing found");
+    repo.run(&base).success().says(expect![[r#"
+        new in the configuration: +allow:
+        new in the configuration: +- {url: example.com, refs: any, rules: [remote-reference, floating-ref], reason: ours}
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): nothing found
+    "#]]);
     repo.write(ROOT, REMOTE);
     repo.commit("remote");
-    repo.run(&base).success().stdout_has("2 allowed");
+    repo.run(&base).success().says(expect![[r#"
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 2 allowed
+    "#]]);
 }
 
 #[test]
@@ -101,19 +107,31 @@ fn a_change_is_compared_with_its_merge_base_and_judged_by_the_tip() {
     repo.commit("mended");
     let check = |repo: &Repo| repo.run(&["check", "--rev=topic", "--base=main"]);
     check(&repo)
-        .success()
-        .stdout_has("warning[missing-path]")
-        .stdout_has("2 findings already in ")
-        .stdout_has(", the merge base with main\n")
-        .lacks("old/");
+        .success().says(expect![[r#"
+            warning[missing-path]: there is no `new/gone.yaml`
+             --> new/kustomization.yaml:1:13
+              |
+            1 | resources: [gone.yaml]
+              |             ^^^^^^^^^ resources[0]
+              = help: add it, or remove the reference
+
+            for more: git kustomize-localize explain missing-path
+            checked 3 kustomizations with 3 references in commit <0> (topic): 1 warning, 2 findings already in <1>, the merge base with main
+        "#]]);
     // Where history is cut off, nobody knows.
     let origin = format!("file://{}", repo.path().display());
     let clone = |args: &[&str]| sandbox.git(&sandbox.path(""), &[&["clone", "--quiet"], args].concat());
     clone(&["--depth=1", "--no-single-branch", "--branch=topic", &origin, "shallow"]);
     let shallow = Repo::new(&sandbox, sandbox.path("shallow"));
     shallow.git(&["branch", "--quiet", "main", "origin/main"]);
-    check(&shallow).fails(2).stderr_has("lacks the merge base");
-    shallow.run(&["affected", "--rev=topic", "main"]).fails(2).stderr_has("git fetch --unshallow");
+    check(&shallow).fails(2).says(expect![[r#"
+        error: this shallow clone lacks the merge base of <0> and <1>
+          hint: git fetch --unshallow
+    "#]]);
+    shallow.run(&["affected", "--rev=topic", "main"]).fails(2).says(expect![[r#"
+        error: this shallow clone lacks the merge base of <0> and <1>
+          hint: git fetch --unshallow
+    "#]]);
     shallow.git(&["fetch", "--quiet", "--unshallow"]);
     check(&shallow).success();
 }
@@ -141,34 +159,69 @@ fn the_first_lock_and_its_exceptions_pass_the_gate_and_the_same_tree_has_nothing
     ]);
     let repo = &world.work;
     let base = ["check", "--rev", "HEAD", "--base", "HEAD^"];
-    repo.run_as_is(&["check", "--rev", "HEAD", "--base", "HEAD"]).success().stdout_has(" findings already in ");
+    repo.run_as_is(&["check", "--rev", "HEAD", "--base", "HEAD"]).success().says(expect![[r#"
+        checked 4 kustomizations with 3 references in commit <0> (HEAD): 5 findings already in <0>, the merge base with HEAD
+    "#]]);
     repo.run_as_is(&["init"]).fails(1).stdout_has("2 places to edit (stale-allow)");
     let entries = repo.read(FILE).replace("TODO", "it is gone, and we know");
     repo.write(FILE, &entries);
     repo.commit("what init writes");
     repo.run_as_is(&base)
-        .success()
-        .stdout_has(&format!("new in the configuration: +- {{url: '{gone}', reason: "))
-        .stdout_has("2 allowed, ");
+        .success().says(expect![[r#"
+            new in the configuration: +allow:
+            new in the configuration: +- {url: 'https://github.com/acme/gone//x?ref=v1', reason: 'it is gone, and we know'}
+            new in the configuration: +- {url: 'https://github.com/acme/lib//none?ref=v1', reason: 'it is gone, and we know'}
+            new in the lock: kustomize-localize.lock:4: https://github.com/acme/mid?ref=v1 gitCommit:<0>
+            checked 4 kustomizations with 3 references in commit <1> (HEAD): 2 allowed, 3 findings already in <2>, the merge base with HEAD^
+        "#]]);
     repo.run_as_is(&["check", "--rev", "HEAD", "--base", "HEAD"]).success();
     // Later, an exception needs a change of its own; so does one for what is new.
     repo.git(&["reset", "-q", "--soft", "HEAD^"]);
     repo.write("e/kustomization.yaml", names("https://evil.example/x.yaml"));
     repo.write(FILE, format!("{entries}- {{url: 'https://evil.example/x.yaml', reason: ours}}\n"));
     repo.commit("more than that");
-    repo.run_as_is(&base).fails(1).stdout_has("adds this exception for remote-reference at e/").stdout_has(" 1 error,");
+    repo.run_as_is(&base).fails(1).says(expect![[r#"
+        error[new-exception]: the change itself adds this exception for remote-reference at e/kustomization.yaml:2: `https://evil.example/x.yaml`
+         --> .kustomize-localize:4:3
+          |
+        4 | - {url: 'https://evil.example/x.yaml', reason: ours}
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: add it to `allow` in .kustomize-localize, in a separate change, and merge that first; or set `rules: {new-exception: warning}` there
+
+        for more: git kustomize-localize explain new-exception
+        new in the configuration: +allow:
+        new in the configuration: +- {url: 'https://github.com/acme/gone//x?ref=v1', reason: 'it is gone, and we know'}
+        new in the configuration: +- {url: 'https://github.com/acme/lib//none?ref=v1', reason: 'it is gone, and we know'}
+        new in the configuration: +- {url: 'https://evil.example/x.yaml', reason: ours}
+        new in the lock: kustomize-localize.lock:4: https://github.com/acme/mid?ref=v1 gitCommit:<0>
+        checked 5 kustomizations with 4 references in commit <1> (HEAD): 1 error, 3 allowed, 3 findings already in <2>, the merge base with HEAD^
+    "#]]);
     repo.git(&["reset", "-q", "--soft", "HEAD^"]);
     repo.git(&["rm", "-qrf", "e"]);
     repo.write(FILE, entries.replace("//x?ref=v1'", "', refs: any"));
     repo.commit("wide");
     repo.run_as_is(&base)
-        .success()
-        .stdout_has("new in the configuration: +- {url: 'https://github.com/acme/gone', refs: any, reason: ")
-        .stdout_has("2 allowed, ");
+        .success().says(expect![[r#"
+            new in the configuration: +allow:
+            new in the configuration: +- {url: 'https://github.com/acme/gone', refs: any, reason: 'it is gone, and we know'}
+            new in the configuration: +- {url: 'https://github.com/acme/lib//none?ref=v1', reason: 'it is gone, and we know'}
+            new in the lock: kustomize-localize.lock:4: https://github.com/acme/mid?ref=v1 gitCommit:<0>
+            checked 4 kustomizations with 3 references in commit <1> (HEAD): 2 allowed, 3 findings already in <2>, the merge base with HEAD^
+        "#]]);
     // A file that is not read and not the same may name anything.
     repo.write("c/kustomization.yaml", "resources: [x\n");
     repo.commit("broken");
-    repo.run_as_is(&base).fails(1).stdout_has("error[invalid-kustomization]");
+    repo.run_as_is(&base).fails(1).says(expect![[r#"
+        error[invalid-kustomization]: not valid YAML: unclosed bracket '['
+         --> c/kustomization.yaml:1:12
+          |
+        1 | resources: [x
+          |            ^^
+          = help: fix it: `kustomize build` refuses it
+
+        for more: git kustomize-localize explain invalid-kustomization
+        checked 4 kustomizations with 3 references in commit <0> (HEAD): 1 error, 1 allowed, 2 findings already in <1>, the merge base with HEAD^
+    "#]]);
 }
 
 #[test]

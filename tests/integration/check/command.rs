@@ -11,7 +11,6 @@ fn remote(url: &str) -> String {
 fn each_source_is_looked_at_by_itself() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    let place = "base/kustomization.yaml:3:3";
     for (args, source) in [(&[][..], "the working tree"), (&["--staged"], "the index"), (&["--rev", "HEAD"], "commit ")]
     {
         let told = format!("checked 3 kustomizations with 3 references in {source}");
@@ -20,21 +19,65 @@ fn each_source_is_looked_at_by_itself() {
     assert_eq!(check(&repo, &["-q"]).success().stdout, "");
 
     repo.write("base/kustomization.yaml", remote(REMOTE));
-    check(&repo, &[]).fails(1).stdout_has(place);
+    check(&repo, &[]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> base/kustomization.yaml:3:3
+          |
+        3 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/base
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 4 references in the working tree: 1 error
+    "#]]);
     check(&repo, &["--staged"]).success().lacks("differ in the working tree");
     check(&repo, &["--rev", "HEAD"]).success().lacks("differ");
 
     repo.git(&["add", "--all"]);
-    check(&repo, &["--staged"]).fails(1).stdout_has(place).lacks("differ");
+    check(&repo, &["--staged"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> base/kustomization.yaml:3:3
+          |
+        3 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/base
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 4 references in the index: 1 error
+    "#]]);
     check(&repo, &["--rev", "HEAD"]).success();
 
     // The fix is on disk, but not staged.
     repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
-    check(&repo, &["--staged"]).fails(1).stdout_has(place).stdout_has("1 differ in the working tree");
+    check(&repo, &["--staged"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> base/kustomization.yaml:3:3
+          |
+        3 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/base
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 4 references in the index (1 differ in the working tree; fixes count after `git add`): 1 error
+    "#]]);
     check(&repo, &[]).success();
 
     repo.git(&["commit", "--quiet", "--no-verify", "-m", "Remote"]);
-    check(&repo, &["--rev", "HEAD"]).fails(1).stdout_has(place);
+    check(&repo, &["--rev", "HEAD"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> base/kustomization.yaml:3:3
+          |
+        3 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/base
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 4 references in commit <0> (HEAD): 1 error
+    "#]]);
     check(&repo, &["--rev", "HEAD~"]).success();
 }
 
@@ -81,17 +124,44 @@ fn an_empty_repository_has_nothing_wrong_and_says_so() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     assert!(!repo.git_directory().join("index").exists());
-    check(&repo, &[]).success().stdout_has("no kustomization in the working tree: nothing found");
+    check(&repo, &[]).success().says(expect![[r#"
+        no kustomization in the working tree: nothing found
+    "#]]);
     check(&repo, &["."]).fails(2);
-    check(&repo, &["--rev", "HEAD"]).fails(2).stderr_has("unknown revision `HEAD`");
+    check(&repo, &["--rev", "HEAD"]).fails(2).says(expect![[r#"
+        error: unknown revision `HEAD`
+          hint: fetch it first, or name another one: git log --oneline --all
+    "#]]);
     // The first commit is checked like any other, and what is not part of it is counted.
     repo.write("kustomization.yaml", remote(REMOTE));
-    let unseen = "no kustomization in the index (1 untracked or ignored: git add them)";
-    check(&repo, &["--staged"]).success().stdout_has(unseen);
-    let hint = "untracked or ignored kustomizations there: 1";
-    check(&repo, &["--staged", "."]).fails(2).stderr_has(hint);
+    check(&repo, &["--staged"]).success().says(expect![[r#"
+        no kustomization in the index (1 untracked or ignored: git add them): nothing found
+    "#]]);
+    check(&repo, &["--staged", "."]).fails(2).says(expect![[r#"
+        error: no kustomization in `.`
+          hint: name a directory that contains a kustomization, or none, for all of them
+          hint: untracked or ignored kustomizations there: 1; git add them
+    "#]]);
     repo.git(&["add", "--all"]);
-    check(&repo, &[]).fails(1).stdout_has("kustomization.yaml:3:3");
+    check(&repo, &[]).fails(1).says(expect![[r#"
+        error[missing-path]: there is no `config.yaml`
+         --> kustomization.yaml:2:3
+          |
+        2 | - config.yaml
+          |   ^^^^^^^^^^^ resources[0]
+          = help: add it, or remove the reference
+
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> kustomization.yaml:3:3
+          |
+        3 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/
+
+        for more: git kustomize-localize explain remote-reference missing-path
+        checked 1 kustomization with 2 references in the working tree: 2 errors
+    "#]]);
 }
 
 #[test]

@@ -116,14 +116,30 @@ fn github_gets_annotations_and_a_summary() {
     let summary = sandbox.path("summary.md");
     fs::write(&summary, "of another step\n").unwrap();
     sandbox.set("GITHUB_STEP_SUMMARY", &summary);
-    check(&repo, "github", &[]).fails(1).stdout_has("\n::error file=apps/web/kustomization.yaml,line=3,");
+    check(&repo, "github", &[]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://example.com/crds.yaml` is neither localized nor locked
+         --> apps/web/kustomization.yaml:3:3
+          |
+        3 | - https://example.com/crds.yaml # upstream
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/apps/web
+
+        for more: git kustomize-localize explain remote-reference
+        checked 2 kustomizations with 2 references in the working tree: 1 error, 1 allowed
+        ::error file=apps/web/kustomization.yaml,line=3,col=3,title=remote-reference::`https://example.com/crds.yaml` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/apps/web
+    "#]]);
     let written = fs::read_to_string(&summary).unwrap();
     assert!(written.starts_with("of another step\n\n### "), "{written}");
     assert!(written.contains("--&gt; apps/web/kustomization.yaml:3:3"), "{written}");
 
     // Nothing could be checked: the step says why in its summary, too.
     let output = check(&repo, "github", &["no/such/path"]);
-    output.fails(2).stdout_has("\n::error title=could not be checked::");
+    output.fails(2).says(expect![[r#"
+        error: no kustomization in `no/such/path`
+          hint: name a directory that contains a kustomization, or none, for all of them
+        ::error title=could not be checked::no kustomization in `no/such/path`%0Ahint: name a directory that contains a kustomization, or none, for all of them
+    "#]]);
     assert_eq!(output.stderr, "");
     let written = fs::read_to_string(&summary).unwrap();
     assert!(written.contains("error: "), "{written}");

@@ -204,7 +204,12 @@ fn what_git_ignores_is_in_no_clone() {
         for more: git kustomize-localize explain untracked-path edited-copy
         checked 4 kustomizations with 6 references in the working tree: 1 error, 4 warnings
     "#]]);
-    repo.run(&["status"]).success().stdout_has("check: 1 error, 4 warnings");
+    repo.run(&["status"]).success().says(expect![[r#"
+        4 kustomizations, 0 remote references
+        check: 1 error, 4 warnings
+        branch localized/main: missing
+        next: git kustomize-localize init
+    "#]]);
     repo.run(&["targets"]).success();
     // What is said is what helps.
     for command in commands(&findings(&repo, &[])) {
@@ -220,9 +225,22 @@ fn intent_to_add_entries_are_missing() {
     repo.write("extra/kustomization.yaml", remote());
     repo.git(&["add", "-N", "extra/kustomization.yaml"]);
     // Unstaged changes are not part of a commit.
-    check(&repo, &["--staged"]).success().stdout_has("checked 3 kustomizations with 3 references");
+    check(&repo, &["--staged"]).success().says(expect![[r#"
+        checked 3 kustomizations with 3 references in the index: nothing found
+    "#]]);
     repo.git(&["add", "extra"]);
-    check(&repo, &["--staged"]).fails(1).stdout_has("extra/kustomization.yaml:2:3");
+    check(&repo, &["--staged"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> extra/kustomization.yaml:2:3
+          |
+        2 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/extra
+
+        for more: git kustomize-localize explain remote-reference
+        checked 4 kustomizations with 4 references in the index: 1 error
+    "#]]);
 }
 
 #[test]
@@ -239,10 +257,20 @@ fn an_unmerged_kustomization_cannot_be_looked_at() {
     assert_ne!(repo.try_git(&["merge", "other"]).status, 0);
     // Everything else is still reported.
     check(&repo, &["--staged"])
-        .fails(2)
-        .stdout_has("overlays/prod/kustomization.yaml:2:3")
-        .stderr_has("`base/kustomization.yaml` is unmerged")
-        .stderr_has("git add -- :/base/kustomization.yaml");
+        .fails(2).says(expect![[r#"
+            error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+             --> overlays/prod/kustomization.yaml:2:3
+              |
+            2 | - https://github.com/acme/app//base?ref=v1.0.0
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+              = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+              = help: or vendor it: git kustomize-localize vendor :/overlays/prod
+
+            for more: git kustomize-localize explain remote-reference
+            checked 3 kustomizations with 2 references in the index (1 differ in the working tree; fixes count after `git add`): 1 error, 1 could not be checked
+            error: `base/kustomization.yaml` is unmerged
+              hint: resolve the conflict, then: git add -- :/base/kustomization.yaml
+        "#]]);
     repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
     repo.git(&["add", "base"]);
     finds_the_remote_one(&repo);
@@ -289,7 +317,9 @@ fn a_partial_clone_fetches_nothing() {
         let id = clone.id(&format!("HEAD:{path}/kustomization.yaml"));
         clone.git(&["cat-file", "-e", &id]);
     }
-    clone.run(&["check", "--staged"]).success().stdout_has("3 kustomizations with 3 references");
+    clone.run(&["check", "--staged"]).success().says(expect![[r#"
+        checked 3 kustomizations with 3 references in the index: nothing found
+    "#]]);
     // Where something is deployed, any other YAML file may say more.
     clone.write(".kustomize-localize", "targets: [{path: base, engine: argo-cd}]\n");
     clone.git(&["add", ".kustomize-localize"]);
@@ -300,7 +330,11 @@ fn a_partial_clone_fetches_nothing() {
           hint: fetch it: git cat-file -e <0>
     "#]]);
     let id = clone.id("HEAD:base/config.yaml");
-    output.stderr_has(&format!("git cat-file -e {id}"));
+    output.says(expect![[r#"
+        checked 3 kustomizations with 3 references in the index (3 differ in the working tree; fixes count after `git add`): 1 could not be checked
+        error: `base/config.yaml` has not been fetched into this partial clone
+          hint: fetch it: git cat-file -e <0>
+    "#]]);
     clone.git(&["cat-file", "-e", &id]);
     clone.run(&["check", "--staged"]).success();
 }
@@ -317,7 +351,18 @@ fn objects_in_a_quarantine_are_found() {
     repo.write("overlays/prod/kustomization.yaml", remote());
     let commit = repo.commit("Quarantined");
     finds_the_remote_one(&repo);
-    check(&repo, &["--rev", &commit]).fails(1).stdout_has("overlays/prod/kustomization.yaml:2:3");
+    check(&repo, &["--rev", &commit]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> overlays/prod/kustomization.yaml:2:3
+          |
+        2 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/overlays/prod
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 3 references in commit <0>: 1 error
+    "#]]);
     assert!(fs::read_dir(&quarantine).unwrap().next().is_some(), "nothing was quarantined");
 }
 
@@ -355,7 +400,18 @@ fn a_copied_repository_differs_in_nothing() {
     check(&repo, &["--staged"]).fails(1).lacks("differ in the working tree");
     // A deleted file is another matter.
     repo.remove("base/kustomization.yaml");
-    check(&repo, &["--staged"]).fails(1).stdout_has("(1 differ in the working tree;");
+    check(&repo, &["--staged"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> overlays/dev/kustomization.yaml:2:3
+          |
+        2 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/overlays/dev
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 3 references in the index (1 differ in the working tree; fixes count after `git add`): 1 error
+    "#]]);
 }
 
 #[test]
@@ -392,7 +448,18 @@ fn the_environment_of_a_hook_selects_the_index() {
     finds_the_remote_one(&repo);
     sandbox.set("GIT_DIR", repo.git_directory());
     sandbox.set("GIT_WORK_TREE", repo.path());
-    sandbox.run(&sandbox.path(""), &["check", "--staged"]).fails(1).stdout_has("overlays/prod/kustomization.yaml:2:3");
+    sandbox.run(&sandbox.path(""), &["check", "--staged"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/app//base?ref=v1.0.0` is neither localized nor locked
+         --> overlays/prod/kustomization.yaml:2:3
+          |
+        2 | - https://github.com/acme/app//base?ref=v1.0.0
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/overlays/prod
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 3 references in the index: 1 error
+    "#]]);
 }
 
 #[test]
@@ -413,7 +480,10 @@ fn a_directory_whose_name_is_not_utf8_is_not_passed_over() {
     // A sparse index holds the directory as a tree.
     repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "app"]);
     assert!(!bytes.exists());
-    check(&repo, &["--staged"]).fails(2).stderr_has(words);
+    check(&repo, &["--staged"]).fails(2).says(expect![[r#"
+        error: `b�/deep/kustomization.yaml` cannot be read: its path is not UTF-8
+          hint: rename its directory
+    "#]]);
 }
 
 #[test]
@@ -577,7 +647,14 @@ fn an_absolute_link_names_nothing_in_another_checkout() {
             "{source:?}"
         );
     }
-    repo.run(&["targets"]).success().stdout_has("apps/deployed: missing: `apps/deployed` leads out of the repository");
+    repo.run(&["targets"]).success().says(expect![[r#"
+        clusters/apps.yaml:1: Argo CD Application argocd/a
+          apps/real/deployed: a kustomization, localized
+        clusters/apps.yaml:6: Argo CD Application argocd/b
+          apps/deployed: missing: `apps/deployed` leads out of the repository
+
+        2 targets: 2 here, 0 external, 0 templated; 1 missing
+    "#]]);
     repo.git(&["rm", "-rfq", "apps", "clusters"]);
     // A relative link is not affected.
     repo.remove("app/map.yaml");

@@ -170,9 +170,29 @@ fn deleted_files_come_back() {
     assert_eq!(check(work), []);
     // Only files that can be committed can be fixed so.
     work.git(&["rm", "--quiet", "m/cm.yaml"]);
-    work.run(&["check"]).fails(1).stdout_has("help: restore it: git restore");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[missing-path]: there is no `m/cm.yaml`
+         --> m/kustomization.yaml:1:13
+          |
+        1 | resources: [cm.yaml, d e]
+          |             ^^^^^^^ resources[0]
+          = help: restore it: git restore --staged --worktree -- :/m/cm.yaml
+
+        for more: git kustomize-localize explain missing-path
+        checked 7 kustomizations with 7 references in the working tree: 1 error
+    "#]]);
     work.commit("gone");
-    work.run(&["check", "--rev", "HEAD"]).fails(1).stdout_has("help: add it, or remove the reference");
+    work.run(&["check", "--rev", "HEAD"]).fails(1).says(expect![[r#"
+        error[missing-path]: there is no `m/cm.yaml`
+         --> m/kustomization.yaml:1:13
+          |
+        1 | resources: [cm.yaml, d e]
+          |             ^^^^^^^ resources[0]
+          = help: add it, or remove the reference
+
+        for more: git kustomize-localize explain missing-path
+        checked 7 kustomizations with 7 references in commit <0> (HEAD): 1 error
+    "#]]);
 }
 
 #[test]
@@ -255,7 +275,15 @@ fn an_edit_on_a_localized_branch_is_taken_back() {
     work.commit("edited");
     work.git(&["checkout", "--quiet", "plain"]);
     let output = work.run(&["check", "--rev", "localized/plain"]);
-    output.fails(1).stdout_has("git switch plain && git kustomize-localize branch --overwrite").lacks("vendor");
+    output.fails(1).says(expect![[r#"
+        error[edited-copy]: `apps/a/localized-files/github.com/acme/lib/v1/web/map.yaml` was changed: its sha256 <0> differs from the lock
+         --> apps/a/localized-files/github.com/acme/lib/v1/web/map.yaml
+         = help: recreate the branch: git switch plain && git kustomize-localize branch --overwrite
+         = help: put your own changes upstream or in an overlay
+
+        for more: git kustomize-localize explain edited-copy
+        checked 8 kustomizations with 8 references in commit <1> (localized/plain): 1 error
+    "#]]);
 }
 
 #[test]
@@ -277,7 +305,17 @@ fn a_chart_needs_the_url_of_a_repository() {
         checked 6 kustomizations with 5 references in the working tree: 1 error
     "#]]);
     work.write("m/kustomization.yaml", chart("repo: s3://bucket/charts"));
-    work.run(&["check"]).fails(1).stdout_has("`repo: s3://bucket/charts` is not an https, http or oci URL");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[remote-chart]: `repo: s3://bucket/charts` is not an https, http or oci URL
+         --> m/kustomization.yaml:2:19
+          |
+        2 | - {name: x, repo: s3://bucket/charts}
+          |                   ^^^^^^^^^^^^^^^^^^^ helmCharts[0]
+          = help: write the https, http or oci URL of its repository; or remove `repo` and `version`, and put the chart into `charts/x`
+
+        for more: git kustomize-localize explain remote-chart
+        checked 6 kustomizations with 5 references in the working tree: 1 error
+    "#]]);
     // What the hint says.
     work.write("m/kustomization.yaml", "helmCharts:\n- name: x\n");
     work.write("m/charts/x/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n");

@@ -36,9 +36,29 @@ fn a_reference_that_does_not_count_stops_both() {
     let two = "resources:\n- https://github.com/acme/lib//web?ref=v1\nresources: [map.yaml]\n";
     world.commit(&[("app/kustomization.yaml", two), ("app/map.yaml", &config_map("own"))]);
     assert_eq!(found(work, &[]), ["!invalid-kustomization app/kustomization.yaml:1"]);
-    work.run(&["check"]).fails(1).stdout_has("help: merge it into line 3, or remove it").lacks("refuses it");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[invalid-kustomization]: kustomize ignores this `resources`: line 3 repeats it
+         --> app/kustomization.yaml:1:1
+          |
+        1 | resources:
+          | ^^^^^^^^^^ resources
+          = help: merge it into line 3, or remove it
+
+        for more: git kustomize-localize explain invalid-kustomization
+        checked 1 kustomization with 1 reference in the working tree: 1 error
+    "#]]);
     let before = work.state();
-    work.run_as_is(&["branch"]).fails(1).stderr_has("kustomize ignores this `resources`: line 3 repeats it");
+    work.run_as_is(&["branch"]).fails(1).says(expect![[r#"
+        error[invalid-kustomization]: kustomize ignores this `resources`: line 3 repeats it
+         --> app/kustomization.yaml:1:1
+          |
+        1 | resources:
+          | ^^^^^^^^^^ resources
+          = help: merge it into line 3, or remove it
+
+        error: <0> has 1 error (invalid-kustomization 1): nothing was committed
+          hint: for more: git kustomize-localize explain invalid-kustomization
+    "#]]);
     before.assert_same(&work.state());
     work.write("app/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n- map.yaml\n");
     work.commit("merged");
