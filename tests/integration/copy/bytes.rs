@@ -205,7 +205,10 @@ fn a_downloaded_executable_loses_its_bit() {
         files.contains(&"100644 localized-app/localized-files/github.com/acme/base/v1/run.sh".to_owned()),
         "{files:?}"
     );
-    world.work.run(&["app"]).success().stdout_has("nothing to do");
+    world.work.run(&["app"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          not verified: --no-verify
+    "#]]);
 }
 
 /// An upstream with CRLF and binary files, also in a kustomization that is edited.
@@ -312,8 +315,15 @@ fn the_tip_gives_back_what_was_localized() {
     fs::rename(world.sandbox.path("upstream"), world.sandbox.path("gone")).unwrap();
     world.server.forget();
     world.commit(&[("app/map.yaml", &config_map("changed"))]);
-    work.run(&["app"]).success().stdout_has("localized app into");
+    work.run(&["app"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
     assert_eq!(work.id("localized/main:localized-app/localized-files"), stored);
     assert_eq!(world.server.log(), [""; 0]);
-    work.run(&["app", "--offline"]).success().stdout_has("nothing to do");
+    work.run(&["app", "--offline"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          not verified: --no-verify
+    "#]]);
 }

@@ -45,7 +45,11 @@ fn files_on_disk_go_to_a_directory_on_disk() {
     );
     work.write("example/overlay/secret.env", "A=1\n");
     let before = work.state();
-    run(&project, &[]).success().stdout_has("localized example/overlay into localized-overlay");
+    run(&project, &[]).success().says(expect![[r#"
+        localized example/overlay into localized-overlay: 8 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/remote.git?ref=v1 <0>
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+    "#]]);
     let copy = work.path().join("localized-overlay");
     assert_eq!(
         paths(&copy),
@@ -232,9 +236,19 @@ fn a_dry_run_writes_nothing() {
     let project = Project::new();
     let before = project.work.state();
     run(&project, &["--dry-run"])
-        .success()
-        .stdout_has("would localize example/overlay into localized-overlay: ")
-        .stdout_has("overlay/kustomization.yaml");
+        .success().says(expect![[r#"
+            would localize example/overlay into localized-overlay: 7 files written, 1 reference rewritten, 0 removed
+              added https://example.com/acme/remote.git?ref=v1 <0>
+              not verified: neither `kustomize` nor `kubectl` was found on PATH
+              file base/config.yaml (54)
+              file base/kustomization.yaml (74)
+              file base/localized-files/.gitattributes (46)
+              file base/localized-files/example.com/acme/remote/v1/kustomization.yaml (26)
+              file base/localized-files/example.com/acme/remote/v1/service.yaml (51)
+              file kustomize-localize.lock (1309)
+              file overlay/kustomization.yaml (40)
+              rewritten example/base/kustomization.yaml:3:5: resources[1]: https://example.com/acme/remote.git?ref=v1 -> localized-files/example.com/acme/remote/v1
+        "#]]);
     before.assert_same(&project.work.state());
 }
 

@@ -78,7 +78,30 @@ fn programs_of_the_repository_come_along_unchanged() {
         assert_eq!(copy.read(&place), work.read(file));
     }
     world.same_build_with("app", &copy, "localized-app/app", &FLAGS);
-    work.run(&["check"]).success().stdout_has("runs `./fn.sh`, a program of this repository\n");
+    work.run(&["check"]).success().says(expect![[r#"
+        warning[function]: the function `Gen` runs `./fn.sh`, a program of this repository
+         --> app/kustomization.yaml:5:3
+          |
+        5 |   apiVersion: example.com/v1
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^ generators[0]#Gen
+          = help: to see what it asks for: git kustomize-localize check --build --build-arg=--enable-alpha-plugins --build-arg=--enable-exec
+
+        warning[function]: the function `Gen` runs `./linked.sh`, a program of this repository
+         --> base/gen.yaml:1:1
+          |
+        1 | apiVersion: example.com/v1
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^ Gen
+
+        warning[function]: the function `Gen` runs `.././bin/shared.sh`, a program of this repository
+         --> more/fn.yaml:1:1
+          |
+        1 | apiVersion: example.com/v1
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^^ Gen
+
+        note: repeated help is omitted: -v shows it
+        for more: git kustomize-localize explain function
+        checked 3 kustomizations with 7 references in the working tree: 3 warnings
+    "#]]);
 }
 
 const GEN: &str = "https://github.com/acme/gen//base?ref=v1";
@@ -140,10 +163,21 @@ fn a_fetched_program_runs_only_when_trusted() {
     copy.run(&["check", "localized-app"]).success();
     // The same bytes as before are still trusted, with no network.
     let offline = ["app", "--no-verify", "--offline"];
-    work.run(&offline).success().stdout_has("nothing to do");
+    work.run(&offline).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          not verified: --no-verify
+    "#]]);
     // A pattern that matches something else trusts nothing.
     work.decide("trust-exec: ['localized-files/*.sh']\n");
-    work.run(&offline).success().stderr_has("stripped-executable");
+    work.run(&offline).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          1 warning (stripped-executable 1)
+          to look at it: git show --stat <0>
+        warning[stripped-executable]: `localized-files/github.com/acme/gen/v1/base/fn.sh` (sha256 <1>) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was removed
+         --> https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: generators[0] > Gen.exec.path
+          = help: if you trust it, write `trust-exec: [localized-files/github.com/acme/gen/v1/base/fn.sh]` in .kustomize-localize
+    "#]]);
     assert_eq!(mode(&world.clone_of_branch(), &place) & 0o111, 0);
 }
 
@@ -155,17 +189,35 @@ fn a_build_that_needs_an_untrusted_program_says_what_to_do() {
         return;
     }
     let output = run(&world.work, &["app"]);
-    output.success().stdout_has("not built: ").stdout_has("permission denied");
+    output.success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 6 files written, 1 reference rewritten, 0 removed
+          added https://github.com/acme/gen?ref=v1 <1>
+          not verified: 1 root not built (kustomize/…, network closed)
+          not built: app: in `base`: couldn't execute function: fork/exec ./fn.sh: permission denied
+          1 warning (stripped-executable 1)
+          to look at it: git show --stat <0>
+        warning[stripped-executable]: `localized-files/github.com/acme/gen/v1/base/fn.sh` (sha256 <2>) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was removed
+         --> https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: generators[0] > Gen.exec.path
+          = help: if you trust it, write `trust-exec: [localized-files/github.com/acme/gen/v1/base/fn.sh]` in .kustomize-localize
+    "#]]);
     trust(&world, &output);
-    run(&world.work, &["app"]).success().stdout_has("verified: builds are identical: ");
+    run(&world.work, &["app"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          verified: builds are identical: 72 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
     // Without the flags none of it runs, and that is not a success.
     world
         .work
         .run(&["app", "--branch", "other"])
-        .success()
-        .stdout_has("not verified: ")
-        .stdout_has("a function needs the flag --build-arg=--enable-alpha-plugins")
-        .lacks("identical");
+        .success().says(expect![[r#"
+            localized app into localized-app on branch other (<0>): 6 files written, 1 reference rewritten, 0 removed
+              added https://github.com/acme/gen?ref=v1 <1>
+              not verified: 1 root not built (kustomize/…, network closed)
+              not built: app: in `base`: loading generator plugins: failed to load generator: external plugins disabled; unable to load external plugin 'Gen'
+              a function needs the flag --build-arg=--enable-alpha-plugins; a plugin of this machine never runs
+              to look at it: git show --stat <0>
+        "#]]);
 }
 
 /// A program that writes down that it ran, what it sees, and what it can change.
@@ -221,9 +273,24 @@ fn an_upstream_runs_no_program_of_this_machine() {
     let ran = world.sandbox.path("ran");
     world.sandbox.script("tool", &format!("touch '{}'; cat", ran.display()));
     remote_function(&world, "exec: {path: tool}", "fn.sh", PROGRAM);
-    run(&world.work, &["app"]).fails(1).stderr_has("error[function]: ");
+    run(&world.work, &["app"]).fails(1).says(expect![[r#"
+        error[function]: the function `Gen` runs whatever `tool` is on the PATH of the build machine
+         --> https://github.com/acme/gen?ref=v1: base/gen.yaml:1:1: Gen
+
+        error: <0> has 1 error (function 1): nothing was committed
+          hint: for more: git kustomize-localize explain function
+    "#]]);
     world.work.decide("rules: {function: warning}\n");
-    run(&world.work, &["app"]).success().stdout_has("not verified: ").stdout_has("runs the local program `tool`");
+    run(&world.work, &["app"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 5 files written, 1 reference rewritten, 0 removed
+          added https://github.com/acme/gen?ref=v1 <1>
+          not verified: 1 root not built (kustomize/…)
+          not built: app: https://github.com/acme/gen?ref=v1: base/gen.yaml runs the local program `tool`, which cannot be trusted with remote input
+          1 warning (function 1)
+          to look at it: git show --stat <0>
+        warning[function]: the function `Gen` runs whatever `tool` is on the PATH of the build machine
+         --> https://github.com/acme/gen?ref=v1: base/gen.yaml:1:1: Gen
+    "#]]);
     assert!(!ran.exists());
 }
 
@@ -233,15 +300,27 @@ fn a_fetched_program_is_trusted_in_place() {
     let work = &world.work;
     let output = work.run(&["vendor", "--no-verify", "app"]);
     output
-        .success()
-        .stderr_has(&format!("if you trust it, write `trust-exec: [app/{PLACE}]` in .kustomize-localize\n"));
+        .success().says(expect![[r#"
+            localized app: 6 files written, 1 reference rewritten, 0 removed
+              added https://github.com/acme/gen?ref=v1 <0>
+              not verified: --no-verify
+              1 warning (stripped-executable 1)
+              to stage it: git add -f -- :/app/kustomization.yaml :/app/localized-files :/kustomize-localize.lock
+            warning[stripped-executable]: `app/localized-files/github.com/acme/gen/v1/base/fn.sh` (sha256 <1>) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was removed
+             --> https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: generators[0] > Gen.exec.path
+              = help: if you trust it, write `trust-exec: [app/localized-files/github.com/acme/gen/v1/base/fn.sh]` in .kustomize-localize
+        "#]]);
     let place = format!("app/{PLACE}");
     assert_eq!(mode(work, &place) & 0o111, 0);
     work.commit("localized");
     work.run(&["check"]).success();
 
     trust(&world, &output);
-    work.run(&["vendor", "--no-verify", "app"]).success().stdout_has("2 files written");
+    work.run(&["vendor", "--no-verify", "app"]).success().says(expect![[r#"
+        localized app: 2 files written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          to stage it: git add -f -- :/app/localized-files :/kustomize-localize.lock
+    "#]]);
     assert_eq!(mode(work, &place) & 0o100, 0o100);
     work.run(&["check"]).success();
     work.git(&["add", "--all"]);
@@ -267,16 +346,41 @@ fn a_program_at_a_url_is_downloaded() {
     world
         .work
         .run(&["check"])
-        .fails(1)
-        .stdout_has("error[remote-reference]")
-        .stdout_has("warning[function]: the function `Gen` runs `https://files.example.com/v1.0.0/fn.sh`, which kustomize does not download");
+        .fails(1).says(expect![[r#"
+            warning[function]: the function `Gen` runs `https://files.example.com/v1.0.0/fn.sh`, which kustomize does not download: only a localized copy contains it
+             --> app/gen.yaml:1:1
+              |
+            1 | apiVersion: example.com/v1
+              | ^^^^^^^^^^^^^^^^^^^^^^^^^^ Gen
+              = help: add the program to this repository, and use its path
+
+            error[remote-reference]: `https://files.example.com/v1.0.0/fn.sh` is neither localized nor locked
+             --> app/gen.yaml:8:15
+              |
+            8 |         path: https://files.example.com/v1.0.0/fn.sh # run
+              |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ generators[0] > Gen.exec.path
+              = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+              = help: or vendor it: git kustomize-localize vendor :/app
+
+            for more: git kustomize-localize explain remote-reference function
+            checked 1 kustomization with 2 references in the working tree: 1 error, 1 warning
+        "#]]);
     let output = world.work.run(&["app", "--no-verify"]);
     let place = "localized-files/files.example.com/v1.0.0/fn.sh";
     output
-        .success()
-        .stderr_has("warning[stripped-executable]: ")
-        .stderr_has(" --> app/gen.yaml:8:15\n")
-        .stderr_has(&sha256(PROGRAM));
+        .success().says(expect![[r#"
+            localized app into localized-app on branch localized/main (<0>): 5 files written, 1 reference rewritten, 0 removed
+              added https://files.example.com/v1.0.0/fn.sh <1>
+              not verified: --no-verify
+              1 warning (stripped-executable 1)
+              to look at it: git show --stat <0>
+            warning[stripped-executable]: `localized-files/files.example.com/v1.0.0/fn.sh` (sha256 <1>) is a program from https://files.example.com/v1.0.0/fn.sh, so its execute bit was removed
+             --> app/gen.yaml:8:15
+              |
+            8 |         path: https://files.example.com/v1.0.0/fn.sh # run
+              |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ generators[0] > Gen.exec.path
+              = help: if you trust it, write `trust-exec: [localized-files/files.example.com/v1.0.0/fn.sh]` in .kustomize-localize
+        "#]]);
     let copy = world.clone_of_branch();
     assert_eq!(copy.read("localized-app/gen.yaml"), function(&format!("exec:\n  path: {place} # run")));
     let at = format!("localized-app/{place}");
@@ -298,7 +402,16 @@ fn a_fetched_program_of_an_odd_name_is_trusted_by_it() {
     let world = World::new();
     let name = "tool [1].sh";
     remote_function(&world, "exec: {path: './tool [1].sh'}", name, PROGRAM);
-    world.work.run(&["app", "--no-verify"]).success().stderr_has("stripped-executable");
+    world.work.run(&["app", "--no-verify"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 6 files written, 2 references rewritten, 0 removed
+          added https://github.com/acme/gen?ref=v1 <1>
+          not verified: --no-verify
+          1 warning (stripped-executable 1)
+          to look at it: git show --stat <0>
+        warning[stripped-executable]: `localized-files/github.com/acme/gen/v1/base/tool__1_-8a9184d3.sh` (sha256 <2>) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was removed
+         --> https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: generators[0] > Gen.exec.path
+          = help: if you trust it, write `trust-exec: [localized-files/github.com/acme/gen/v1/base/tool__1_-8a9184d3.sh]` in .kustomize-localize
+    "#]]);
     let place = "localized-app/localized-files/github.com/acme/gen/v1/base";
     let program = |copy: &Repo| {
         let files = copy.files("HEAD");

@@ -105,9 +105,19 @@ fn in_the_working_tree_they_go_with_their_files() {
     work.git(&["commit", "-q", "-m", "localized"]);
     work.run(&["check"]).success();
     // Local by now, and all the same in use.
-    work.run(&in_place).success().stdout_has("nothing to do");
+    work.run(&in_place).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 1 remote reference
+    "#]]);
     work.write(&format!("{HERE}/LICENSE"), "other terms\n");
-    work.run(&["check"]).fails(1).stdout_has("edited-copy");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[edited-copy]: `app/localized-files/github.com/acme/base/v1/LICENSE` was changed: its sha256 <0> differs from the lock
+         --> app/localized-files/github.com/acme/base/v1/LICENSE
+         = help: git kustomize-localize vendor --overwrite :/app
+         = help: put your own changes upstream or in an overlay
+
+        for more: git kustomize-localize explain edited-copy
+        checked 3 kustomizations with 5 references in the working tree: 1 error
+    "#]]);
     work.run(&[&in_place[..], &["--overwrite"]].concat()).success();
     assert_eq!(work.read(&format!("{HERE}/LICENSE")), "the terms\n");
     std::fs::remove_file(work.path().join(HERE).join("COPYING")).unwrap();
@@ -143,16 +153,33 @@ fn what_is_in_use_stays_and_unusable_ones_are_warnings() {
     base.git(&["tag", "v1"]);
     world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/base?ref=v1']\n")]);
     work.run(&["app"])
-        .success()
-        .stdout_has("verified: ")
-        .stderr_has("warning[left-license]: this licence is not vendored: it is larger than 4 MiB\n --> https://github.com/acme/base?ref=v1: COPYING\n")
-        .stderr_has(" --> https://github.com/acme/base?ref=v1: NOTICE\n");
+        .success().says(expect![[r#"
+            localized app into localized-app on branch localized/main (<0>): 6 files written, 1 reference rewritten, 0 removed
+              added https://github.com/acme/base?ref=v1 <1>
+              verified: builds are identical: 92 bytes (kustomize/…, network closed)
+              2 warnings (left-license 2)
+              to look at it: git show --stat <0>
+            warning[left-license]: this licence is not vendored: it is larger than 4 MiB
+             --> https://github.com/acme/base?ref=v1: COPYING
+
+            warning[left-license]: this licence is not vendored: the link to `../outside` leads out of its repository
+             --> https://github.com/acme/base?ref=v1: NOTICE
+        "#]]);
     let clone = world.clone_of_branch();
     assert_eq!(licenses(&clone, "HEAD", COPY), ["LICENSE", "license"]);
     assert_eq!(clone.read(&format!("{COPY}/license")), "in use\n");
     assert_eq!(clone.read(&format!("{COPY}/LICENSE")), "ours\n");
     work.decide("rules: {'*': error}\n");
-    work.run(&["app", "--branch", "b"]).fails(1).stderr_has("error[left-license]: ");
+    work.run(&["app", "--branch", "b"]).fails(1).says(expect![[r#"
+        error[left-license]: this licence is not vendored: it is larger than 4 MiB
+         --> https://github.com/acme/base?ref=v1: COPYING
+
+        error[left-license]: this licence is not vendored: the link to `../outside` leads out of its repository
+         --> https://github.com/acme/base?ref=v1: NOTICE
+
+        error: <0> has 2 errors (left-license 2): nothing was committed
+          hint: for more: git kustomize-localize explain left-license
+    "#]]);
     work.decide("licenses: false\nrules: {'*': error}\n");
     work.run(&["app", "--branch", "b"]).success();
 }

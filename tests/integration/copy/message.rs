@@ -85,7 +85,12 @@ fn the_message_lists_what_changed() {
         "{}",
         body()
     );
-    output.stdout_has(&format!("{second} -> {first}"));
+    output.says(expect![[r#"
+        localized example/overlay into localized-overlay on branch localized/main (<0>): 2 files written, 0 references rewritten, 0 removed
+          moved https://example.com/acme/remote.git?ref=v2 <1> -> <2>
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
 }
 
 #[test]
@@ -116,7 +121,9 @@ fn the_users_text_stands_above_the_trailers() {
         project.overlay(&["-m", text]).fails(2).stderr_has("the commit message is empty");
     }
     let record = ["-m", "Subject", "-m", "Kustomize-Localize-Tree: gitTree:0000000000000000000000000000000000000000"];
-    project.overlay(&record).fails(2).stderr_has("which only this program may write");
+    project.overlay(&record).fails(2).says(expect![[r#"
+        error: the commit message contains `Kustomize-Localize-…` lines, which only this program may write
+    "#]]);
     before.assert_same(&work.state());
 }
 
@@ -175,9 +182,19 @@ fn a_dry_run_reports_everything_and_writes_nothing() {
     let before = (work.state(), objects(work));
     project
         .overlay(&["--dry-run"])
-        .success()
-        .stdout_has("would localize example/overlay into localized-overlay on branch localized/main")
-        .stdout_has("  file base/config.yaml (");
+        .success().says(expect![[r#"
+            would localize example/overlay into localized-overlay on branch localized/main: 7 files written, 1 reference rewritten, 0 removed
+              added https://example.com/acme/remote.git?ref=v1 <0>
+              not verified: --no-verify
+              file base/config.yaml (54)
+              file base/kustomization.yaml (74)
+              file base/localized-files/.gitattributes (46)
+              file base/localized-files/example.com/acme/remote/v1/kustomization.yaml (26)
+              file base/localized-files/example.com/acme/remote/v1/service.yaml (51)
+              file kustomize-localize.lock (1324)
+              file overlay/kustomization.yaml (40)
+              rewritten example/base/kustomization.yaml:3:5: resources[1]: https://example.com/acme/remote.git?ref=v1 -> localized-files/example.com/acme/remote/v1
+        "#]]);
     before.0.assert_same(&work.state());
     assert_eq!(objects(work), before.1);
     // Also when there is a tip.
@@ -243,6 +260,9 @@ fn quiet_prints_nothing_but_errors() {
     output.success();
     assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", ""));
     let output = project.work.run(&["none", "--quiet"]);
-    output.fails(2).stderr_has("error: `none` is neither a command nor a directory");
+    output.fails(2).says(expect![[r#"
+        error: `none` is neither a command nor a directory
+          hint: for a copy, name the directory that contains the kustomization; for all commands: git kustomize-localize -h
+    "#]]);
     assert_eq!(output.stdout, "");
 }

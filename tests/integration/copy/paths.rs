@@ -102,7 +102,10 @@ fn absolute_paths_are_those_of_the_working_tree() {
     let bare = world.sandbox.path("bare.git");
     let (from, to) = (work.path().to_str().unwrap(), bare.to_str().unwrap());
     world.sandbox.git(&world.sandbox.path(""), &["clone", "-q", "--bare", from, to]);
-    world.sandbox.run(&bare, &["app", "--rev", "main"]).fails(2).stderr_has(&message);
+    world.sandbox.run(&bare, &["app", "--rev", "main"]).fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:3:11: configMapGenerator[0].files[0]: `/home/me/other/app/data.txt` is an absolute path, which does not exist in other checkouts
+          hint: copy its target into this repository, and write a relative path
+    "#]]);
 }
 
 #[test]
@@ -148,11 +151,20 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
     work.symlink("app/data.txt", "../shared/other.txt");
     work.commit("links");
     let scope = ["app", "--scope", "."];
-    world.refused(&scope).stderr_has("resources[0]: `map.yaml` is outside its kustomization root `app`");
+    world.refused(&scope).says(expect![[r#"
+        error: app/kustomization.yaml:1:13: resources[0]: `map.yaml` is outside its kustomization root `app`
+        error: app/kustomization.yaml:4:11: configMapGenerator[0].files[0]: `data.txt` is outside its kustomization root `app`
+          hint: copy it below `app`, or make its directory a root, and reference that
+          hint: if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize
+    "#]]);
     work.decide("load-restrictor: none\n");
     world.verified(&scope);
     let clone = world.clone_of_branch();
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     world.same_build_with("app", &clone, "localized-app/app", &flag);
-    work.run(&["app", "narrow"]).fails(2).stderr_has("resources[0]: `map.yaml` is outside the scope `app`");
+    work.run(&["app", "narrow"]).fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:1:13: resources[0]: `map.yaml` is outside the scope `app`
+        error: app/kustomization.yaml:4:11: configMapGenerator[0].files[0]: `data.txt` is outside the scope `app`
+          hint: name a directory that contains both with `--scope DIR`
+    "#]]);
 }

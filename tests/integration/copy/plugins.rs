@@ -77,15 +77,32 @@ fn they_are_copied_locked_and_localized_in_place() {
     }
     world.same_build("app", &copy, "localized-app");
     // Again, from what the branch holds.
-    work.run(&["app", "--offline"]).success().stdout_has("nothing to do");
+    work.run(&["app", "--offline"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          verified: 1 build verified before, from the same inputs (kustomize/…)
+    "#]]);
     copy.run(&["check", "localized-app"]).success();
 
     let check = work.run(&["check"]);
-    check
-        .fails(1)
-        .stdout_has("app/kustomization.yaml:3:3")
-        .stdout_has("neither localized nor locked")
-        .lacks("cannot be localized");
+    check.fails(1).says(expect![[r#"
+            error[remote-reference]: `https://github.com/acme/gens//gens?ref=v1` is neither localized nor locked
+             --> app/kustomization.yaml:3:3
+              |
+            3 | - https://github.com/acme/gens//gens?ref=v1 # theirs
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ generators[0]
+              = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+              = help: or vendor it: git kustomize-localize vendor :/app
+
+            error[remote-reference]: `git@github.com:acme/changes?ref=v1` is neither localized nor locked
+             --> app/kustomization.yaml:4:16
+              |
+            4 | transformers: ['git@github.com:acme/changes?ref=v1']
+              |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ transformers[0]
+
+            note: repeated help is omitted: -v shows it
+            for more: git kustomize-localize explain remote-reference
+            checked 1 kustomization with 3 references in the working tree: 2 errors
+        "#]]);
     work.run(&["lock"]).success();
     work.git(&["add", "--all"]);
     work.run(&["check"]).success().lacks("warning");

@@ -150,9 +150,16 @@ fn targets_and_scopes_that_do_not_fit() {
         world.says_no(&args).stderr_has("cannot be used with");
     }
     // On disk any directory may be a target.
-    world.says_no(&["away"]).stderr_has("error: the target `away` is outside of the repository");
+    world.says_no(&["away"]).says(expect![[r#"
+        error: the target `away` is outside of the repository
+          hint: name a directory in it, or copy it without a repository: `--no-commit`
+    "#]]);
     before.assert_same(&work.state());
-    work.run(&["alias"]).success().stdout_has("localized app into localized-app");
+    work.run(&["alias"]).success().says(expect![[r#"
+        localized app into localized-app on branch localized/main (<0>): 3 files written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          to look at it: git show --stat <0>
+    "#]]);
 }
 
 const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
@@ -296,9 +303,16 @@ fn a_pointer_of_git_lfs_is_not_a_file() {
     let world = World::new();
     hostile_upstreams(&world);
     world.commit(&[("app/kustomization.yaml", "crds: [big.bin]\n"), ("app/big.bin", POINTER)]);
-    world.refused(&["app"]).stderr_has("`app/big.bin` is a Git LFS pointer");
+    world.refused(&["app"]).says(expect![[r#"
+        error: app/big.bin: `app/big.bin` is a Git LFS pointer, not the file itself
+          hint: keep files that a build reads out of Git LFS (`git lfs migrate export`): a clone may contain only the pointers
+    "#]]);
     world.commit(&[("app/kustomization.yaml", &format!("resources: ['{}']\n", base("//big")))]);
-    world.refused(&["app"]).stderr_has("big/big.bin` is a Git LFS pointer");
+    world.refused(&["app"]).says(expect![[r#"
+        error: https://github.com/acme/base?ref=v1: big/big.bin: `https://github.com/acme/base?ref=v1: big/big.bin` is a Git LFS pointer, not the file itself
+          reached from app/kustomization.yaml:1:13 -> https://github.com/acme/base?ref=v1: big/kustomization.yaml:1:8
+          hint: keep files that a build reads out of Git LFS (`git lfs migrate export`): a clone may contain only the pointers
+    "#]]);
 }
 
 /// Everything is reported in one run, and without the load restrictor, which is not lifted for what is fetched.
@@ -332,7 +346,10 @@ fn references_that_cannot_be_followed() {
     for url in ["git://github.com/acme/base", "oci://ghcr.io/acme/base:v1"] {
         world.says_no(&[url]).stderr_has(UNREADABLE);
     }
-    world.says_no(&["in/sub/x"]).stderr_has("is in a submodule");
+    world.says_no(&["in/sub/x"]).says(expect![[r#"
+        error: the target `in/sub/x` is in a submodule
+          hint: run it in the submodule, or name its repository by URL
+    "#]]);
 }
 
 /// For kustomize, not for anybody else: the repository at `v` is another one than at `v1`.
@@ -394,7 +411,17 @@ fn a_component_that_cannot_be_read_has_no_kind() {
         }
         output.lacks("must be listed in").lacks("is empty");
     }
-    world.work.run(&["tree"]).stdout_has("c (invalid)").stdout_has("d (invalid)");
+    world.work.run(&["tree"]).says(expect![[r#"
+        top
+        ├── a
+        │   ├── c (invalid)
+        │   └── d (invalid)
+        ├── b
+        │   ├── c (invalid)
+        │   └── d (invalid)
+        ├── c (invalid)
+        └── d (invalid)
+    "#]]);
 }
 
 #[test]

@@ -93,11 +93,13 @@ fn what_no_build_verifies_is_judged_by_rules_alone() {
     project.overlay(&["--dry-run"]).success().lacks("not-built");
     project.work.decide("rules: {not-built: error}\n");
     let before = project.work.state();
-    project
-        .overlay(&["--no-commit"])
-        .fails(1)
-        .stderr_has("error[not-built]: not verified: ")
-        .stderr_has("1 error (not-built 1)");
+    project.overlay(&["--no-commit"]).fails(1).says(expect![[r#"
+            error[not-built]: not verified: neither `kustomize` nor `kubectl` was found on PATH
+             --> 
+
+            error: nothing was written: 1 error (not-built 1)
+              hint: for more: git kustomize-localize explain not-built
+        "#]]);
     before.assert_same(&project.work.state());
     project.overlay(&["--no-verify"]).success();
 }
@@ -119,13 +121,24 @@ fn nothing_is_committed_that_no_program_can_compare() {
         before.assert_same(&work.state());
     }
     // On disk, somebody looks at it before it is committed. `status` says it beforehand.
-    let said = "builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE\n";
     work.run_as_is(&["status"])
-        .success()
-        .stdout_has(said)
-        .stdout_has("next: git kustomize-localize branch --no-verify\n");
-    work.run_as_is(&["init"]).success().stdout_has(said);
-    work.run_as_is(&["vendor"]).success().stdout_has("  not verified: neither");
+        .success().says(expect![[r#"
+            3 kustomizations, 1 remote reference (1 locked)
+            builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+            branch localized/main: missing
+            next: git kustomize-localize branch --no-verify
+        "#]]);
+    work.run_as_is(&["init"]).success().says(expect![[r#"
+        nothing to write: 1 locked, 0 allowed
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        next: git kustomize-localize branch --no-verify
+    "#]]);
+    work.run_as_is(&["vendor"]).success().says(expect![[r#"
+        localized the working tree: 5 files written, 1 reference rewritten, 0 removed
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/example/base/kustomization.yaml :/example/base/localized-files :/kustomize-localize.lock
+    "#]]);
 }
 
 #[test]

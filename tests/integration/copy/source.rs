@@ -43,7 +43,11 @@ fn changed_files_in_use_are_named() {
     // From a sub-directory, and when the change is staged.
     work.git(&["add", "--all"]);
     let output = project.sandbox.run(&work.path().join("example"), &["overlay", "--scope", "."]);
-    output.fails(2).stderr_has("`example/base/config.yaml`, `example/overlay/kustomization.yaml`");
+    output.fails(2).says(expect![[r#"
+        error: files in use have uncommitted changes: `example/base/config.yaml`, `example/overlay/kustomization.yaml`
+          hint: commit them: git add -f -- :/example/base/config.yaml && git commit
+          hint: or stash them; to use the committed files: --rev HEAD
+    "#]]);
 
     project.overlay(&["--rev", "HEAD"]).success();
     assert_eq!(work.show("localized/main", "localized-overlay/base/config.yaml"), config("base"));
@@ -94,7 +98,26 @@ fn a_configuration_that_is_not_committed_is_named_before_anything_is_resolved() 
     let gone = format!("file://{}/gone", project.sandbox.path("").display());
     work.write("gone/kustomization.yaml", format!("resources: ['{gone}?ref=v1']\n"));
     work.commit("gone");
-    work.run_as_is(&["branch"]).fails(1).stderr_has("/gone");
+    work.run_as_is(&["branch"]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://example.com/acme/remote.git?ref=v1` is neither localized nor locked
+         --> example/base/kustomization.yaml:3:5
+          |
+        3 |   - https://example.com/acme/remote.git?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/example/base
+
+        error[remote-reference]: `file:///home/me//gone?ref=v1` is neither localized nor locked
+         --> gone/kustomization.yaml:1:13
+          |
+        1 | resources: ['file:///home/me//gone?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+
+        note: repeated help is omitted: -v shows it
+        error: <0> has 2 errors (remote-reference 2): nothing was committed
+          hint: for more: git kustomize-localize explain remote-reference
+          hint: lock the remote references: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit
+    "#]]);
     work.write(".kustomize-localize", format!("allow:\n- {{url: '{gone}', refs: any, reason: it is ours}}\n"));
     work.run_as_is(&["branch"]).fails(2).says(expect![[r#"
         error: files in use have uncommitted changes: `.kustomize-localize`
@@ -242,8 +265,10 @@ fn a_missing_target_is_reported() {
     refused(work, &["chek", "--staged"], &[word, meant]);
     // What is said can be typed as it is, also behind an option that stands first.
     refused(work, &["localize", "other dir"], &["did you mean `git kustomize-localize 'other dir'`?"]);
-    refused(work, &["-v", "localize", "x", "y", "--scope", "z"], &[word])
-        .stderr_has("`git kustomize-localize -v x y --scope z`?");
+    refused(work, &["-v", "localize", "x", "y", "--scope", "z"], &[word]).says(expect![[r#"
+        error: `localize` is neither a command nor a directory
+          hint: did you mean `git kustomize-localize -v x y --scope z`?
+    "#]]);
     refused(work, &["-v", "chek", "--staged"], &[word, meant]);
     refused(work, &["-q", "check", "--format=xml"], &["[possible values: human, json, sarif, github, gitlab]"])
         .lacks("html");

@@ -104,7 +104,15 @@ fn an_index_leads_nowhere_else() {
 fn an_archive_is_what_its_index_says() {
     let stage = Stage::of(CHART).with_helm();
     list(&stage, "nginx-1.2.3.tgz", &sha256_hex(b"another one"));
-    lock(&stage).fails(1).stderr_has("nginx-1.2.3.tgz: its sha256 is ");
+    lock(&stage).fails(1).says(expect![[r#"
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: the index lists the archive nginx-1.2.3.tgz: its sha256 is <0>, and the index says <1>
+          hint: report this to the owner of the chart repository
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
     for (text, why) in [
         ("<!doctype html><p>Log in</p>", "it has no `entries`"),
         ("entries: &a {nginx: *a}", "it has anchors"),
@@ -150,7 +158,15 @@ fn an_index_may_name_the_artifact_of_a_registry() {
     stage.serve("oci://registry.example/charts", "web", "1.2.3");
     list(&stage, "oci://registry.example/charts/web:1.2.3", &sha256_hex(b"of its manifest"));
     // It is still checked to be the chart.
-    lock(&stage).fails(1).stderr_has(&format!("{LABEL}: expected the chart `nginx`, found `web`"));
+    lock(&stage).fails(1).says(expect![[r#"
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3: expected the chart `nginx`, found `web`
+          hint: report this to the owner of the chart repository
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
     stage.serve("oci://registry.example/charts", "nginx", "1.2.3");
     list(&stage, "oci://registry.example/charts/nginx:1.2.3", "");
     lock(&stage).success();
@@ -165,7 +181,15 @@ fn the_login_for_a_repository_goes_to_its_host_alone() {
     let stage = Stage::of(CHART).with_helm();
     stage.server.require_password("https://charts.example/", "u", "p");
     list(&stage, "nginx-1.2.3.tgz", "");
-    lock(&stage).fails(1).stderr_has("charts.example answered 401");
+    lock(&stage).fails(1).says(expect![[r#"
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://charts.example/stable/index.yaml: charts.example answered 401 Unauthorized
+          hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
     stage.sandbox.script("git-credential-any", "test \"$1\" = get && printf 'username=u\\npassword=p\\n'");
     stage.sandbox.configure("credential.helper", "any");
     lock(&stage).success();
@@ -174,7 +198,15 @@ fn the_login_for_a_repository_goes_to_its_host_alone() {
     stage.server.route(mirror, Reply::ok(archive(&stage)));
     lock(&stage).success();
     stage.server.require_password("https://1.1.1.1/", "u", "p");
-    lock(&stage).fails(1).stderr_has("1.1.1.1 answered 401");
+    lock(&stage).fails(1).says(expect![[r#"
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: cannot fetch https://1.1.1.1/nginx.tgz: 1.1.1.1 answered 401 Unauthorized
+          hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
     let requests = stage.server.requests();
     assert!(requests.iter().all(|it| !it.url().starts_with(mirror) || it.header("authorization").is_none()));
 }
@@ -190,7 +222,15 @@ fn helm_chooses_the_version_of_a_range_from_an_index_of_ours() {
     // What has no version is not the one that nobody has.
     index(&stage, &json!({"entries": {"nginx": [{"urls": ["nginx-1.2.3.tgz"]}, {"version": "0.1.0"}]}}));
     stage.sandbox.script("helm", "echo '[]'");
-    lock(&stage).fails(1).stderr_has("its repository has no such chart");
+    lock(&stage).fails(1).says(expect![[r#"
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: its repository has no such chart
+          hint: to see what helm does: helm show chart '--version=^1.2' --repo=https://charts.example/stable -- nginx
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@^1.2', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
     stage.server.unroute(&format!("{REPO}/index.yaml"));
     // It is told versions, and nothing else of what upstream says.
     let copy = "cp \"$HELM_REPOSITORY_CACHE/charts-index.yaml\" \"$STAND_IN_HELM/index\"";

@@ -33,12 +33,28 @@ fn lock_on_branch(stage: &Stage) -> String {
 fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
     let work = &stage.work;
-    work.run(&IN_PLACE).fails(1).stderr_has("error[remote-chart]: ");
+    work.run(&IN_PLACE).fails(1).says(expect![[r#"
+        error[remote-chart]: `https://example.com/acme/base.git?ref=v1` is locked, but the chart https://charts.example/stable#nginx@1.2.3 behind it stays remote: https://example.com/acme/base.git?ref=v1 > https://charts.example/stable#nginx@1.2.3
+         --> app/kustomization.yaml:2:3
+          |
+        2 | - https://example.com/acme/base.git?ref=v1
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: write `helm: true` into .kustomize-localize, and lock it: git kustomize-localize lock && git add -f -- :/.kustomize-localize :/kustomize-localize.lock
+
+        error: <0> has 1 error (remote-chart 1): nothing was committed
+          hint: for more: git kustomize-localize explain remote-chart
+    "#]]);
 
     allow(&stage, LEAVE_CHART);
     let output = work.run(&IN_PLACE);
     let accepted = format!("stays remote (allowed): {LABEL}");
-    output.success().stdout_has(&accepted).lacks("will fail");
+    output.success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 4 files written, 1 reference rewritten, 0 removed
+          added https://example.com/acme/base.git?ref=v1 <1>
+          not verified: --no-verify
+          stays remote (allowed): https://charts.example/stable#nginx@1.2.3
+          to look at it: git show --stat <0>
+    "#]]);
     let [_, verify] = gates(&stage, 0);
     let accepted = format!("{accepted}: our mirror holds it");
     assert!(verify.contains(&accepted), "{verify}");
@@ -76,7 +92,10 @@ fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
     // Nothing is fetched to report the same again.
     let lock = stage.lock();
     std::fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
-    work.run(&["lock", "--offline"]).success().stdout_has("nothing to do");
+    work.run(&["lock", "--offline"]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 2 remote references
+          1 reference not followed: see `git kustomize-localize check`
+    "#]]);
     assert_eq!(stage.lock(), lock);
 
     allow(&stage, LEAVE_CHART);
@@ -101,10 +120,28 @@ fn a_function_of_an_upstream_is_reported_until_it_is_accepted() {
     work.run(&["lock"]).success();
     work.commit("locked");
     work.run(&["check"])
-        .fails(1)
-        .stdout_has("app/kustomization.yaml:2:3")
-        .stdout_has(&format!("{BASE} > docker://example.com/fn:v1"));
-    work.run(&IN_PLACE).fails(1).stderr_has("error[function]: ");
+        .fails(1).says(expect![[r#"
+            error[function]: `https://example.com/acme/base.git?ref=v1` is locked, but the image docker://example.com/fn:v1 behind it stays remote: https://example.com/acme/base.git?ref=v1 > docker://example.com/fn:v1
+             --> app/kustomization.yaml:2:3
+              |
+            2 | - https://example.com/acme/base.git?ref=v1
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+              = help: use a version whose functions are pinned by digest and need no network
+
+            for more: git kustomize-localize explain function
+            checked 1 kustomization with 1 reference in the working tree: 1 error
+        "#]]);
+    work.run(&IN_PLACE).fails(1).says(expect![[r#"
+        error[function]: `https://example.com/acme/base.git?ref=v1` is locked, but the image docker://example.com/fn:v1 behind it stays remote: https://example.com/acme/base.git?ref=v1 > docker://example.com/fn:v1
+         --> app/kustomization.yaml:2:3
+          |
+        2 | - https://example.com/acme/base.git?ref=v1
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: use a version whose functions are pinned by digest and need no network
+
+        error: <0> has 1 error (function 1): nothing was committed
+          hint: for more: git kustomize-localize explain function
+    "#]]);
     allow(&stage, "- {image: 'example.com/fn:v1', rules: [function], reason: ours}");
     work.run(&["check"]).success();
     work.run(&IN_PLACE).success();
@@ -174,7 +211,12 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
         assert_eq!(stage.pulls(), [""; 0], "{args:?}");
     }
     stage.work.decide("helm: true\n");
-    stage.work.run(&["branch", &enable, &helm]).success().stdout_has("verified: builds are identical: ");
+    stage.work.run(&["branch", &enable, &helm]).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 9 files written, 0 references rewritten, 0 removed
+          added https://charts.example/stable#nginx@1.2.3 <1>
+          verified: builds are identical: 321 bytes (kustomize/…, network closed)
+          to look at it: git show --stat <0>
+    "#]]);
     // kustomize had no chart to pull.
     assert_eq!(stage.pulls().len(), 1);
 }

@@ -9,24 +9,61 @@ const TEXT: &str =
 fn a_locked_chart_is_fulfilled() {
     let stage = Stage::of(TEXT);
     let work = &stage.work;
-    work.run(&["check"]).fails(1).stdout_has("remote-chart");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[remote-chart]: the chart `nginx` 1.2.3 of https://charts.example/stable is not in the tree: helm downloads it to `app/charts/nginx-1.2.3/nginx`
+         --> app/kustomization.yaml:3:9
+          |
+        3 |   repo: https://charts.example/stable
+          |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ helmCharts[0]
+          = help: write `helm: true` into .kustomize-localize, and lock it: git kustomize-localize lock && git add -f -- :/.kustomize-localize :/kustomize-localize.lock
+
+        for more: git kustomize-localize explain remote-chart
+        checked 1 kustomization with 0 references in the working tree: 1 error
+    "#]]);
     // Nothing is requested that was not asked for.
     work.run(&["lock"]).success();
     assert_eq!(stage.pulls(), [""; 0]);
     work.write(".kustomize-localize", "helm: true\n");
-    work.run(&["lock"]).success().stdout_has("  added https://charts.example/stable#nginx@1.2.3 ");
+    work.run(&["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 1 remote reference
+          added https://charts.example/stable#nginx@1.2.3 <0>
+          to stage it: git add -f -- :/kustomize-localize.lock
+        kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+    "#]]);
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
     assert_eq!(stage.pulls().len(), 1);
-    work.run(&["lock"]).success().stdout_has("nothing to do: kustomize-localize.lock has 1 remote reference");
+    work.run(&["lock"]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 1 remote reference
+    "#]]);
     assert_eq!(stage.pulls().len(), 1);
     work.write(".kustomize-localize", "rules: {locked-reference: error}\nhelm: true\n");
     work.git(&["add", "--all"]);
-    work.run(&["check"]).fails(1).stdout_has("locked-reference");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[locked-reference]: the chart `nginx` 1.2.3 of https://charts.example/stable is not in the tree: helm downloads it to `app/charts/nginx-1.2.3/nginx`
+         --> app/kustomization.yaml:3:9
+          |
+        3 |   repo: https://charts.example/stable
+          |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ helmCharts[0]
+          = help: vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain locked-reference
+        checked 1 kustomization with 0 references in the working tree: 1 error
+    "#]]);
     work.write(".kustomize-localize", "helm: true\n");
     work.write("app/kustomization.yaml", "resources: []\n");
     work.git(&["add", "--all"]);
-    work.run(&["check"]).stdout_has("nothing references `https://charts.example/stable#nginx@1.2.3`");
+    work.run(&["check"]).says(expect![[r#"
+        warning[stale-lock]: nothing references `https://charts.example/stable#nginx@1.2.3`
+         --> kustomize-localize.lock:4:5
+          |
+        4 |   - url: https://charts.example/stable
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+          = help: drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+        for more: git kustomize-localize explain stale-lock
+        checked 1 kustomization with 0 references in the working tree: 1 warning
+    "#]]);
     work.run(&["lock"]).success();
     assert!(!stage.lock().contains("nginx"));
 }
@@ -38,9 +75,24 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     work.write(".gitignore", "charts/\n");
     work.commit("ignore");
     let args = ["vendor", "--no-verify"];
-    work.run(&args).fails(1).stderr_has("error[remote-chart]");
+    work.run(&args).fails(1).says(expect![[r#"
+        error[remote-chart]: the chart `nginx` 1.2.3 of https://charts.example/stable is not in the tree: helm downloads it to `app/charts/nginx-1.2.3/nginx`
+         --> app/kustomization.yaml:3:9
+          |
+        3 |   repo: https://charts.example/stable
+          |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ helmCharts[0]
+          = help: write `helm: true` into .kustomize-localize, and lock it: git kustomize-localize lock && git add -f -- :/.kustomize-localize :/kustomize-localize.lock
+
+        error: nothing was written: 1 error (remote-chart 1)
+          hint: for more: git kustomize-localize explain remote-chart
+    "#]]);
     work.decide("helm: true\n");
-    work.run(&args).success().stdout_has("git add -f -- :/app/charts/nginx-1.2.3/.gitattributes :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock");
+    work.run(&args).success().says(expect![[r#"
+        localized the working tree: 9 files written, 0 references rewritten, 0 removed
+          added https://charts.example/stable#nginx@1.2.3 <0>
+          not verified: --no-verify
+          to stage it: git add -f -- :/app/charts/nginx-1.2.3/.gitattributes :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock
+    "#]]);
     assert_eq!(work.read("app/kustomization.yaml"), TEXT);
     let chart = "app/charts/nginx-1.2.3/nginx";
     assert!(work.read(&format!("{chart}/templates/_helpers.tpl")).starts_with("{{-"));
@@ -52,7 +104,9 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     // It is the user's now: nothing is done about it again, whatever is in it.
     work.write(&format!("{chart}/values.yaml"), "replicas: 9\n");
     work.git(&["add", "-f", chart]);
-    work.run(&args).success().stdout_has("nothing to do");
+    work.run(&args).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 1 remote reference
+    "#]]);
     work.run(&["lock"]).success();
     assert_eq!(stage.lock(), lock);
     assert_eq!(stage.pulls().len(), 1);
@@ -68,7 +122,17 @@ fn in_place_nothing_is_overwritten() {
     work.write("app/charts/nginx-1.2.3/nginx", "a file\n");
     work.commit("in the way");
     work.decide("helm: true\n");
-    work.run(&["vendor", "--no-verify"]).fails(1).stderr_has("is not a directory, so it is not a chart");
+    work.run(&["vendor", "--no-verify"]).fails(1).says(expect![[r#"
+        error[missing-path]: `app/charts/nginx-1.2.3/nginx` is not a directory, so it is not a chart
+         --> app/kustomization.yaml:3:9
+          |
+        3 |   repo: https://charts.example/stable
+          |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ helmCharts[0]
+          = help: unpack the chart there
+
+        error: nothing was written: 1 error (missing-path 1)
+          hint: for more: git kustomize-localize explain missing-path
+    "#]]);
     assert_eq!(work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
     assert_eq!(stage.pulls(), [""; 0]);
 }
@@ -112,5 +176,13 @@ fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
     // An edit is reported, as of every localized file.
     work.write(&format!("{chart}/values.yaml"), "replicas: 9\n");
     work.git(&["add", "--all"]);
-    work.run(&["check"]).fails(1).stdout_has("edited-copy");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[edited-copy]: `app/localized-files/example.com/acme/base/v1/charts/nginx-1.2.3/nginx/values.yaml` was changed: its sha256 <0> differs from the lock
+         --> app/localized-files/example.com/acme/base/v1/charts/nginx-1.2.3/nginx/values.yaml
+         = help: git kustomize-localize vendor --overwrite :/app
+         = help: put your own changes upstream or in an overlay
+
+        for more: git kustomize-localize explain edited-copy
+        checked 2 kustomizations with 1 reference in the working tree: 1 error
+    "#]]);
 }

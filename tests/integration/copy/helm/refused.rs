@@ -43,25 +43,70 @@ fn helm_that_is_asked_for_must_be_there() {
     work.remove("kustomize-localize.lock");
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     stage.without_helm();
-    let missing = "#nginx@^1.2.3: `helm` was not found on PATH\n";
-    work.run(&["lock"]).fails(1).stderr_has(missing).stderr_has("without `helm: true`");
+    work.run(&["lock"]).fails(1).says(expect![[r#"
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2.3: `helm` was not found on PATH
+          hint: put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@^1.2.3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
     assert!(!work.path().join("kustomize-localize.lock").exists());
-    work.run(&ARGS).fails(2).stderr_has(missing);
-    work.run(&["branch"]).fails(1).stderr_has("error[remote-chart]: ");
+    work.run(&ARGS).fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2.3: `helm` was not found on PATH
+          hint: put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {chart: 'https://charts.example/stable#nginx@^1.2.3', reason: 'TODO'}
+    "#]]);
+    work.run(&["branch"]).fails(1).says(expect![[r#"
+        error[remote-chart]: the chart `nginx` ^1.2.3 of https://charts.example/stable is not in the tree: helm downloads it to `app/charts/nginx-^1.2.3/nginx`
+         --> app/kustomization.yaml:2:23
+          |
+        2 | - {name: nginx, repo: 'https://charts.example/stable', version: ^1.2.3, releaseName: one}
+          |                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ helmCharts[0]
+          = help: lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+        error: <0> has 1 error (remote-chart 1): nothing was committed
+          hint: for more: git kustomize-localize explain remote-chart
+    "#]]);
     // The gate and the job agree.
     work.decide("helm: true\nrules: {remote-chart: warning}\n");
     work.run(&["check"]).success();
-    work.run(&["branch"]).success().stderr_has("warning[remote-chart]: ");
+    work.run(&["branch"]).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 0 files written, 0 references rewritten, 0 removed
+          not verified: --no-verify
+          1 warning (remote-chart 1)
+          to look at it: git show --stat <0>
+        warning[remote-chart]: the chart `nginx` ^1.2.3 of https://charts.example/stable is not in the tree: helm downloads it to `app/charts/nginx-^1.2.3/nginx`
+         --> app/kustomization.yaml:2:23
+          |
+        2 | - {name: nginx, repo: 'https://charts.example/stable', version: ^1.2.3, releaseName: one}
+          |                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ helmCharts[0]
+          = help: lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+    "#]]);
     // It can be turned off again, and then the charts are remote again.
     work.write("kustomize-localize.lock", &locked);
     work.decide("helm: false\n");
-    work.run(&["lock"]).success().stdout_has("  dropped https://charts.example/stable#nginx@^1.2.3 ");
-    work.run(&["lock"]).success().stdout_has("nothing to do");
+    work.run(&["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 0 remote references
+          dropped https://charts.example/stable#nginx@^1.2.3 <0>
+          1 reference not followed: see `git kustomize-localize check`
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
+    work.run(&["lock"]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 0 remote references
+          1 reference not followed: see `git kustomize-localize check`
+    "#]]);
     // An exact version takes no helm.
     work.write("app/kustomization.yaml", CHART);
     work.decide("helm: true\n");
-    work.run(&["lock"]).success().stdout_has(&format!("  added {LABEL} "));
+    work.run(&["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 1 remote reference
+          added https://charts.example/stable#nginx@1.2.3 <0>
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
 }
 
 #[test]
@@ -75,7 +120,13 @@ fn a_chart_that_helm_cannot_render_alone_is_not_brought_in() {
     work.remove("kustomize-localize.lock");
     let refused =
         "helm fetches `https://h/s.json` when it renders the chart `nginx`, as `values.schema.json` in it says";
-    work.run(&["lock"]).fails(1).stderr_has(refused).stderr_has("inline it below `$defs`");
+    work.run(&["lock"]).fails(1).says(expect![[r#"
+        nothing was written
+          1 reference not followed: see `git kustomize-localize check`
+        error: app/kustomization.yaml:2:23: helmCharts[0]: helm fetches `https://h/s.json` when it renders the chart `nginx`, as `values.schema.json` in it says
+          hint: put the chart into this repository, and there inline it below `$defs`, or remove `values.schema.json`
+        error: 1 reference could not be locked
+    "#]]);
     assert!(!work.path().join("kustomize-localize.lock").exists());
     for args in [&ARGS[..], &["vendor", "--no-verify"]] {
         work.run(args).fails(2).stderr_has(refused);
@@ -87,14 +138,30 @@ fn a_chart_that_helm_cannot_render_alone_is_not_brought_in() {
     work.run(&["lock"]).success();
     assert_ne!(sha256(&stage.lock()), sha256(&locked));
     work.decide("helm: true\n");
-    work.run(&["branch", "--no-verify"]).fails(2).stderr_has(refused);
+    work.run(&["branch", "--no-verify"]).fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:2:23: helmCharts[0]: helm fetches `https://h/s.json` when it renders the chart `nginx`, as `values.schema.json` in it says
+          hint: put the chart into this repository, and there inline it below `$defs`, or remove `values.schema.json`
+    "#]]);
     // What lies in the tree says so itself.
     work.decide(allowed);
     work.run(&["--no-commit", "--no-verify", "app", "here"]).success();
-    let of_schema = " --> here/charts/nginx-1.2.3/nginx/values.schema.json:1:10\n";
-    work.run(&["check", "here"]).success().stdout_has("1 allowed");
+    work.run(&["check", "here"]).success().says(expect![[r#"
+        not tracked by git: 10 files that `branch` does not see: here/charts/nginx-1.2.3/nginx/.helmignore, here/charts/nginx-1.2.3/nginx/Chart.yaml, here/charts/nginx-1.2.3/nginx/charts/sub-1.0.0.tgz, here/charts/nginx-1.2.3/nginx/files/odd name.txt, here/charts/nginx-1.2.3/nginx/templates/_helpers.tpl and 5 more
+        hint: git add -- :/here && git commit
+        checked 1 kustomization with 0 references in the working tree: 1 allowed
+    "#]]);
     work.decide("helm: true\n");
-    work.run(&["check", "here"]).fails(1).stdout_has(of_schema);
+    work.run(&["check", "here"]).fails(1).says(expect![[r#"
+        error[remote-chart]: helm fetches `https://h/s.json` when it renders the chart `nginx`
+         --> here/charts/nginx-1.2.3/nginx/values.schema.json:1:10
+          |
+        1 | {"$ref": "https://h/s.json"}
+          |          ^^^^^^^^^^^^^^^^^^
+          = help: inline it below `$defs`, or remove `values.schema.json` from the vendored chart
+
+        for more: git kustomize-localize explain remote-chart
+        checked 1 kustomization with 0 references in the working tree: 1 error
+    "#]]);
 }
 
 #[test]
@@ -147,12 +214,19 @@ fn another_archive_than_the_locked_one_is_refused() {
     stage.pack(REPO, "nginx", "1.2.3");
     work.commit("lock");
     work.run_unchanged(&["app", "--no-verify"])
-        .fails(2)
-        .stderr_has(&format!("{LABEL} has changed since it was locked: "));
+        .fails(2).says(expect![[r#"
+            error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3 has changed since it was locked: expected sha256 <0>, found <1>
+              hint: to lock its new content: `git kustomize-localize update`; if only the lock of NEW_DIR has it, remove NEW_DIR and copy again
+        "#]]);
     work.run_unchanged(&["update"])
-        .fails(1)
-        .stderr_has(&format!("{LABEL}: a version should never change, but this one did"))
-        .stderr_has("hint: find out why; if it is intended: git kustomize-localize update ");
+        .fails(1).says(expect![[r#"
+            kustomize-localize.lock not changed: 1 remote reference
+            error: https://charts.example/stable#nginx@1.2.3: a version should never change, but this one did, and stays locked: <0> -> <1>
+              hint: find out why; if it is intended: git kustomize-localize update 'https://charts.example/stable#nginx@1.2.3'
+            error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3 has changed since it was locked: expected sha256 <0>, found <1>
+              hint: to lock its new content: `git kustomize-localize update`; if only the lock of NEW_DIR has it, remove NEW_DIR and copy again
+            error: 1 reference could not be locked
+        "#]]);
     work.run(&["update", LABEL]).success();
     work.commit("moved");
     work.run(&["app", "--no-verify"]).success();

@@ -59,7 +59,12 @@ fn the_configuration_brings_charts_in() {
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
     work.decide("helm: false\n");
-    work.run(&["lock"]).success().stdout_has("dropped");
+    work.run(&["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 0 remote references
+          dropped https://charts.example/stable#nginx@1.2.3 <0>
+          1 reference not followed: see `git kustomize-localize check`
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
 }
 
 #[test]
@@ -143,18 +148,20 @@ fn a_locked_chart_is_not_pulled_again() {
 
     // Charts that are not locked are not requested either.
     let elsewhere = ["app", "../elsewhere", "--no-commit", "--no-verify"];
-    work.run(&[&elsewhere[..], &["--offline"]].concat()).fails(2).stderr_has(&format!("{LABEL} is not in the cache"));
+    work.run(&[&elsewhere[..], &["--offline"]].concat()).fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:3:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3 is not in the cache
+          hint: run once without `--offline`
+    "#]]);
     assert_eq!(stage.pulls().len(), 1);
 }
 
 #[test]
 fn a_chart_home_out_of_the_scope_is_an_error() {
     let stage = Stage::of(&format!("helmGlobals:\n  chartHome: ../../far # away\n{CHART}")).with_helm();
-    stage
-        .work
-        .run(&["app", "../copy", "--no-commit", "--no-verify"])
-        .fails(2)
-        .stderr_has("helmCharts[0]: cannot put a chart into `chartHome: ../../far`");
+    stage.work.run(&["app", "../copy", "--no-commit", "--no-verify"]).fails(2).says(expect![[r#"
+            error: app/kustomization.yaml:4:23: helmCharts[0]: cannot put a chart into `chartHome: ../../far`
+              hint: write a relative path in the scope, in portable characters
+        "#]]);
     assert!(!stage.sandbox.path("copy").exists());
 }
 

@@ -65,9 +65,14 @@ fn every_chart_gets_its_verdict() {
     remove(&stage, "1.10.0");
     stage.serve(REPO, "nginx", "1.2.2");
     ask(work)
-        .fails(1)
-        .stdout_has(&format!(": moved: {REPO}#nginx@^1.2 was "))
-        .stdout_has(": it is now version 1.2.2, was 1.2.3\n");
+        .fails(1).says(expect![[r#"
+            kustomize-localize.lock:4: moved: https://charts.example/stable#nginx was <0>, is <1>: it is now version 1.2.2, was 1.2.3
+            kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
+            kustomize-localize.lock:14: moved: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is now version 1.2.2, was 1.2.3
+            upstream of 3 remotes: 2 moved, 1 gone
+              to update the lock: git kustomize-localize update
+            NOT verified HEAD (<2>): 3 differences
+        "#]]);
     // Nor is the same version with other bytes.
     remove(&stage, "1.2.2");
     stage.serve(REPO, "nginx", "1.2.3");
@@ -125,7 +130,13 @@ fn a_registry_that_cannot_be_asked_is_unreachable() {
         ask(work).fails(1).stdout_has(": gone: ");
     }
     stage.without_helm();
-    ask(work).fails(2).stdout_has(": `helm` was not found on PATH\n").stderr_has("hint: put helm on PATH");
+    ask(work).fails(2).says(expect![[r#"
+        kustomize-localize.lock:4: unreachable: oci://registry.example/charts#nginx@1.2.3 was <0>: oci://registry.example/charts#nginx@1.2.3: `helm` was not found on PATH
+        upstream of 1 remote: 1 unreachable
+        NOT verified HEAD (<1>): not everything could be checked
+        error: kustomize-localize.lock:4: oci://registry.example/charts#nginx@1.2.3: `helm` was not found on PATH
+          hint: put helm on PATH; or leave charts remote, without `helm: true` in .kustomize-localize
+    "#]]);
 }
 
 #[test]
