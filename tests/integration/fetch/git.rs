@@ -171,7 +171,10 @@ fn without_a_ref_it_is_what_head_is() {
     up.write("base/cm.yaml", config_map("two"));
     let new = up.commit("two");
     up.git(&["branch", "-q", "-D", "main"]);
-    repo.run(&["app"]).success().stdout_has("nothing to do");
+    repo.run(&["app"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          not verified: --no-verify
+    "#]]);
     repo.run(&["app", "--branch=again1"]).success();
     let lock = repo.show("again1", "localized-app/kustomize-localize.lock");
     assert!(lock.contains(&format!("commit: {new}\n")));
@@ -201,7 +204,17 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
     repo.run(&["lock"]).success();
     naming(&sandbox, &[&url, &dropped]);
     let output = repo.run(&["check"]);
-    output.fails(1).stdout_has("write `?ref=TAG-OR-COMMIT` without `;`");
+    output.fails(1).says(expect![[r#"
+        error[remote-reference]: `file:///home/me/up?ref=v1;x` is neither localized nor locked
+         --> app/kustomization.yaml:3:3
+          |
+        3 | - "file:///home/me/up?ref=v1;x"
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 2 references in the working tree: 1 error
+    "#]]);
     assert_eq!(output.stdout.matches("error[").count(), 1, "{output:?}");
 }
 

@@ -157,7 +157,10 @@ fn locked_versions_stay_although_upstream_moved() {
     let route = |text: &String| world.server().route("/files/cm.yaml", Reply::ok(text.as_str()));
     route(&changed);
     world.server().forget();
-    repo.run(&["app"]).success().stdout_has("nothing to do");
+    repo.run(&["app"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          not verified: --no-verify
+    "#]]);
     assert_eq!(world.server().log(), [""; 0]);
 
     // The lock at the top of the source decides on its own: no tip, no cache.

@@ -334,7 +334,11 @@ fn only_hosts_that_the_user_names_get_a_login_when_they_limit() {
         (sent.collect::<Vec<_>>(), output)
     };
     let (sent, output) = run();
-    output.fails(2).stderr_has("code.other.example is rate limiting: it answered 429");
+    output.fails(2).says(expect![[r#"
+        error: https://git.example.com/acme/base?ref=v1: r0/kustomization.yaml:1:13: resources[0]: could not fetch https://code.other.example/acme/inside.git: code.other.example is rate limiting: it answered 429; retry after 3600 s
+          reached from app/kustomization.yaml:2:3
+          hint: try again later, or log in for a higher limit: store a login for code.other.example in git's credential helper, or set git's `http.https://code.other.example/.extraHeader`
+    "#]]);
     assert_eq!(sent, [""; 0]);
     let text = world.work.read("app/kustomization.yaml");
     world.work.write("app/kustomization.yaml", format!("{text}- {url}\n"));

@@ -137,7 +137,12 @@ fn a_cache_that_cannot_be_had_is_explained() {
     sandbox.unset("XDG_CACHE_HOME");
     sandbox.unset("HOME");
     let output = repo.run(&["app"]);
-    output.fails(2).stderr_has("there is no cache directory").stderr_has("hint: set HOME or XDG_CACHE_HOME");
+    output.fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:2:3: resources[0]: there is no cache directory
+          hint: set HOME or XDG_CACHE_HOME
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'file:///home/me/up//base?ref=v1', reason: 'TODO'}
+    "#]]);
     // A run that brings in nothing needs no cache.
     repo.write("app/cm.yaml", config_map("local"));
     naming(&sandbox, &["cm.yaml"]);

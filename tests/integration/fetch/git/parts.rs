@@ -291,5 +291,10 @@ fn refs_of_one_repository_are_one_request() {
     forget(&sandbox);
     urls.push(url(&"nowhere".to_owned()));
     naming(&sandbox, &urls);
-    repo.run_unchanged(&["app"]).fails(2).stderr_has("has no ref `nowhere`").lacks("b1");
+    repo.run_unchanged(&["app"]).fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:8:3: resources[6]: file:///home/me/up has no ref `nowhere`
+          hint: list its refs: git ls-remote file:///home/me/up
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'file:///home/me/up//base?ref=nowhere', reason: 'TODO'}
+    "#]]);
 }

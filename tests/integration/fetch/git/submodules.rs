@@ -61,7 +61,10 @@ fn submodules_of_the_file_system_are_refused_as_git_does() {
     app.git(&[&allow[..], &add].concat());
     app.commit("submodule");
     let repo = naming(&sandbox, &[format!("{url}main")]);
-    repo.run(&["app"]).fails(2).stderr_has("transport 'file' not allowed").stderr_has("submodule `");
+    repo.run(&["app"]).fails(2).says(expect![[r#"
+        error: file:///home/me/up?ref=main: overlay/kustomization.yaml:1:13: resources[0]: submodule `file:///home/me/up?ref=main: lib`: could not fetch file:///home/me/library: transport 'file' not allowed
+          reached from app/kustomization.yaml:2:3
+    "#]]);
     sandbox.configure("protocol.file.allow", "always");
     repo.run(&["app"]).success();
 }
@@ -100,5 +103,11 @@ fn hostile_submodules_start_nothing() {
         assert!(!mark.exists(), "{url}");
     }
     // A path that leaves the repository is nowhere in its tree.
-    run("../../lib", &format!("file://{place}")).stderr_has("`../lib/base` is in the submodule");
+    run("../../lib", &format!("file://{place}")).says(expect![[r#"
+        error: file:///home/me/up?ref=<0>: overlay/kustomization.yaml:1:13: resources[0]: `../lib/base` is in the submodule `file:///home/me/up?ref=<0>: lib`, whose files are not in this repository
+          reached from app/kustomization.yaml:2:3
+          hint: copy the files into this repository, or name the submodule's repository by URL, with its commit
+        hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+          - {url: 'file:///home/me/up//overlay?ref=<0>', reason: 'TODO'}
+    "#]]);
 }
