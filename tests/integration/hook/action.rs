@@ -194,7 +194,19 @@ fn a_pull_request_that_needs_the_network_fails() {
     // Some check the head out.
     runner.event("pull_request", &head, 1);
     runner.sandbox.set("GITHUB_SHA", &merge);
-    runner.run().fails(1).stdout_has("remote-reference");
+    runner.run().fails(1).says(expect![[r#"
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+    "#]]);
 }
 
 #[test]
@@ -202,7 +214,19 @@ fn a_build_sees_what_the_reader_does_not() {
     let Some(kustomize) = Kustomize::find() else { return };
     let hidden = format!("{LOCAL}components:\n  - https://github.com/acme/hidden?ref=v1\n");
     let (mut runner, _) = Runner::pulled(&[(ROOT, &hidden)]);
-    runner.run().fails(1).stdout_has("remote-reference");
+    runner.run().fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/hidden?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:4:5
+          |
+        4 |   - https://github.com/acme/hidden?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ components[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 2 references in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=4,col=5,title=remote-reference::`https://github.com/acme/hidden?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+    "#]]);
     runner.sandbox.set("KUSTOMIZE_LOCALIZE_BLIND_TO", "components");
     runner.set("inputs.build", "false");
     runner.run().success();
@@ -214,12 +238,31 @@ fn a_build_sees_what_the_reader_does_not() {
     // A URL that is not locked is told of at its line, and nowhere else; also where nothing can be built for it.
     runner.sandbox.unset("KUSTOMIZE_LOCALIZE_BLIND_TO");
     let output = runner.run();
-    output.fails(1).stdout_has("; 1 build unknown\n");
+    output.fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/hidden?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:4:5
+          |
+        4 |   - https://github.com/acme/hidden?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ components[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        unknown: app/kustomization.yaml: `https://github.com/acme/hidden?ref=v1` is neither localized nor locked
+        checked 1 kustomization with 2 references in commit <0> (HEAD), 0 builds: 1 error; 1 build unknown
+        ::error file=app/kustomization.yaml,line=4,col=5,title=remote-reference::`https://github.com/acme/hidden?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+        ::stop-commands::<1>
+        hint: check the host's name, the network and the proxy (`https_proxy`)
+        1 affected build could not be compared; unknown: 1 root since <2>
+        ::<1>::
+    "#]]);
     let annotations =
         output.stdout.lines().filter(|line| line.starts_with("::error ") || line.starts_with("::warning "));
     assert_eq!(annotations.count(), 1, "{output:?}");
     runner.set("inputs.build", "yes");
-    runner.run().fails(2).stdout_has("build is true, false or auto");
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::build is true, false or auto
+    "#]]);
 }
 
 #[test]
@@ -377,8 +420,13 @@ fn a_checkout_is_found_or_it_is_said_where_it_is() {
     runner.event("pull_request", &merge, 2);
     // As in a container.
     runner.sandbox.set("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
-    let command = format!("git config --global --add safe.directory '{}'", runner.checkout.path().display());
-    runner.run().fails(2).stdout_has(&format!(": before this step, run {command}\n"));
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::git trusts no checkout of another user, as there is one in a container: before this step, run git config --global --add safe.directory '/home/me/checkout'
+        fatal: detected dubious ownership in repository at '/home/me/checkout'
+        To add an exception for this directory, call:
+
+        	git config --global --add safe.directory /home/me/checkout
+    "#]]);
     runner.sandbox.unset("GIT_TEST_ASSUME_DIFFERENT_OWNER");
     let inner = runner.checkout.path().to_owned();
     let workspace = runner.sandbox.path("workspace");
@@ -386,15 +434,33 @@ fn a_checkout_is_found_or_it_is_said_where_it_is() {
     fs::rename(&inner, workspace.join("src/fleet")).unwrap();
     runner.workspace = workspace;
     runner.set("inputs.sarif", "sarif");
-    runner.run().fails(2).stdout_has("nothing is checked out here, but in src/fleet: give directory: src/fleet\n");
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::nothing is checked out here, but in src/fleet: give directory: src/fleet
+        fatal: not a git repository (or any of the parent directories): .git
+    "#]]);
     runner.set("inputs.directory", "src/fleet");
-    runner.run().fails(1).stdout_has("::error file=app/kustomization.yaml,line=2,");
+    runner.run().fails(1).says(expect![[r#"
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+    "#]]);
     assert!(runner.workspace.join("sarif").exists());
     runner.set("inputs.directory", "elsewhere");
     runner.run().fails(2).stdout_has("there is no directory elsewhere");
     fs::remove_dir_all(runner.workspace.join("src/fleet")).unwrap();
     runner.set("inputs.directory", ".");
-    runner.run().fails(2).stdout_has("actions/checkout must come first");
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::nothing is checked out: actions/checkout must come first
+        fatal: not a git repository (or any of the parent directories): .git
+    "#]]);
 }
 
 #[test]
@@ -414,13 +480,35 @@ fn what_branch_makes_is_verified_and_no_change() {
         runner.sandbox.set("GITHUB_REF", format!("refs/heads/{branch}"));
         runner.run()
     };
-    push(&mut runner, "localized/main").success().stdout_has("verified HEAD (");
-    push(&mut runner, "topic").fails(1).stdout_has("merged-back");
+    push(&mut runner, "localized/main").success().says(expect![[r#"
+        ::stop-commands::<0>
+        .: 3 files, 1 remote; recorded in the lock and in the message of <1>
+        verified HEAD (<1>): as recorded
+        ::<0>::
+    "#]]);
+    push(&mut runner, "topic").fails(1).says(expect![[r#"
+        error[merged-back]: the localized branch was merged into its source: local paths replaced its URLs
+         --> kustomize-localize.lock
+         = help: undo the merge: git revert --no-edit <0>
+         = help: if this is the localized branch itself, deploy from it, and do not merge it
+
+        for more: git kustomize-localize explain merged-back
+        checked 2 kustomizations with 2 references in commit <0> (HEAD): 1 error
+        ::error file=kustomize-localize.lock,title=merged-back::the localized branch was merged into its source: local paths replaced its URLs%0Aundo the merge: git revert --no-edit <0>%0Aif this is the localized branch itself, deploy from it, and do not merge it
+    "#]]);
     runner.origin.git(&["switch", "--quiet", "localized/main"]);
     runner.origin.write(ROOT, LOCAL);
     runner.origin.commit("by hand");
     let edited = push(&mut runner, "localized/main");
-    edited.fails(1).stdout_has("::error title=git kustomize-localize::localized/main is not what its record says");
+    edited.fails(1).says(expect![[r#"
+        ::stop-commands::<0>
+        app/kustomization.yaml: differs from the tree recorded in the message of <1>
+
+        .: 3 files, 1 remote; recorded in the lock and in the message of <1>
+        NOT verified HEAD (<2>): 1 difference
+        ::<0>::
+        ::error title=git kustomize-localize::localized/main is not what its record says: see the log
+    "#]]);
 }
 
 #[test]
@@ -479,23 +567,45 @@ fn an_event_that_cannot_be_checked_fails() {
     let (mut runner, (base, head, merge)) = Runner::pulled(&[(ROOT, REMOTE)]);
     // This event has the base checked out by default.
     runner.event("pull_request_target", &base, 1);
-    runner.run().fails(2).stdout_has("use the event pull_request");
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::this checkout does not contain <0>, which the event pull_request_target is about: use the event pull_request
+    "#]]);
     runner.event("pull_request_target", &head, 1);
     runner.sandbox.set("GITHUB_SHA", &base);
-    runner.run().fails(1).stdout_has("remote-reference");
+    runner.run().fails(1).says(expect![[r#"
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+    "#]]);
 
     runner.event("push", &merge, 1);
     runner.set("github.event.before", "1".repeat(40));
-    runner.run().fails(2).stdout_has(", which this change starts from, is gone, as after a forced push: give base\n");
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::commit <0>, which this change starts from, is gone, as after a forced push: give base
+        fatal: git upload-pack: not our ref <0>
+        fatal: remote error: upload-pack: not our ref <0>
+    "#]]);
     runner.event("pull_request", &head, 1);
     for nonsense in ["", "--upload-pack=touch pwned", "main"] {
         runner.set("github.event.pull_request.base.sha", nonsense);
         runner.run().fails(2).stdout_has("names no commit");
     }
     runner.set("inputs.base", "--nonsense");
-    runner.run().fails(2).stdout_has("base names no commit that is at hand: give actions/checkout fetch-depth: 0");
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::base names no commit that is at hand: give actions/checkout fetch-depth: 0
+    "#]]);
     runner.checkout.git(&["fetch", "--quiet", "--unshallow", "origin"]);
-    runner.run().fails(2).stdout_has("base names no commit\n");
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::base names no commit
+    "#]]);
     runner.event("schedule", &base, 1);
     runner.set("inputs.base", &base);
     runner.set("inputs.paths", "nowhere\n");
@@ -511,7 +621,19 @@ fn an_event_that_cannot_be_checked_fails() {
 fn the_result_is_written_as_sarif_too() {
     let (mut runner, _) = Runner::pulled(&[(ROOT, REMOTE)]);
     runner.set("inputs.sarif", "result file.sarif");
-    runner.run().fails(1).stdout_has("::error ");
+    runner.run().fails(1).says(expect![[r#"
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+    "#]]);
     let sarif = runner.checkout.read("result file.sarif");
     let sarif: serde_json::Value = serde_json::from_str(&sarif).unwrap();
     assert_eq!(sarif["version"], "2.1.0");
@@ -616,21 +738,29 @@ fn only_the_release_that_the_action_comes_with_is_installed() {
     }
     release.knows(&format!("{digest}  {ARCHIVE}\n"));
     release.runner.set("github.action_ref", "v1.2.4");
-    release.runner.run().fails(2).stdout_has("comes with the release v1.2.3: use it at v1.2.3");
+    release.runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::this action is used at v1.2.4, and comes with the release v1.2.3: use it at v1.2.3
+    "#]]);
     release.runner.set("github.action_ref", "v1.2.3");
     release.runner.set("inputs.sha256", &other);
     release.runner.run().fails(2).stdout_has("has the SHA-256");
     release.runner.set("inputs.sha256", "");
-    release.runner.run().success().stdout_has("released");
+    release.runner.run().success().says(expect![[r#"
+        released
+    "#]]);
     let _ = fs::remove_dir_all(release.runner.sandbox.path("runner/git-kustomize-localize"));
     release.runner.set("github.action_ref", "v1");
-    release.runner.run().success().stdout_has("released");
+    release.runner.run().success().says(expect![[r#"
+        released
+    "#]]);
 }
 
 #[test]
 fn the_source_is_compiled_where_there_is_no_release() {
     let mut runner = Runner::without_the_program();
-    runner.run().fails(2).stdout_has("is not on PATH");
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::git-kustomize-localize is not on PATH
+    "#]]);
     // A fake cargo prints its arguments, and makes the program.
     let body = format!(
         "echo \"$@\" > \"$RUNNER_TEMP/cargo\"\nwhile [ \"$1\" != --root ]; do shift; done\n\
@@ -650,7 +780,9 @@ fn the_source_is_compiled_where_there_is_no_release() {
         assert!(asked.contains(source), "{asked}");
     }
     runner.set("inputs.install", "something");
-    runner.run().fails(2).stdout_has("install must be");
+    runner.run().fails(2).says(expect![[r#"
+        ::error title=git kustomize-localize::install must be auto, release, source or none
+    "#]]);
 }
 
 #[test]
@@ -669,7 +801,10 @@ fn a_summary_shows_what_is_deployed() {
     runner.run().success();
     assert!(!runner.file("GITHUB_STEP_SUMMARY").contains("+++"));
     runner.set("inputs.diff", "yes");
-    runner.run().fails(2).stdout_has("diff is true, false or auto");
+    runner.run().fails(2).says(expect![[r#"
+        checked 1 kustomization with 1 reference in commit <0> (HEAD), 1 build (kustomize/…, network closed): nothing found
+        ::error title=git kustomize-localize::diff is true, false or auto
+    "#]]);
 }
 
 #[test]
@@ -784,11 +919,16 @@ fn a_comment_that_cannot_be_written_is_a_warning() {
     let refused = Reply::status(403).body("Resource not\naccessible by integration");
     commented.api.route(&first_page, refused.clone());
     assert_eq!(commented.run(), (0, Vec::new()));
-    let warning = "::warning title=git kustomize-localize::the comments cannot be read: Resource not%0Aaccessible";
-    last(&mut commented).success().stdout_has(warning);
+    last(&mut commented).success().says(expect![[r#"
+        ::warning title=git kustomize-localize::the comments cannot be read: Resource not%0Aaccessible by integration
+        curl: (22) The requested URL returned error: 403
+    "#]]);
     commented.has(1, 0, &[]);
     commented.api.route(COMMENTS, refused);
-    last(&mut commented).success().stdout_has("which needs pull-requests: write, or the scope api: Resource not");
+    last(&mut commented).success().says(expect![[r#"
+        ::warning title=git kustomize-localize::the comment cannot be written, which needs pull-requests: write, or the scope api: Resource not%0Aaccessible by integration
+        curl: (22) The requested URL returned error: 403
+    "#]]);
     // What is busy is asked again.
     commented.api.route_in_turn(&first_page, [Reply::status(502), Reply::ok("[]")]);
     commented.api.route(COMMENTS, Reply::status(201));
@@ -849,9 +989,39 @@ fn additions_to_the_lock_are_compared_with_upstream() {
     runner.set("inputs.verify-lock", "true");
     runner
         .run()
-        .fails(1)
-        .stdout_has(": moved: ")
-        .stdout_has("::error title=git kustomize-localize::upstream is not what");
+        .fails(1).says(expect![[r#"
+            warning[stale-lock]: `file:///home/me/upstream?ref=v1` is at <0> now, but what it names was read at <1>
+             --> kustomize-localize.lock:4:5
+              |
+            4 |   - url: file:///home/me/upstream
+              |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+              = help: read it again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+            for more: git kustomize-localize explain stale-lock
+            new in the lock: kustomize-localize.lock:4: file:///home/me/upstream?ref=v1 gitCommit:<0>
+            checked 1 kustomization with 1 reference in commit <2> (HEAD): 1 warning
+            ::warning file=kustomize-localize.lock,line=4,col=5,title=stale-lock::`file:///home/me/upstream?ref=v1` is at <0> now, but what it names was read at <1>%0Aread it again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+            ::stop-commands::<3>
+            kustomize-localize.lock:4: moved: file:///home/me/upstream?ref=v1 was <0>, is <1>: the tag `v1` points to another commit
+            upstream of 1 remote: 1 moved
+              a moved version is only updated by name, once you know why it moved: git kustomize-localize update 'file:///home/me/upstream?ref=v1'
+            NOT verified HEAD (<2>): 1 difference
+            ::<3>::
+            ::error title=git kustomize-localize::upstream is not what the locks hold, or cannot be asked: see the log
+        "#]]);
     runner.set("inputs.verify-lock", "yes");
-    runner.run().fails(2).stdout_has("verify-lock is true or false");
+    runner.run().fails(2).says(expect![[r#"
+        warning[stale-lock]: `file:///home/me/upstream?ref=v1` is at <0> now, but what it names was read at <1>
+         --> kustomize-localize.lock:4:5
+          |
+        4 |   - url: file:///home/me/upstream
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+          = help: read it again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+        for more: git kustomize-localize explain stale-lock
+        new in the lock: kustomize-localize.lock:4: file:///home/me/upstream?ref=v1 gitCommit:<0>
+        checked 1 kustomization with 1 reference in commit <2> (HEAD): 1 warning
+        ::warning file=kustomize-localize.lock,line=4,col=5,title=stale-lock::`file:///home/me/upstream?ref=v1` is at <0> now, but what it names was read at <1>%0Aread it again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+        ::error title=git kustomize-localize::verify-lock is true or false
+    "#]]);
 }

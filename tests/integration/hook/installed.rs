@@ -143,7 +143,9 @@ fn one_setting_switches_the_hooks_off() {
     work.git(&["config", "kustomize-localize.hook", "true"]);
     refused(&work.try_git(&["commit", "-m", "remote"]));
     work.git(&["config", "kustomize-localize.hook", "perhaps"]);
-    hook(&work, &["run", "pre-commit"]).fails(2).stderr_has("perhaps");
+    hook(&work, &["run", "pre-commit"]).fails(2).says(expect![[r#"
+        error: bad boolean value for `kustomize-localize.hook` in the git configuration: Booleans need to be 'no', 'off', 'false', '' or 'yes', 'on', 'true' or any number, input="perhaps"
+    "#]]);
     work.git(&["config", "kustomize-localize.hook", "false"]);
     work.git(&["commit", "-m", "remote"]);
 }
@@ -251,7 +253,18 @@ fn a_hook_warns_of_what_is_touched_alone() {
     let own = "repository: [{url: 'https://h.example/x'}]\n";
     repo.write(CONFIG, own);
     repo.commit("config");
-    staged("argo.yaml", app).success().stderr_has("warning[unknown-target]");
+    staged("argo.yaml", app).success().says(expect![[r#"
+        git kustomize-localize check:
+        warning[unknown-target]: cannot tell what Argo CD Application web (argo.yaml:1) deploys: `a/{{x}}` is substituted elsewhere
+         --> argo.yaml:4:55
+          |
+        4 | spec: {source: {repoURL: 'https://h.example/x', path: 'a/{{x}}'}}
+          |                                                       ^^^^^^^^^
+          = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
+
+        for more: git kustomize-localize explain unknown-target
+        checked 1 kustomization with 1 reference in the index: nothing found; 1 target unknown
+    "#]]);
     repo.git(&["commit", "-q", "-m", "app"]);
     let old = repo.id("HEAD");
     let readme = staged("README.md", "x");
@@ -264,12 +277,46 @@ fn a_hook_warns_of_what_is_touched_alone() {
         Running::start(sandbox.command("sh", repo.path()).args(["-c", &script])).wait()
     };
     assert_eq!(push(&old).success().stderr, "");
-    push(&"0".repeat(40)).success().stderr_has("warning[unknown-target]");
+    push(&"0".repeat(40)).success().says(expect![[r#"
+        git kustomize-localize check: refs/heads/main:
+        warning[unknown-target]: cannot tell what Argo CD Application web (argo.yaml:1) deploys: `a/{{x}}` is substituted elsewhere
+         --> argo.yaml:4:55
+          |
+        4 | spec: {source: {repoURL: 'https://h.example/x', path: 'a/{{x}}'}}
+          |                                                       ^^^^^^^^^
+          = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
+
+        for more: git kustomize-localize explain unknown-target
+        checked 1 kustomization with 1 reference in commit <0>: nothing found; 1 target unknown
+    "#]]);
     // What decides elsewhere may change anything.
-    staged(CONFIG, &format!("{own}helm: false\n")).success().stderr_has("warning[unknown-target]");
+    staged(CONFIG, &format!("{own}helm: false\n")).success().says(expect![[r#"
+        git kustomize-localize check:
+        warning[unknown-target]: cannot tell what Argo CD Application web (argo.yaml:1) deploys: `a/{{x}}` is substituted elsewhere
+         --> argo.yaml:4:55
+          |
+        4 | spec: {source: {repoURL: 'https://h.example/x', path: 'a/{{x}}'}}
+          |                                                       ^^^^^^^^^
+          = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
+
+        for more: git kustomize-localize explain unknown-target
+        checked 1 kustomization with 1 reference in the index: nothing found; 1 target unknown
+    "#]]);
     repo.git(&["commit", "-q", "-m", "config"]);
     // What fails is said, wherever it is.
     repo.write("other/kustomization.yaml", REMOTE);
     repo.commit("broken");
-    staged("README.md", "y").fails(1).stderr_has("error[remote-reference]").lacks("unknown-target]");
+    staged("README.md", "y").fails(1).says(expect![[r#"
+        git kustomize-localize check:
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> other/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/other
+
+        for more: git kustomize-localize explain remote-reference
+        checked 2 kustomizations with 2 references in the index: 1 error
+    "#]]);
 }

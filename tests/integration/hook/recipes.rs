@@ -95,9 +95,22 @@ fn gitlab_checks_and_follows() {
     let check = gitlab("check");
     // A merged result has what its target has: only the rest is the change.
     sandbox.set("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", work.id("HEAD"));
-    run(&project, work, &check).success().stdout_has("1 finding already in ");
+    run(&project, work, &check).success().says(expect![[r#"
+        checked 3 kustomizations with 4 references in commit <0> (HEAD): 1 finding already in <0>
+    "#]]);
     sandbox.set("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "");
-    run(&project, work, &check).fails(1).stdout_has("error[remote-reference]");
+    run(&project, work, &check).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://example.com/acme/remote.git?ref=v1` is neither localized nor locked
+         --> example/base/kustomization.yaml:3:5
+          |
+        3 |   - https://example.com/acme/remote.git?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/example/base
+
+        for more: git kustomize-localize explain remote-reference
+        checked 3 kustomizations with 4 references in commit <0> (HEAD): 1 error
+    "#]]);
     let report = "gl-code-quality-report.json";
     let found: Value = serde_json::from_str(&work.read(report)).unwrap();
     assert_eq!(found[0]["check_name"], "remote-reference");
@@ -133,7 +146,13 @@ fn gitlab_checks_and_follows() {
     run(&project, &job("three"), &localize).success();
     origin.git(&["merge-base", "--is-ancestor", &tip, "localized/main"]);
     let tip = origin.id("localized/main");
-    run(&project, &late, &localize).success().stdout_has("nothing to do");
+    run(&project, &late, &localize).success().says(expect![[r#"
+        checked 3 kustomizations with 4 references in commit <0> (HEAD), 2 builds (kustomize/…, network closed): nothing found
+        nothing to do: branch localized/main (<1>) already has <0> localized
+        .: 3 files, 1 remote; recorded in the lock and in the message of <1>
+        verified localized/main (<1>): as recorded
+        Everything up-to-date
+    "#]]);
     assert_eq!(origin.id("localized/main"), tip);
     // After a reset, it says how to go on.
     origin.git(&["update-ref", "refs/heads/main", "main~2"]);
@@ -263,7 +282,10 @@ fn gitlab_has_one_note_for_a_merge_request() {
     }
     // A fork has no token.
     sandbox.unset("COMMENT_TOKEN");
-    run(&project, work, alone).success().stderr_has("warning: COMMENT_TOKEN is not the token of a user");
+    run(&project, work, alone).success().says(expect![[r#"
+        curl: (22) The requested URL returned error: 401
+        warning: COMMENT_TOKEN is not the token of a user: give it the scope api
+    "#]]);
 }
 
 /// Returns the JSON that has this key.
@@ -356,7 +378,14 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
     run(&project, &slow, &whole).fails(1).stderr_has("rejected");
     assert_eq!(origin.id("localized/main"), fast.id("localized/main"));
     let again = sandbox.clone_of(&origin, "again");
-    run(&project, &again, &whole).success().stdout_has("nothing to do");
+    run(&project, &again, &whole).success().says(expect![[r#"
+        ::add-mask::eC1hY2Nlc3MtdG9rZW46
+        checked 3 kustomizations with 4 references in commit <0> (HEAD), 2 builds (kustomize/…, network closed): nothing found
+        nothing to do: branch localized/main (<1>) already has <0> localized
+          verified: 2 builds verified before, from the same inputs (kustomize/…)
+        .: 3 files, 1 remote; recorded in the lock and in the message of <1>
+        verified localized/main (<1>): as recorded
+    "#]]);
     let log = origin.git(&["log", "--first-parent", "--format=%H", "localized/main"]);
     assert!(log.contains(&tip), "{log}");
     // Nothing was forced.

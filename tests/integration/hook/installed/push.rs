@@ -22,7 +22,20 @@ fn the_commit_that_is_pushed_is_judged_and_nothing_else() {
     let before = work.state();
     let output = work.try_git(&["push", "origin", "main"]);
     refused(&output);
-    output.stderr_has("refs/heads/main:");
+    output.says(expect![[r#"
+        git kustomize-localize check: refs/heads/main:
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0>: 1 error
+        error: failed to push some refs to '../server.git'
+    "#]]);
     before.assert_same(&work.state());
     work.git(&["commit", "--quiet", "-m", "mended"]);
     // Nor are commits below the tip: they are not built.
@@ -48,7 +61,20 @@ fn every_ref_with_files_is_checked() {
     let output = work.try_git(&["push", "origin", "good", "bad", "bad-tag"]);
     refused(&output);
     // The same commit once.
-    output.stderr_has("refs/heads/bad, refs/tags/bad-tag:");
+    output.says(expect![[r#"
+        git kustomize-localize check: refs/heads/bad, refs/tags/bad-tag:
+        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+         --> app/kustomization.yaml:2:5
+          |
+        2 |   - https://example.com/acme/app//deploy?ref=v1
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        checked 1 kustomization with 1 reference in commit <0>: 1 error
+        error: failed to push some refs to '../server.git'
+    "#]]);
     output.lacks("refs/heads/good");
     refused(&work.try_git(&["push", "origin", &format!("{bad}:refs/heads/x")]));
     refused(&work.try_git(&["push", "origin", "HEAD@{0}:refs/heads/x"]));

@@ -128,7 +128,15 @@ fn a_gate_lets_the_branch_itself_grow() {
     work.run(&["branch"]).success();
     work.run(&["check", "--rev", "localized/main", "--base", &tip]).success();
     // `rules` of the base decide.
-    work.run(&["check", "--rev", "localized/main", "--base", "main"]).fails(1).stdout_has("error[merged-back]");
+    work.run(&["check", "--rev", "localized/main", "--base", "main"]).fails(1).says(expect![[r#"
+        error[merged-back]: the localized branch was merged into its source: local paths replaced its URLs
+         --> kustomize-localize.lock
+         = help: undo the merge: git revert --no-edit -m 2 <0>
+         = help: if this is the localized branch itself, deploy from it, and do not merge it
+
+        for more: git kustomize-localize explain merged-back
+        checked 4 kustomizations with 5 references in commit <0> (localized/main): 1 error
+    "#]]);
     work.write(".kustomize-localize", "rules: {merged-back: off}\n");
     work.commit("configure");
     work.run(&["check", "--rev", "localized/main", "--base", "main"]).success().lacks("merged-back");
@@ -166,7 +174,17 @@ fn localizing_on_main_on_purpose_is_not_reported() {
     work.write("other/kustomization.yaml", other);
     work.run(&["lock"]).success();
     work.git(&["add", "--all", "--force"]);
-    work.run(&["check"]).fails(1).stdout_has("error[locked-reference]");
+    work.run(&["check"]).fails(1).says(expect![[r#"
+        error[locked-reference]: `https://example.com/acme/remote.git?ref=v1` is locked, but not localized
+         --> other/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://example.com/acme/remote.git?ref=v1']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: vendor it: git kustomize-localize vendor :/other
+
+        for more: git kustomize-localize explain locked-reference
+        checked 4 kustomizations with 5 references in the working tree: 1 error
+    "#]]);
 }
 
 #[test]

@@ -97,10 +97,25 @@ fn an_update_by_a_bot_is_locked_in_one_more_commit() {
     let hosted = Hosted::new();
     let raised = hosted.tip();
     let checkout = hosted.checkout("first");
-    checkout
-        .run(&["check", "--rev", "HEAD"])
-        .fails(1)
-        .stdout_has("error[remote-reference]: `https://example.com/acme/remote.git?ref=v2`");
+    checkout.run(&["check", "--rev", "HEAD"]).fails(1).says(expect![[r#"
+            error[remote-reference]: `https://example.com/acme/remote.git?ref=v2` is neither localized nor locked
+             --> example/base/kustomization.yaml:3:5
+              |
+            3 |   - https://example.com/acme/remote.git?ref=v2
+              |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+              = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+              = help: or vendor it: git kustomize-localize vendor :/example/base
+
+            warning[stale-lock]: nothing references `https://example.com/acme/remote.git?ref=v1`
+             --> kustomize-localize.lock:4:5
+              |
+            4 |   - url: https://example.com/acme/remote.git
+              |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ remotes
+              = help: drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+            for more: git kustomize-localize explain remote-reference stale-lock
+            checked 3 kustomizations with 4 references in commit <0> (HEAD): 1 error, 1 warning
+        "#]]);
     hosted.step(&checkout, "Lock").success();
     assert!(hosted.has_changed());
     hosted.step(&checkout, "Push").success();
@@ -111,7 +126,9 @@ fn an_update_by_a_bot_is_locked_in_one_more_commit() {
     assert_eq!(checkout.git(&["diff", "--name-only", "HEAD^", "HEAD"]), "kustomize-localize.lock");
     let lock = checkout.show("HEAD", "kustomize-localize.lock");
     assert!(lock.contains("ref: v2") && !lock.contains("ref: v1"), "{lock}");
-    checkout.run(&["check", "--rev", "HEAD"]).success().stdout_has("nothing found");
+    checkout.run(&["check", "--rev", "HEAD"]).success().says(expect![[r#"
+        checked 3 kustomizations with 4 references in commit <0> (HEAD): nothing found
+    "#]]);
     let author = checkout.git(&["log", "-1", "--format=%ae"]);
     let ignored = &preset()["gitIgnoredAuthors"];
     assert_eq!(*ignored, serde_json::json!([author]));
@@ -155,7 +172,17 @@ fn an_update_that_cannot_be_locked_fails_without_a_commit() {
     hosted.raise("v3");
     let raised = hosted.tip();
     let checkout = hosted.checkout("checkout");
-    hosted.step(&checkout, "Lock").fails(1).stderr_has("https://example.com/acme/remote.git").stderr_has("v3");
+    hosted.step(&checkout, "Lock").fails(1).says(expect![[r#"
+        ::add-mask::eC1hY2Nlc3MtdG9rZW46
+        wrote kustomize-localize.lock: 0 remote references
+          dropped https://example.com/acme/remote.git?ref=v1 <0>
+          to stage it: git add -f -- :/kustomize-localize.lock
+        error: example/base/kustomization.yaml:3:5: resources[1]: https://example.com/acme/remote.git has no ref `v3`
+          hint: list its refs: git ls-remote https://example.com/acme/remote.git
+        hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
+          - {url: 'https://example.com/acme/remote.git?ref=v3', reason: 'TODO'}
+        error: 1 reference could not be locked
+    "#]]);
     assert!(!hosted.has_changed());
     assert_eq!(checkout.id("HEAD"), raised);
     // Resolved references are locked, but stay on disk.
