@@ -101,7 +101,9 @@ fn it_holds_what_localizing_would_bring_in() {
     world.server.route("https://files.example.com/v1/app.yaml", Reply::status(404));
     world.sandbox.set("GIT_ALLOW_PROTOCOL", "none");
     let again = world.work.run_unchanged(&["lock"]);
-    again.success().stdout_has("nothing to do: kustomize-localize.lock has 3 remote references\n");
+    again.success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 3 remote references
+    "#]]);
 }
 
 #[test]
@@ -139,14 +141,18 @@ fn needed_entries_stay_and_stale_ones_go() {
           to stage it: git add -f -- :/kustomize-localize.lock
     "#]]);
     assert!(!read(&world).contains("remotes"));
-    run(&world, &[]).success().stdout_has("nothing to do: no remote references\n");
+    run(&world, &[]).success().says(expect![[r#"
+        nothing to do: no remote references
+    "#]]);
 }
 
 #[test]
 fn nothing_remote_needs_no_lock() {
     let world = World::new();
     world.commit(&[("kustomization.yaml", "namePrefix: a-\n")]);
-    world.work.run_unchanged(&["lock"]).success().stdout_has("nothing to do: no remote references\n");
+    world.work.run_unchanged(&["lock"]).success().says(expect![[r#"
+        nothing to do: no remote references
+    "#]]);
 }
 
 #[test]
@@ -203,11 +209,23 @@ fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
         "resources:\n- ../../base\n- https://github.com/acme/bad//app?ref=v1\n- https://github.com/acme/bad//broken?ref=v1\n",
     );
     run(&world, &[])
-        .fails(1)
-        .stderr_has("base/kustomization.yaml:1:13: resources[0]: cannot fetch https://files.example.com/gone.yaml")
-        .stderr_has("  reached from overlays/prod/kustomization.yaml:3:3 -> https://github.com/acme/bad?ref=v1: app/kustomization.yaml:1:13\n")
-        .stderr_has("  reached from overlays/prod/kustomization.yaml:4:3\n")
-        .stderr_has("error: 2 references could not be locked\n");
+        .fails(1).says(expect![[r#"
+            wrote kustomize-localize.lock: 3 remote references
+              added https://files.example.com/v1/app.yaml <0>
+              added https://github.com/acme/deep?ref=v1 <1>
+              added https://github.com/acme/lib?ref=v1 <2>
+              to stage it: git add -f -- :/kustomize-localize.lock
+            kustomize, Flux and Argo CD do not read the lock: deploy the result of `git kustomize-localize branch`
+            error: https://github.com/acme/bad?ref=v1: base/kustomization.yaml:1:13: resources[0]: cannot fetch https://files.example.com/gone.yaml: files.example.com answered 404 Not Found
+              reached from overlays/prod/kustomization.yaml:3:3 -> https://github.com/acme/bad?ref=v1: app/kustomization.yaml:1:13
+              hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+            error: https://github.com/acme/bad?ref=v1: broken/kustomization.yaml:1:12: not valid YAML: unclosed bracket '['
+              reached from overlays/prod/kustomization.yaml:4:3
+            hint: to leave it remote, add to `allow` in `.kustomize-localize`:
+              - {url: 'https://files.example.com/gone.yaml', reason: 'TODO'}
+              - {url: 'https://github.com/acme/bad//broken?ref=v1', reason: 'TODO'}
+            error: 2 references could not be locked
+        "#]]);
     let lock = read(&world);
     // An upstream that cannot be read is not locked.
     assert!(!lock.contains("acme/bad"), "{lock}");
@@ -280,11 +298,17 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_locked() {
     ));
 
     world.file(late, config_map("late"));
-    run(&world, &[]).success().stdout_has(&format!("  added {late} "));
+    run(&world, &[]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 5 remote references
+          added https://files.example.com/late.yaml <0>
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
     assert!(!read(&world).contains("left:"));
     world.work.commit("mended");
     world.work.run(&["check"]).success();
-    run(&world, &[]).success().stdout_has("nothing to do");
+    run(&world, &[]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 5 remote references
+    "#]]);
 }
 
 #[test]
@@ -362,7 +386,10 @@ fn help_fits_why_it_could_not_be_resolved() {
     // A target is no reference.
     let target = |url: &str| world.work.run(&[url, "out", "--no-commit"]);
     target("https://github.com/acme/nowhere//web?ref=v1").fails(2).lacks("leave it remote");
-    target("https://github.com/acme/lib//ohter?ref=v1").fails(2).stderr_has("hint: did you mean `other`?");
+    target("https://github.com/acme/lib//ohter?ref=v1").fails(2).says(expect![[r#"
+        error: there is no directory `ohter` in https://github.com/acme/lib at <0>
+          hint: did you mean `other`?
+    "#]]);
 }
 
 #[test]
@@ -393,7 +420,12 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
     "#]]);
     root(&world, "new", "resources: ['https://files.example.com/new.yaml']\n");
     world.file("https://files.example.com/new.yaml", config_map("new"));
-    run(&world, &[]).success().stdout_has("kustomize-localize.lock: 4 remote references");
+    run(&world, &[]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 4 remote references
+          added https://files.example.com/new.yaml <0>
+          2 references not followed: see `git kustomize-localize check`
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
 }
 
 #[test]
@@ -405,7 +437,9 @@ fn a_root_without_a_ref_is_locked_as_a_branch_is() {
     run(&world, &[]).success();
     let lock = read(&world);
     assert!(lock.contains(&format!("url: https://github.com/acme/lib\n    commit: {lib}\n")), "{lock}");
-    run(&world, &[]).success().stdout_has("nothing to do");
+    run(&world, &[]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 3 remote references
+    "#]]);
 }
 
 #[test]
@@ -449,10 +483,16 @@ fn a_lock_that_is_none_is_not_written_over() {
           hint: the lock is generated: restore it from git instead of editing it, or upgrade this program if a newer one wrote it
     "#]]);
     world.work.write(LOCK, "version: 1\ntarget: overlays/dev\n");
-    world.refused(&["lock"]).stderr_has("is already a localized copy of `overlays/dev`");
+    world.refused(&["lock"]).says(expect![[r#"
+        error: this repository is already a localized copy of `overlays/dev` (`kustomize-localize.lock` has a `target`)
+          hint: run it in the source repository
+    "#]]);
     world.work.remove(LOCK);
     world.work.symlink(LOCK, "elsewhere");
-    world.refused(&["lock"]).stderr_has("`kustomize-localize.lock` is not a regular file");
+    world.refused(&["lock"]).says(expect![[r#"
+        error: `kustomize-localize.lock` is not a regular file
+          hint: move it away: the lock is written there
+    "#]]);
 }
 
 #[test]
@@ -461,10 +501,16 @@ fn without_a_working_tree_there_is_nothing_to_lock() {
     let nowhere = world.sandbox.path("nowhere");
     std::fs::create_dir(&nowhere).unwrap();
     let output = world.sandbox.run(&nowhere, &["lock"]);
-    output.fails(2).stderr_has("this is not a git repository, so there is no place for a lock");
+    output.fails(2).says(expect![[r#"
+        error: this is not a git repository, so there is no place for a lock
+          hint: run it in a repository
+    "#]]);
     world.work.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
     let output = world.sandbox.run(&world.sandbox.path("bare.git"), &["lock"]);
-    output.fails(2).stderr_has("this repository has no working tree");
+    output.fails(2).says(expect![[r#"
+        error: this repository has no working tree to change
+          hint: run it in a clone, or in a linked worktree
+    "#]]);
 }
 
 #[test]
@@ -474,7 +520,9 @@ fn secrets_are_not_written() {
     root(&world, "overlays/prod", "resources:\n- https://user:hunter2@files.example.com/s.yaml\n");
     run(&world, &["-v"]).success().lacks("hunter2");
     assert!(!read(&world).contains("hunter2"));
-    run(&world, &[]).success().stdout_has("nothing to do");
+    run(&world, &[]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 4 remote references
+    "#]]);
 }
 
 #[test]

@@ -86,7 +86,10 @@ fn markers_that_were_committed_are_refused() {
     let world = parted("merge", true);
     world.work.try_git(&["merge", "topic"]).fails(1);
     world.work.commit("with markers");
-    world.work.run(&["lock"]).fails(2).stderr_has("merge conflict");
+    world.work.run(&["lock"]).fails(2).says(expect![[r#"
+        error: kustomize-localize.lock:7: contains a merge conflict
+          hint: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+    "#]]);
     world.work.git(&["checkout", "HEAD^", "--", ":/kustomize-localize.lock"]);
     world.work.run(&["lock"]).success();
     assert_eq!(urls(&world), ["b", "n", "o", "z"]);
@@ -139,7 +142,9 @@ fn conflicting_entries_are_left_to_update() {
     world.file(&url("a"), config_map("four"));
     world.work.run(&["update", &url("a")]).success();
     // Conflicts that were resolved by hand are not resolved again.
-    world.work.run(&["lock"]).success().stdout_has("nothing to do");
+    world.work.run(&["lock"]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 1 remote reference
+    "#]]);
     world.work.git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
     world.work.run(&["check"]).success();
 }

@@ -50,9 +50,22 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
 
     // The change that locks again is told of: by `lock`, by the gate, by `diff` and by the branch.
     let base = world.work.id("HEAD");
-    let says = format!("now remote: {LIB} (allowed by {CONFIG}:2)\n");
-    run(&world, &["init", "--dry-run"]).success().stdout_has(&format!("  {says}"));
-    run(&world, &["lock"]).success().stdout_has(&format!("  {says}")).stdout_has("dropped https://github.com/acme/lib");
+    run(&world, &["init", "--dry-run"]).success().says(expect![[r#"
+        would write kustomize-localize.lock
+          dropped https://github.com/acme/deep?ref=v1 <0>
+          dropped https://github.com/acme/lib?ref=v1 <1>
+          now remote: https://github.com/acme/lib//web?ref=v1 (allowed by .kustomize-localize:2)
+        check would pass
+        next: git kustomize-localize init
+    "#]]);
+    run(&world, &["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 0 remote references
+          dropped https://github.com/acme/deep?ref=v1 <0>
+          dropped https://github.com/acme/lib?ref=v1 <1>
+          now remote: https://github.com/acme/lib//web?ref=v1 (allowed by .kustomize-localize:2)
+          stays remote (allowed): https://github.com/acme/lib//web?ref=v1
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
     let lock = world.work.read(LOCK);
     assert!(
         !lock.contains("remotes:") && lock.contains(&format!("left:\n  - url: {LIB}\n    reason: ours\n")),
@@ -60,12 +73,53 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
     );
     world.work.commit("locked again");
     let gate = run(&world, &["check", "--base", &base]);
-    gate.fails(1).stdout_has("error[new-exception]").stdout_has(&format!("`{LIB}` was localized, and is now remote"));
+    gate.fails(1).says(expect![[r#"
+        error[new-exception]: `https://github.com/acme/lib//web?ref=v1` was localized, and is now remote: .kustomize-localize:2 allows it
+         --> app/kustomization.yaml:2:3
+          |
+        2 | - https://github.com/acme/lib//web?ref=v1
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: make the exception exact, or remove it, and lock again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock; or set `rules: {new-exception: warning}` in a separate change, and merge that first
+
+        for more: git kustomize-localize explain new-exception
+        checked 1 kustomization with 1 reference in the working tree: 1 error, 1 allowed
+    "#]]);
     // Also where the exception comes in the same change.
     let gate = run(&world, &["check", "--base", &first]);
-    gate.fails(1).stdout_has("adds this exception").stdout_has(&format!("`{LIB}` was localized, and is now remote"));
-    run(&world, &["diff", &base]).stderr_has(&says);
-    branch(&world).success().stdout_has(&format!("  {says}"));
+    gate.fails(1).says(expect![[r#"
+        error[new-exception]: the change itself adds this exception for remote-reference at app/kustomization.yaml:2: `https://github.com/acme/lib//web?ref=v1`
+         --> .kustomize-localize:2:3
+          |
+        2 | - {url: github.com/acme, refs: any, reason: ours}
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: add it to `allow` in .kustomize-localize, in a separate change, and merge that first; or set `rules: {new-exception: warning}` there
+
+        error[new-exception]: `https://github.com/acme/lib//web?ref=v1` was localized, and is now remote: .kustomize-localize:2 allows it
+         --> app/kustomization.yaml:2:3
+          |
+        2 | - https://github.com/acme/lib//web?ref=v1
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: make the exception exact, or remove it, and lock again: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock; or set `rules: {new-exception: warning}` in a separate change, and merge that first
+
+        for more: git kustomize-localize explain new-exception
+        new in the configuration: +allow:
+        new in the configuration: +- {url: github.com/acme, refs: any, reason: ours}
+        checked 1 kustomization with 1 reference in the working tree: 2 errors, 1 allowed
+    "#]]);
+    run(&world, &["diff", &base]).says(expect![[r#"
+        app: not built: https://github.com/acme/lib//web?ref=v1 stays remote
+        now remote: https://github.com/acme/lib//web?ref=v1 (allowed by .kustomize-localize:2)
+        1 affected build could not be compared; unknown: 1 root since <0>
+    "#]]);
+    branch(&world).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 2 files written, 0 references rewritten, 6 removed
+          dropped https://github.com/acme/deep?ref=v1 <1>
+          dropped https://github.com/acme/lib?ref=v1 <2>
+          now remote: https://github.com/acme/lib//web?ref=v1 (allowed by .kustomize-localize:2)
+          not verified: --no-verify
+          stays remote (allowed): https://github.com/acme/lib//web?ref=v1
+          to look at it: git show --stat <0>
+    "#]]);
     assert!(world.work.show("localized/main", "app/kustomization.yaml").contains(LIB));
     // Taken back, it is localized again.
     world.work.remove(CONFIG);
@@ -78,8 +132,25 @@ fn an_exception_over_what_is_locked_waits_for_lock() {
         .read("app/kustomization.yaml")
         .replace(LIB, &format!("{LIB} # kustomize-localize: allow[remote-reference] ours"));
     world.work.write("app/kustomization.yaml", text);
-    run(&world, &["check"]).success().stdout_has("this is locked, so the comment has no effect until `lock` runs");
-    run(&world, &["lock"]).success().stdout_has(&format!("  now remote: {LIB} (allowed by a comment)\n"));
+    run(&world, &["check"]).success().says(expect![[r#"
+        warning[stale-allow]: this is locked, so the comment has no effect until `lock` runs
+         --> app/kustomization.yaml:2:43
+          |
+        2 | - https://github.com/acme/lib//web?ref=v1 # kustomize-localize: allow[remote-reference] ours
+          |                                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: to leave it remote: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock; to keep it locked, remove the comment
+
+        for more: git kustomize-localize explain stale-allow
+        checked 1 kustomization with 1 reference in the working tree: 1 warning
+    "#]]);
+    run(&world, &["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 0 remote references
+          dropped https://github.com/acme/deep?ref=v1 <0>
+          dropped https://github.com/acme/lib?ref=v1 <1>
+          now remote: https://github.com/acme/lib//web?ref=v1 (allowed by a comment)
+          stays remote (allowed): https://github.com/acme/lib//web?ref=v1
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
     run(&world, &["check"]).success().lacks("stale-allow");
 }
 
@@ -89,11 +160,37 @@ fn one_dead_ref_leaves_no_live_one_remote() {
     world.sandbox.builds();
     let urls = ["https://github.com/acme/lib?ref=nosuch", LIB, "https://github.com/acme/lib//other?ref=v1"];
     name(&world, &urls);
-    run(&world, &["init"]).success().stdout_has("https://github.com/acme/lib?ref=nosuch");
+    run(&world, &["init"]).success().says(expect![[r#"
+        wrote .kustomize-localize
+        wrote kustomize-localize.lock
+          added https://github.com/acme/deep?ref=v1 <0>
+          added https://github.com/acme/lib?ref=v1 <1>
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib?ref=nosuch', reason: 'TODO'}
+            https://github.com/acme/lib has no ref `nosuch`
+        1 place to edit (stale-allow)
+          .kustomize-localize:2: https://github.com/acme/lib?ref=nosuch
+          help: replace `TODO` with the reason for this exception
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        next: git add -f -- :/.kustomize-localize :/app/kustomization.yaml :/kustomize-localize.lock && git commit -m 'Lock remote references'
+    "#]]);
     world.work.commit("init");
     let base = world.work.id("HEAD");
     run(&world, &["check"]).success();
-    branch(&world).success().stdout_has("3 references rewritten");
+    branch(&world).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 10 files written, 3 references rewritten, 0 removed
+          added https://github.com/acme/deep?ref=v1 <1>
+          added https://github.com/acme/lib?ref=v1 <2>
+          not verified: --no-verify
+          stays remote (allowed): https://github.com/acme/lib?ref=nosuch
+          1 warning (stale-allow 1)
+          to look at it: git show --stat <0>
+        warning[stale-allow]: `TODO` is a placeholder, not a reason
+         --> .kustomize-localize:2:3
+          |
+        2 | - {url: 'https://github.com/acme/lib?ref=nosuch', reason: 'TODO'}
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: give reviewers the reason why it stays
+    "#]]);
     let text = world.work.show("localized/main", "app/kustomization.yaml");
     assert_eq!(text.matches("https:").count(), 1, "{text}");
     // With a reason written, another branch of the same repository still does not pass.
@@ -101,7 +198,20 @@ fn one_dead_ref_leaves_no_live_one_remote() {
     world.work.write(CONFIG, config);
     name(&world, &[&urls[..], &["https://github.com/acme/lib?ref=some-branch"]].concat());
     world.work.commit("another branch");
-    run(&world, &["check", "--base", &base]).fails(1).stdout_has("error[remote-reference]");
+    run(&world, &["check", "--base", &base]).fails(1).says(expect![[r#"
+        error[remote-reference]: `https://github.com/acme/lib?ref=some-branch` is neither localized nor locked
+         --> app/kustomization.yaml:5:3
+          |
+        5 | - https://github.com/acme/lib?ref=some-branch
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[3]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/app
+
+        for more: git kustomize-localize explain remote-reference
+        new in the configuration: -- {url: 'https://github.com/acme/lib?ref=nosuch', reason: 'TODO'}
+        new in the configuration: +- {url: 'https://github.com/acme/lib?ref=nosuch', reason: 'gone upstream'}
+        checked 1 kustomization with 4 references in the working tree: 1 error, 2 allowed
+    "#]]);
     branch(&world).fails(1);
 }
 
@@ -114,10 +224,23 @@ fn what_a_merge_lost_is_found_and_mended() {
     world.work.write(LOCK, format!("{}{}", &before[..entry], &before[end..]));
     world.work.commit("merged without a conflict");
     run(&world, &["check"])
-        .fails(1)
-        .stdout_has(&format!("`{LIB}` is locked, but what is at {DEEP} behind it stays remote: {LIB} > {DEEP}"));
+        .fails(1).says(expect![[r#"
+            error[remote-reference]: `https://github.com/acme/lib//web?ref=v1` is locked, but what is at https://github.com/acme/deep//app?ref=v1 behind it stays remote: https://github.com/acme/lib//web?ref=v1 > https://github.com/acme/deep//app?ref=v1
+             --> app/kustomization.yaml:2:3
+              |
+            2 | - https://github.com/acme/lib//web?ref=v1
+              |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+              = help: lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+
+            for more: git kustomize-localize explain remote-reference
+            checked 1 kustomization with 1 reference in the working tree: 1 error
+        "#]]);
     branch(&world).fails(1);
-    run(&world, &["lock"]).success().stdout_has("added https://github.com/acme/deep?ref=v1 ");
+    run(&world, &["lock"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 2 remote references
+          added https://github.com/acme/deep?ref=v1 <0>
+          to stage it: git add -f -- :/kustomize-localize.lock
+    "#]]);
     assert_eq!(world.work.read(LOCK), before);
 }
 

@@ -53,7 +53,14 @@ fn live_references_are_locked_and_the_next_commands_make_the_branch() {
         ("base/kustomization.yaml", "resources:\n- https://github.com/acme/lib//web?ref=v1\n"),
         ("app/kustomization.yaml", "resources: [../base, 'https://files.example.com/v1/app.yaml']\n"),
     ]);
-    init(&world, &["--dry-run"]).success().stdout_has("would write kustomize-localize.lock\n");
+    init(&world, &["--dry-run"]).success().says(expect![[r#"
+        would write kustomize-localize.lock
+          added https://files.example.com/v1/app.yaml <0>
+          added https://github.com/acme/deep?ref=v1 <1>
+          added https://github.com/acme/lib?ref=v1 <2>
+        check would pass
+        next: git kustomize-localize init
+    "#]]);
     assert_eq!(written(&world), ["", ""]);
     let first = init(&world, &[]);
     first.success().says(expect![[r#"
@@ -70,9 +77,19 @@ fn live_references_are_locked_and_the_next_commands_make_the_branch() {
     next(&world, &first).success();
     world.work.run_as_is(&["check"]).success();
     let status = world.work.run_as_is(&["status"]);
-    status.success().stdout_has("next: git kustomize-localize branch --no-verify\n");
+    status.success().says(expect![[r#"
+        2 kustomizations, 2 remote references (2 locked)
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        branch localized/main: missing
+        next: git kustomize-localize branch --no-verify
+    "#]]);
     next(&world, &status).success();
-    world.work.run_as_is(&["status"]).success().stdout_has("branch localized/main: up to date\n");
+    world.work.run_as_is(&["status"]).success().says(expect![[r#"
+        2 kustomizations, 2 remote references (2 locked)
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        branch localized/main: up to date
+        nothing to do
+    "#]]);
 }
 
 #[test]
@@ -84,14 +101,51 @@ fn a_dead_ref_leaves_its_neighbours_localized() {
         ("c/kustomization.yaml", &reference("//web?ref=v1")),
     ]);
     let first = init(&world, &[]);
-    first.success().stdout_has("wrote .kustomize-localize\n").stdout_has("1 place to edit (stale-allow)\n");
+    first.success().says(expect![[r#"
+        wrote .kustomize-localize
+        wrote kustomize-localize.lock
+          added https://github.com/acme/deep?ref=v1 <0>
+          added https://github.com/acme/lib?ref=v1 <1>
+          .kustomize-localize: allow: {url: 'https://github.com/acme/lib?ref=nosuch', reason: 'TODO'}
+            https://github.com/acme/lib has no ref `nosuch`
+        1 place to edit (stale-allow)
+          .kustomize-localize:2: https://github.com/acme/lib?ref=nosuch
+          help: replace `TODO` with the reason for this exception
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock && git commit -m 'Lock remote references'
+    "#]]);
     let [config, _] = written(&world);
     assert_eq!(config.matches("- {").count(), 1, "{config}");
     assert!(config.contains("ref=nosuch") && !config.contains("refs:"), "{config}");
     again(&world, &first);
     next(&world, &first).success();
-    world.work.run_as_is(&["check"]).success().stdout_has("`TODO` is a placeholder");
-    world.work.run_as_is(&["branch"]).success().stdout_has("3 references rewritten");
+    world.work.run_as_is(&["check"]).success().says(expect![[r#"
+        warning[stale-allow]: `TODO` is a placeholder, not a reason
+         --> .kustomize-localize:2:3
+          |
+        2 | - {url: 'https://github.com/acme/lib?ref=nosuch', reason: 'TODO'}
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: give reviewers the reason why it stays
+
+        for more: git kustomize-localize explain stale-allow
+        checked 3 kustomizations with 3 references in the working tree: 1 warning, 2 allowed
+    "#]]);
+    world.work.run_as_is(&["branch"]).success().says(expect![[r#"
+        localized the repository on branch localized/main (<0>): 12 files written, 3 references rewritten, 0 removed
+          added https://github.com/acme/deep?ref=v1 <1>
+          added https://github.com/acme/lib?ref=v1 <2>
+          not verified: --no-verify
+          stays remote (allowed): https://github.com/acme/lib?ref=nosuch
+          1 warning (stale-allow 1)
+          to look at it: git show --stat <0>
+        warning[stale-allow]: `TODO` is a placeholder, not a reason
+         --> .kustomize-localize:2:3
+          |
+        2 | - {url: 'https://github.com/acme/lib?ref=nosuch', reason: 'TODO'}
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: give reviewers the reason why it stays
+    "#]]);
     let branch = |root: &str| world.work.show("localized/main", &format!("{root}/kustomization.yaml"));
     assert_eq!(branch("a"), reference("?ref=nosuch"));
     for live in ["b", "c"] {
@@ -99,7 +153,27 @@ fn a_dead_ref_leaves_its_neighbours_localized() {
     }
     // A new reference to the same repository is not covered.
     world.work.write("d/kustomization.yaml", reference("?ref=other"));
-    world.work.run_as_is(&["check"]).fails(1).stdout_has("error[remote-reference]");
+    world.work.run_as_is(&["check"]).fails(1).says(expect![[r#"
+        warning[stale-allow]: `TODO` is a placeholder, not a reason
+         --> .kustomize-localize:2:3
+          |
+        2 | - {url: 'https://github.com/acme/lib?ref=nosuch', reason: 'TODO'}
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = help: give reviewers the reason why it stays
+
+        error[remote-reference]: `https://github.com/acme/lib?ref=other` is neither localized nor locked
+         --> d/kustomization.yaml:1:13
+          |
+        1 | resources: ['https://github.com/acme/lib?ref=other']
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+          = help: or vendor it: git kustomize-localize vendor :/d
+
+        for more: git kustomize-localize explain remote-reference stale-allow
+        not tracked by git: 1 file that `branch` does not see: d/kustomization.yaml
+        hint: git add -- :/d && git commit
+        checked 4 kustomizations with 4 references in the working tree: 1 error, 1 warning, 2 allowed
+    "#]]);
 }
 
 #[test]
@@ -124,11 +198,27 @@ fn only_what_git_does_not_find_is_gone() {
         world.server.unroute(asked);
     }
     world.server.route(refs, Reply::status(404));
-    init(&world, &[]).success().stdout_has("/acme/bases/' not found\n");
+    init(&world, &[]).success().says(expect![[r#"
+        wrote .kustomize-localize
+        wrote kustomize-localize.lock
+          .kustomize-localize: allow: {url: 'https://git.example.com/acme/bases//web?ref=v1', reason: 'TODO'}
+            could not fetch https://git.example.com/acme/bases: repository 'https://git.example.com/acme/bases/' not found
+        1 place to edit (stale-allow)
+          .kustomize-localize:2: https://git.example.com/acme/bases//web?ref=v1
+          help: replace `TODO` with the reason for this exception
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock && git commit -m 'Allow remote references'
+    "#]]);
     assert!(written(&world)[0].contains(url));
     world.server.unroute(refs);
     world.work.write(CONFIG, "");
-    init(&world, &[]).success().stdout_has("  added https://git.example.com/acme/bases?ref=v1 ");
+    init(&world, &[]).success().says(expect![[r#"
+        wrote kustomize-localize.lock
+          added https://git.example.com/acme/bases?ref=v1 <0>
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock && git commit -m 'Lock remote references'
+    "#]]);
 }
 
 #[test]
@@ -136,9 +226,13 @@ fn what_an_upstream_does_wrong_is_for_people() {
     let world = world(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/broken//web?ref=v1']\n")]);
     world.upstream_of("acme/broken", &[("web/kustomization.yaml", "resources: [\n")]);
     init(&world, &[])
-        .fails(1)
-        .stdout_has("1 reference could not be locked")
-        .stdout_has("help: correct it, or allow it");
+        .fails(1).says(expect![[r#"
+            nothing to write: 0 locked, 0 allowed
+            1 reference could not be locked
+              app/kustomization.yaml:1: https://github.com/acme/broken?ref=v1: web/kustomization.yaml:1:12: not valid YAML: unclosed bracket '['
+              help: correct it, or allow it, below `allow:` in a new file .kustomize-localize: - {url: 'https://github.com/acme/broken//web?ref=v1', reason: 'TODO'}
+            after that: git kustomize-localize init
+        "#]]);
     assert_eq!(written(&world), ["", ""]);
 }
 
@@ -153,7 +247,10 @@ fn what_no_entry_can_name_is_left_by_a_comment() {
     let comment = rest.lines().next().unwrap();
     assert_eq!(written(&world), ["", ""]);
     world.work.write(CONFIG, format!("allow:\n- {{url: '{url}', reason: gone}}\n"));
-    init(&world, &[]).fails(2).stderr_has(comment);
+    init(&world, &[]).fails(2).says(expect![[r#"
+        error: .kustomize-localize:2:1: allow: the entry for `https://files.example.com/api/files/a%2Fb.yaml/raw` contains `a%2Fb.yaml`, which is not allowed in a URL
+          hint: write a comment above the reference instead: # kustomize-localize: allow[remote-reference] TODO
+    "#]]);
     world.work.write(CONFIG, "");
     world.work.write("app/kustomization.yaml", text(&format!("  {comment}\n").replace("TODO", "gone upstream")));
     init(&world, &[]).success();
@@ -190,8 +287,19 @@ fn what_is_probably_misspelled_is_to_edit() {
     );
     world.commit(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/behind//web?ref=v1']\n")]);
     init(&world, &[])
-        .success()
-        .stdout_has("allow: {url: 'https://github.com/acme/lib//tree/v1/web', reason: 'TODO'}\n");
+        .success().says(expect![[r#"
+            wrote .kustomize-localize
+            wrote kustomize-localize.lock
+              added https://github.com/acme/behind?ref=v1 <0>
+              .kustomize-localize: allow: {url: 'https://github.com/acme/lib//tree/v1/web', reason: 'TODO'}
+                `https://github.com/acme/lib/tree/v1/web`: there is no directory `tree/v1/web` in https://github.com/acme/lib at <1>
+            1 place to edit (stale-allow)
+              .kustomize-localize:2: https://github.com/acme/lib//tree/v1/web
+              help: replace `TODO` with the reason for this exception
+            check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+            builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+            next: git add -f -- :/.kustomize-localize :/kustomize-localize.lock && git commit -m 'Lock remote references'
+        "#]]);
 }
 
 #[test]
@@ -330,12 +438,26 @@ fn files_outside_of_their_roots_take_one_line() {
     ];
     let world = world(&files);
     let first = init(&world, &[]);
-    first.success().stdout_has("  .kustomize-localize: load-restrictor: none\n").lacks("wrote kustomize-localize.lock");
+    first.success().says(expect![[r#"
+        wrote .kustomize-localize
+          .kustomize-localize: load-restrictor: none
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        next: git add -f -- :/.kustomize-localize && git commit -m 'Set up git kustomize-localize'
+    "#]]);
     assert_eq!(written(&world), ["load-restrictor: none\n", ""]);
     again(&world, &first);
     // What somebody decided stays.
     world.work.write(CONFIG, "load-restrictor: root-only # ours\n");
-    init(&world, &[]).fails(1).stdout_has("2 places to edit (out-of-scope)");
+    init(&world, &[]).fails(1).says(expect![[r#"
+        nothing to write: 0 locked, 0 allowed
+        2 places to edit (out-of-scope)
+          app/kustomization.yaml:1: `../shared/x.yaml` is outside its kustomization root `app`
+          app/kustomization.yaml:1: `../shared/y.yaml` is outside its kustomization root `app`
+          help: copy it below `app`, or make its directory a root, and reference that
+          help: if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize
+          help: or allow each, below `allow:` in .kustomize-localize: - {path: app/kustomization.yaml, rules: [out-of-scope], reason: 'TODO'}
+        after that: git kustomize-localize init
+    "#]]);
     assert_eq!(world.work.read(CONFIG), "load-restrictor: root-only # ours\n");
 }
 
@@ -351,11 +473,24 @@ fn what_people_must_edit_is_listed_by_cause() {
     ]);
     let first = init(&world, &[]);
     first
-        .fails(1)
-        .stdout_has("wrote kustomize-localize.lock\n")
-        .stdout_has("  a/kustomization.yaml:1: kustomize ignores this `resources`: line 2 repeats it")
-        .stdout_has("  b/kustomization.yaml:")
-        .stdout_has("2 places to edit (missing-path): there is no `c/gone.yaml`\n  c/kustomization.yaml:2\n  c/kustomization.yaml:3\n");
+        .fails(1).says(expect![[r#"
+            wrote kustomize-localize.lock
+              added https://github.com/acme/deep?ref=v1 <0>
+              added https://github.com/acme/lib?ref=v1 <1>
+            2 places to edit (missing-path): there is no `c/gone.yaml`
+              c/kustomization.yaml:2
+              c/kustomization.yaml:3
+              help: add it, or remove the reference
+              help: or allow each, below `allow:` in a new file .kustomize-localize: - {path: c/gone.yaml, reason: 'TODO'}
+            1 place to edit (invalid-kustomization)
+              b/kustomization.yaml:1: not valid YAML: unclosed bracket '['
+              help: fix it: `kustomize build` refuses it
+            1 place to edit (invalid-kustomization)
+              a/kustomization.yaml:1: kustomize ignores this `resources`: line 2 repeats it
+              help: merge it into line 2, or remove it
+            builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+            after that: git kustomize-localize init
+        "#]]);
     again(&world, &first);
     let json = world.work.run_as_is(&["init", "--format", "json"]);
     json.fails(1).stdout_has("\"outcome\": \"unchanged\"").stdout_has("\"rule\": \"invalid-kustomization\"");
@@ -399,17 +534,34 @@ fn a_configuration_that_cannot_be_edited_is_refused_and_nothing_is_written() {
 #[test]
 fn without_anything_remote_there_is_nothing_to_write() {
     let world = world(&[("app/kustomization.yaml", "namePrefix: a-\n")]);
-    world.work.run_unchanged(&["init"]).success().stdout_has("\nnothing to do\n");
-    world.work.run_unchanged(&["status"]).success().stdout_has("0 remote references");
+    world.work.run_unchanged(&["init"]).success().says(expect![[r#"
+        nothing to write: 0 locked, 0 allowed
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        nothing to do
+    "#]]);
+    world.work.run_unchanged(&["status"]).success().says(expect![[r#"
+        1 kustomization, 0 remote references
+        branch localized/main: missing
+        nothing to do
+    "#]]);
     let nowhere = world.sandbox.path("nowhere");
     std::fs::create_dir(&nowhere).unwrap();
-    world.sandbox.run(&nowhere, &["init"]).fails(2).stderr_has("not a git repository");
+    world.sandbox.run(&nowhere, &["init"]).fails(2).says(expect![[r#"
+        error: this is not a git repository, so there is no place for a lock
+          hint: run it in a repository
+    "#]]);
 }
 
 #[test]
 fn offline_the_cache_is_enough() {
     let world = world(&[("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n")]);
-    init(&world, &["--offline"]).fails(1).stdout_has("is not in the cache");
+    init(&world, &["--offline"]).fails(1).says(expect![[r#"
+        nothing to write: 0 locked, 0 allowed
+        1 reference could not be locked
+          app/kustomization.yaml:1: https://github.com/acme/lib?ref=v1 is not in the cache
+          help: run once without `--offline`
+        after that: git kustomize-localize init
+    "#]]);
     assert_eq!(written(&world), ["", ""]);
     init(&world, &[]).success();
     world.work.write("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=v1']\n");
@@ -453,5 +605,9 @@ fn every_entry_that_people_may_write_is_printed_as_it_can_be_written() {
     let entries: String = printed.map(|line| format!("{}\n", line.replace("TODO", "soon, with a mirror"))).collect();
     world.work.write(CONFIG, format!("allow:\n{entries}"));
     init(&world, &[]).success();
-    world.work.run_as_is(&["check"]).success().stdout_has(": 15 allowed\n");
+    world.work.run_as_is(&["check"]).success().says(expect![[r#"
+        not tracked by git: 2 files that `branch` does not see: .kustomize-localize, kustomize-localize.lock
+        hint: git add -- :/.kustomize-localize :/kustomize-localize.lock && git commit
+        checked 15 kustomizations with 0 references in the working tree: 15 allowed
+    "#]]);
 }

@@ -133,7 +133,9 @@ fn a_date_is_that_of_the_commit_or_of_the_environment() {
     assert!(dated("cyclonedx").contains("\"timestamp\": \"2023-11-14T22:13:20Z\""));
     assert!(dated("spdx").contains("\"created\": \"2023-11-14T22:13:20Z\""));
     world.sandbox.set("SOURCE_DATE_EPOCH", "yesterday");
-    world.work.run_unchanged(&["sbom"]).fails(2).stderr_has("`SOURCE_DATE_EPOCH` is not a number of seconds");
+    world.work.run_unchanged(&["sbom"]).fails(2).says(expect![[r#"
+        error: `SOURCE_DATE_EPOCH` is not a number of seconds
+    "#]]);
 }
 
 #[test]
@@ -206,8 +208,12 @@ fn images_come_with_what_runs_them() {
         validate(format, &output.stdout);
         assert!(output.stdout.contains("nothing.yaml") && output.stdout.contains("ghcr.io/acme/Web"), "{output:?}");
     }
-    sbom("slsa").fails(2).stderr_has("`--images` needs a commit, and a format other than `slsa`");
-    world.work.run_unchanged(&["sbom", "web", "--images"]).fails(2).stderr_has("`--images` needs a commit");
+    sbom("slsa").fails(2).says(expect![[r#"
+        error: `--images` needs a commit, and a format other than `slsa`
+    "#]]);
+    world.work.run_unchanged(&["sbom", "web", "--images"]).fails(2).says(expect![[r#"
+        error: `--images` needs a commit, and a format other than `slsa`
+    "#]]);
 }
 
 #[test]
@@ -221,9 +227,17 @@ fn what_has_no_lock_has_none() {
         error: `HEAD` has no `kustomize-localize.lock`
           hint: lock the remote references: git kustomize-localize lock
     "#]]);
-    world.work.run_unchanged(&["sbom", "app"]).fails(2).stderr_has("`app` has no `kustomize-localize.lock`");
-    world.work.run_unchanged(&["sbom", "nowhere"]).fails(2).stderr_has("unknown revision `nowhere`");
-    world.work.run_unchanged(&["lock", "--format", "spdx"]).fails(2).stderr_has("unsupported format `");
+    world.work.run_unchanged(&["sbom", "app"]).fails(2).says(expect![[r#"
+        error: `app` has no `kustomize-localize.lock`
+          hint: name a directory that `--no-commit` wrote, or a commit
+    "#]]);
+    world.work.run_unchanged(&["sbom", "nowhere"]).fails(2).says(expect![[r#"
+        error: unknown revision `nowhere`
+          hint: fetch it first, or name another one: git log --oneline --all
+    "#]]);
+    world.work.run_unchanged(&["lock", "--format", "spdx"]).fails(2).says(expect![[r#"
+        error: unsupported format `spdx`: expected one of human, json
+    "#]]);
 }
 
 #[test]

@@ -104,7 +104,12 @@ fn the_printed_commands_lead_to_where_nothing_is_to_do() {
     sparse.commit("less");
     assert_eq!(walk(&sparse), [branch, push]);
     sparse.git(&["switch", "-q", "--detach"]);
-    sparse.run_as_is(&[]).success().stdout_has("branch: unknown: ").stdout_has("next: git kustomize-localize check\n");
+    sparse.run_as_is(&[]).success().says(expect![[r#"
+        1 kustomization, 1 remote reference (1 locked)
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        branch: unknown: cannot derive the branch to commit to: the source commit is not named by a branch
+        next: git kustomize-localize check
+    "#]]);
     sparse.run_as_is(&["check"]).success();
 }
 
@@ -123,7 +128,17 @@ fn each_state_of_the_branch_has_its_next_command() {
     "#]]);
     world.work.run_as_is(&["lock"]).success();
     let commit = "git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'";
-    is(&world, "branch localized/main: missing", commit).stdout_has("1 remote reference (1 locked)\n");
+    is(&world, "branch localized/main: missing", commit).says(expect![[r#"
+        2 kustomizations, 1 remote reference (1 locked)
+        check: 0 errors, 1 warning
+        3 targets: 1 localized, 1 remote, 1 external, 0 unknown
+          remote     .kustomize-localize:2: kustomize: https://github.com/acme/lib//web?ref=v1: tag, locked <0>
+          external   other.yaml:1: Argo CD Application other: it is in https://github.com/acme/other
+          localized  .kustomize-localize:3: kustomize
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        branch localized/main: missing
+        next: git add -f -- :/kustomize-localize.lock && git commit -m 'Lock remote references'
+    "#]]);
     world.work.commit("lock");
     is(&world, "branch localized/main: missing", "git kustomize-localize branch --no-verify");
     world.work.run_as_is(&["branch"]).success();
@@ -164,10 +179,21 @@ fn a_branch_that_is_behind_its_remote_says_how_to_follow_it() {
 fn it_works_where_there_is_little_to_see() {
     let world = World::acme();
     let empty = is(&world, "branch: missing", "git kustomize-localize help");
-    empty.stdout_has("no kustomization\n");
+    empty.says(expect![[r#"
+        no kustomization
+        branch: missing
+        next: git kustomize-localize help
+    "#]]);
     world.work.write("app/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n");
     is(&world, "branch: missing", "git kustomize-localize init");
-    world.work.run_as_is(&["init"]).success().stdout_has("next: git add -f -- :/app/kustomization.yaml ");
+    world.work.run_as_is(&["init"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock
+          added https://github.com/acme/deep?ref=v1 <0>
+          added https://github.com/acme/lib?ref=v1 <1>
+        check passes; to keep it passing: git kustomize-localize hook install; in CI: git kustomize-localize help recipes
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        next: git add -f -- :/app/kustomization.yaml :/kustomize-localize.lock && git commit -m 'Lock remote references'
+    "#]]);
 
     let bare = |name: &str| {
         let path = world.sandbox.path(name);
@@ -177,7 +203,11 @@ fn it_works_where_there_is_little_to_see() {
         output
     };
     world.sandbox.git(&world.sandbox.path(""), &["init", "-q", "--bare", "-b", "main", "empty.git"]);
-    bare("empty.git").stdout_has("no kustomization\nbranch: missing\nnext: git kustomize-localize help\n");
+    bare("empty.git").says(expect![[r#"
+        no kustomization
+        branch: missing
+        next: git kustomize-localize help
+    "#]]);
     world.work.commit("files");
     world.work.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
     bare("bare.git").says(expect![[r#"
@@ -187,7 +217,12 @@ fn it_works_where_there_is_little_to_see() {
         next: git kustomize-localize branch --no-verify
     "#]]);
     world.sandbox.run(&world.sandbox.path("bare.git"), &["branch"]).success();
-    bare("bare.git").stdout_has("branch localized/main: up to date, and `origin` does not have it yet\n");
+    bare("bare.git").says(expect![[r#"
+        1 kustomization, 1 remote reference (1 locked)
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        branch localized/main: up to date, and `origin` does not have it yet
+        next: git kustomize-localize branch --push --no-verify
+    "#]]);
 
     let nowhere = world.sandbox.path("nowhere");
     std::fs::create_dir(&nowhere).unwrap();
@@ -200,9 +235,17 @@ fn it_works_where_there_is_little_to_see() {
 fn what_cannot_be_looked_at_is_counted() {
     let world = world();
     world.work.write("kustomize-localize.lock", "version: 1\nremotes: 5\n");
-    is(&world, "branch localized/main: missing", "git kustomize-localize check").stdout_has("1 could not be checked");
+    is(&world, "branch localized/main: missing", "git kustomize-localize check").says(expect![[r#"
+        2 kustomizations, 0 remote references
+        check: 0 errors, 0 warnings, 1 could not be checked
+        branch localized/main: missing
+        next: git kustomize-localize check
+    "#]]);
     world.work.write(".kustomize-localize", "unknown: x\n");
-    world.work.run_as_is(&[]).fails(2).stderr_has(".kustomize-localize:1");
+    world.work.run_as_is(&[]).fails(2).says(expect![[r#"
+        error: .kustomize-localize:1:1: unknown field `unknown`
+          hint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 7 more
+    "#]]);
 }
 
 #[test]
