@@ -37,8 +37,12 @@ fn a_change_names_what_it_touches_in_every_format() {
     let base = [&*since];
     assert_eq!(lines(work, &base), ["example/overlay: example/base/config.yaml", "new: added", "other: removed"]);
     let output = work.run(&["affected", &since]);
-    let summary = format!("2 of 2 kustomizations (1 removed) since {}\n", &since[..12]);
-    output.stderr_has(&summary);
+    output.says(expect![[r#"
+        example/overlay: example/base/config.yaml
+        new: added
+        other: removed
+        2 of 2 kustomizations (1 removed) since <0>
+    "#]]);
     let output = work.run(&["affected", &since, "--format", "json"]);
     let json = report(&output.success().stdout);
     assert_eq!(json["total"], 2);
@@ -62,9 +66,35 @@ fn a_change_names_what_it_touches_in_every_format() {
     let back = lines(work, &["HEAD", "--rev", &since]);
     assert_eq!(back, [""; 0]);
     let output = work.run(&["affected", "nowhere", "--format", "json"]);
-    output.fails(2).stderr_has("unknown revision `nowhere`");
+    output.fails(2).says(expect![[r#"
+        {
+          "version": 1,
+          "tool": {
+            "name": "git-kustomize-localize",
+            "version": "…"
+          },
+          "errors": [
+            {
+              "hints": [
+                "fetch it first, or name another one: git log --oneline --all"
+              ],
+              "message": "unknown revision `nowhere`"
+            }
+          ],
+          "outcome": "failed"
+        }
+        error: unknown revision `nowhere`
+          hint: fetch it first, or name another one: git log --oneline --all
+    "#]]);
     assert_eq!(report(&output.stdout)["outcome"], "failed");
-    work.run(&["affected"]).fails(2).stderr_has("<BASE>");
+    work.run(&["affected"]).fails(2).says(expect![[r#"
+        error: the following required arguments were not provided:
+          <BASE>
+
+        Usage: git kustomize-localize affected <BASE>
+
+        For more information, try '-h'.
+    "#]]);
 }
 
 #[test]

@@ -84,17 +84,39 @@ fn a_gate_that_builds_renders_charts_too() {
     let Some((sandbox, work)) = charts() else { return };
     let check = ["check", "--build"];
     let output = work.run_unchanged(&check);
-    output.success().stdout_has("no kustomization in the working tree, 2 builds (").stdout_has(": nothing found\n");
+    output.success().says(expect![[r#"
+        no kustomization in the working tree, 2 builds (kustomize/…, network closed): nothing found
+    "#]]);
     sandbox.script("helm", &format!("{HELM}date +%s%N | sed 's/^/# /'\n"));
     let output = work.run_unchanged(&check);
-    let unknown = "unknown: Argo CD Application web (argo/web.yaml:1): its chart renders to something else each time\n";
-    output.success().stdout_has(unknown).stdout_has("; 2 builds unknown\n");
+    output.success().says(expect![[r#"
+        unknown: Argo CD Application web (argo/web.yaml:1): its chart renders to something else each time
+        unknown: Flux HelmRelease released (flux/web.yaml:1): its chart renders to something else each time
+        no kustomization in the working tree, 0 builds (kustomize/…, network closed): nothing found; 2 builds unknown
+    "#]]);
     sandbox.script("helm", HELM);
     fs::remove_file(work.path().join("charts/web/Chart.yaml")).unwrap();
-    work.run(&check).success().stdout_has("not built: no chart at ").stdout_has("; 2 not built\n");
+    work.run(&check).success().says(expect![[r#"
+        warning[not-built]: not built: no chart at charts/web
+         --> argo/web.yaml
+         = note: deployed by Argo CD Application web (argo/web.yaml:1)
+         = help: fix the chart, or the values that its object gives
+
+        warning[not-built]: not built: no chart at charts/web
+         --> flux/web.yaml
+         = note: deployed by Flux HelmRelease released (flux/web.yaml:1)
+
+        note: repeated help is omitted: -v shows it
+        for more: git kustomize-localize explain not-built
+        no kustomization in the working tree, 0 builds (kustomize/…, network closed): nothing found; 2 not built
+    "#]]);
     // What nothing here builds is no error of the chart.
     work.decide("rules: {'*': error}\n");
-    work.run(&check).success().stdout_has("it is a Helm chart, and `helm` is off\n").stdout_has("; 2 builds unknown\n");
+    work.run(&check).success().says(expect![[r#"
+        unknown: Argo CD Application web (argo/web.yaml:1): it is a Helm chart, and `helm` is off
+        unknown: Flux HelmRelease released (flux/web.yaml:1): it is a Helm chart, and `helm` is off
+        no kustomization in the working tree, 0 builds (kustomize/…, network closed): nothing found; 2 builds unknown
+    "#]]);
 }
 
 #[test]
@@ -146,11 +168,16 @@ fn what_is_not_rendered_is_unknown() {
     work.commit("off");
     work.write("charts/web/templates/a.yaml", map("c"));
     diff("it is a Helm chart, and `helm` is off");
-    work.run(&["build", "web"]).fails(2).stderr_has("write `helm: true` into .kustomize-localize");
+    work.run(&["build", "web"]).fails(2).says(expect![[r#"
+        error: Argo CD Application web (argo/web.yaml:1) cannot be built here: it is a Helm chart, and `helm` is off
+          hint: write `helm: true` into .kustomize-localize
+    "#]]);
     // Nothing but the configuration names it.
     let config = "helm: true\ntargets: [{path: charts/web, engine: argo-cd}]\n";
     work.commit_files(&[(".kustomize-localize", config)]);
-    work.run(&["build", ".kustomize-localize:2"]).fails(2).stderr_has("no object says how to render this chart");
+    work.run(&["build", ".kustomize-localize:2"]).fails(2).says(expect![[r#"
+        error: Argo CD target charts/web (.kustomize-localize:2) cannot be built here: no object says how to render this chart
+    "#]]);
     work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
     // A values file alone.
     work.git(&["checkout", "--quiet", "."]);
@@ -177,10 +204,33 @@ fn nothing_out_of_the_tree_is_rendered() {
     // One that stays in is followed.
     work.write("shared/b.yaml", map("shared"));
     work.symlink("charts/web/templates/link.yaml", "../../../shared/b.yaml");
-    work.run(&["build", "web"]).success().stdout_has("metadata: {name: shared}\n");
+    work.run(&["build", "web"]).success().says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: called}
+        data:
+          with: |
+            template
+            --skip-tests
+            --name-template=web
+            --namespace=prod
+            --include-crds
+            --
+            web
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: a}
+        ---
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: shared}
+    "#]]);
     let out = application("").replace("path: charts/web", "path: ../web");
     work.write("argo/web.yaml", out);
-    work.run(&["build", "web"]).fails(2).stderr_has("it is outside of the repository");
+    work.run(&["build", "web"]).fails(2).says(expect![[r#"
+        error: Argo CD Application web (argo/web.yaml:1) cannot be built here: it is outside of the repository
+    "#]]);
 }
 
 /// A release of Flux, which has its namespace from the kustomization that lists it.
@@ -212,9 +262,19 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
         ("values/api.yaml", "size: 6\n"),
     ];
     work.commit_files(&files);
-    work.run(&["targets"])
-        .success()
-        .stdout_has("apps/release.yaml:1: Flux HelmRelease team/api\n  charts/web: a chart");
+    work.run(&["targets"]).success().says(expect![[r#"
+            apps/release.yaml:1: Flux HelmRelease team/api
+              charts/web: a chart
+              built by apps/kustomization.yaml
+            argo/web.yaml:1: Argo CD Application web
+              charts/web: a chart
+            flux.yaml:1: Flux Kustomization flux-system/apps
+              apps: a kustomization, localized
+            flux/web.yaml:1: Flux HelmRelease x/released
+              charts/web: a chart
+
+            4 targets: 4 here, 0 external, 0 templated
+        "#]]);
     work.run(&["build", "api"])
         .success()
         .stdout_has("    --name-template=api\n    --namespace=team\n    --include-crds\n")
@@ -258,7 +318,9 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
         )
     };
     work.write("apps/kustomization.yaml", patched("values/no/such"));
-    work.run(&["build", "api"]).fails(2).stderr_has("apps/kustomization.yaml may change it");
+    work.run(&["build", "api"]).fails(2).says(expect![[r#"
+        error: Flux HelmRelease api (apps/release.yaml:1) cannot be built here: apps/kustomization.yaml may change it
+    "#]]);
     work.commit_files(&[("apps/kustomization.yaml", &patched("values/replicas"))]);
     work.run(&["build", "api"]).success().stdout_has("    {\"replicas\":3}\n");
     work.run(&["check"]).success();
@@ -273,7 +335,9 @@ spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
     }
     work.git(&["checkout", "--quiet", "."]);
     work.write("charts/web/templates/a.yaml", "a: {{ lookup \"v1\" \"Secret\" \"a\" \"b\" }}\n");
-    work.run(&["build", "api"]).fails(2).stderr_has("`charts/web/templates/a.yaml` may ask the cluster (`lookup`)");
+    work.run(&["build", "api"]).fails(2).says(expect![[r#"
+        error: Flux HelmRelease api (apps/release.yaml:1, built by apps/kustomization.yaml) cannot be built here: `charts/web/templates/a.yaml` may ask the cluster (`lookup`)
+    "#]]);
     // Argo CD gets no answer from it, either.
     work.run(&["build", "web"]).success().stdout_has("lookup");
     assert_eq!(sandbox.leftovers(), [""; 0]);

@@ -50,7 +50,13 @@ fn targets_are_shown_for_people_and_machines() {
     repo.git(&["remote", "set-url", "origin", other]);
     assert_eq!(repo.run(&["targets"]).success().stdout, text);
     repo.write(".kustomize-localize", format!("repository: [{{url: '{other}'}}]\n"));
-    repo.run(&["targets"]).success().stdout_has("external: it is in https://github.com/acme/fleet");
+    repo.run(&["targets"]).success().says(expect![[r#"
+        clusters/prod/apps.yaml:6: Flux Kustomization flux-system/apps
+          external: it is in https://github.com/acme/fleet at main
+
+        note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in .kustomize-localize; or list the deployed paths under `targets` there
+        1 target: 0 here, 1 external, 0 templated
+    "#]]);
 }
 
 #[test]
@@ -62,8 +68,23 @@ fn the_engines_that_the_tree_installs_are_named() {
     repo.write("d/flux.yaml", instance);
     repo.write("e/flux.yaml", instance.replace("2.6", "2.7"));
     repo.commit("engines");
-    repo.run(&["targets"]).success().stdout_has("d/flux.yaml:1: Flux 2.6.x\ne/flux.yaml:1: Flux 2.7.x\n\n1 target");
-    repo.run_as_is(&["status"]).success().stdout_has("engines: Flux 2.6.x, Flux 2.7.x\n");
+    repo.run(&["targets"]).success().says(expect![[r#"
+        clusters/prod/apps.yaml:6: Flux Kustomization flux-system/apps
+          apps/web at main: a kustomization, localized
+        d/flux.yaml:1: Flux 2.6.x
+        e/flux.yaml:1: Flux 2.7.x
+
+        1 target: 1 here, 0 external, 0 templated
+    "#]]);
+    repo.run_as_is(&["status"]).success().says(expect![[r#"
+        2 kustomizations, 0 remote references
+        check: 1 error, 0 warnings
+        1 target: 1 localized, 0 remote, 0 unknown
+          localized  clusters/prod/apps.yaml:6: Flux Kustomization flux-system/apps
+        engines: Flux 2.6.x, Flux 2.7.x
+        branch localized/main: missing
+        next: git kustomize-localize init
+    "#]]);
     let status = repo.run_as_is(&["status", "--format", "json"]);
     let status: Value = serde_json::from_str(&status.success().stdout).unwrap();
     assert_eq!(status["engines"], json(&repo)["engines"]);
@@ -90,7 +111,10 @@ fn files_of_rancher_fleet_are_counted_and_nothing_else() {
         repo.run_as_is(&[command]).lacks("leet");
     }
     repo.write(".kustomize-localize", "targets: [{path: web, engine: fleet}]\n");
-    repo.run(&["check"]).fails(2).stderr_has("unknown value `fleet`");
+    repo.run(&["check"]).fails(2).says(expect![[r#"
+        error: .kustomize-localize:1:31: targets[0].engine: unknown value `fleet`
+          hint: known are `flux`, `argo-cd`, `kustomize`
+    "#]]);
 }
 
 #[test]
@@ -103,7 +127,17 @@ fn what_only_a_localized_branch_has_is_looked_for_there() {
     repo.write(".kustomize-localize", OURS);
     repo.commit("Deploy a copy");
     let missing = "error[missing-target]: Flux Kustomization apps";
-    repo.run(&["check"]).fails(1).stdout_has(missing);
+    repo.run(&["check"]).fails(1).says(expect![[r#"
+        error[missing-target]: Flux Kustomization apps (clusters/prod/apps.yaml:6) deploys `./web`: there is no `web`
+          --> clusters/prod/apps.yaml:10:9
+           |
+        10 |   path: ./web
+           |         ^^^^^
+           = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain missing-target
+        checked 2 kustomizations with 1 reference in the working tree: 1 error
+    "#]]);
     for new_dir in ["other", "web"] {
         repo.run(&["apps/web", new_dir, "--no-verify"]).success();
         assert_eq!(repo.run(&["check"]).stdout.contains(missing), new_dir == "other");
@@ -112,7 +146,17 @@ fn what_only_a_localized_branch_has_is_looked_for_there() {
     let clone = sandbox.clone_of(&repo, "clone");
     clone.run(&["check"]).success();
     repo.git(&["branch", "-D", "localized/main"]);
-    repo.run(&["check"]).fails(1).stdout_has(missing);
+    repo.run(&["check"]).fails(1).says(expect![[r#"
+        error[missing-target]: Flux Kustomization apps (clusters/prod/apps.yaml:6) deploys `./web`: there is no `web`
+          --> clusters/prod/apps.yaml:10:9
+           |
+        10 |   path: ./web
+           |         ^^^^^
+           = help: correct the path, or remove the object; if nothing deploys the object, list its directory below `exclude:` in .kustomize-localize
+
+        for more: git kustomize-localize explain missing-target
+        checked 2 kustomizations with 1 reference in the working tree: 1 error
+    "#]]);
 }
 
 #[test]
@@ -126,13 +170,25 @@ fn what_is_deployed_from_a_localized_branch_is_what_that_holds() {
     work.write("apps/web/kustomization.yaml", "resources: ['https://github.com/acme/lib//other?ref=v1']\n");
     work.commit("Begin");
     work.lock();
-    let reads = "flux-system/apps (clusters/apps.yaml:6) reads `main`\n";
-    let reaches = "  apps/web at main: a kustomization\n    reaches https://github.com/acme/lib//other?ref=v1: ";
     // It is not there yet.
-    work.run(&["targets"]).success().stdout_has(reaches).stdout_has(&reaches.replace("main", "localized/main"));
-    work.run(&["branch", "--no-verify"])
-        .success()
-        .stdout_has(&format!("deployed from localized/main: 1 of 2 targets; {reads}"));
+    work.run(&["targets"]).success().says(expect![[r#"
+        clusters/apps.yaml:6: Flux Kustomization flux-system/apps
+          apps/web at main: a kustomization
+            reaches https://github.com/acme/lib//other?ref=v1: tag, locked <0>
+        clusters/other.yaml:6: Flux Kustomization flux-system/other
+          apps/web at localized/main: a kustomization
+            reaches https://github.com/acme/lib//other?ref=v1: tag, locked <0>
+
+        2 targets: 2 here, 0 external, 0 templated
+        deployed from a localized branch: 1 of 2 targets; flux-system/apps (clusters/apps.yaml:6) reads `main`
+    "#]]);
+    work.run(&["branch", "--no-verify"]).success().says(expect![[r#"
+            localized the repository on branch localized/main (<0>): 5 files written, 1 reference rewritten, 0 removed
+              added https://github.com/acme/lib?ref=v1 <1>
+              not verified: --no-verify
+              to look at it: git show --stat <0>
+            deployed from localized/main: 1 of 2 targets; flux-system/apps (clusters/apps.yaml:6) reads `main`
+        "#]]);
     let after = work.run(&["targets"]);
     after.success().says(expect![[r#"
         clusters/apps.yaml:6: Flux Kustomization flux-system/apps
@@ -145,7 +201,14 @@ fn what_is_deployed_from_a_localized_branch_is_what_that_holds() {
         deployed from a localized branch: 1 of 2 targets; flux-system/apps (clusters/apps.yaml:6) reads `main`
     "#]]);
     work.remove("clusters/other.yaml");
-    work.run(&["targets"]).stdout_has(&format!("deployed from a localized branch: 0 of 1 target; {reads}"));
+    work.run(&["targets"]).says(expect![[r#"
+        clusters/apps.yaml:6: Flux Kustomization flux-system/apps
+          apps/web at main: a kustomization
+            reaches https://github.com/acme/lib//other?ref=v1: tag, locked <0>
+
+        1 target: 1 here, 0 external, 0 templated
+        deployed from a localized branch: 0 of 1 target; flux-system/apps (clusters/apps.yaml:6) reads `main`
+    "#]]);
 }
 
 #[test]

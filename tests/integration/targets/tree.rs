@@ -107,7 +107,10 @@ fn options_select_what_is_shown() {
         assert_eq!(tree.success().stdout, expected, "{args:?}");
     }
     // Paths are relative to where one stands.
-    sandbox.run(&repo.path().join("overlays"), &["tree", "dev"]).success().stdout_has("overlays/dev\n");
+    sandbox.run(&repo.path().join("overlays"), &["tree", "dev"]).success().says(expect![[r#"
+        overlays/dev
+        └── overlays/dev/on-disk.yaml (missing)
+    "#]]);
 }
 
 #[test]
@@ -143,8 +146,14 @@ fn locked_and_localized_nodes_are_marked() {
 fn what_is_not_there_is_an_error() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    repo.run(&["tree", "nowhere"]).fails(2).stderr_has("no kustomization in `nowhere`");
-    repo.run(&["tree", "--rev", "nothing"]).fails(2).stderr_has("unknown revision `nothing`");
+    repo.run(&["tree", "nowhere"]).fails(2).says(expect![[r#"
+        error: no kustomization in `nowhere`
+          hint: name a directory that contains a kustomization, or none, for all of them
+    "#]]);
+    repo.run(&["tree", "--rev", "nothing"]).fails(2).says(expect![[r#"
+        error: unknown revision `nothing`
+          hint: fetch it first, or name another one: git log --oneline --all
+    "#]]);
     repo.run(&["tree", "--invert", "https://user:secret@example.com/other"]).fails(2).says(expect![[r#"
         error: nothing names `https://example.com/other`
           hint: list the remote references: git kustomize-localize tree
@@ -153,5 +162,8 @@ fn what_is_not_there_is_an_error() {
         error: `https://example.com/acme/app` is not a directory of this repository
           hint: to see what references it: git kustomize-localize tree --invert https://example.com/acme/app
     "#]]);
-    sandbox.run(&sandbox.path(""), &["tree"]).fails(2).stderr_has("not a git repository");
+    sandbox.run(&sandbox.path(""), &["tree"]).fails(2).says(expect![[r#"
+        error: this is not a git repository
+          hint: run it in a repository
+    "#]]);
 }

@@ -211,8 +211,13 @@ fn a_path_that_an_overlay_gives_is_followed() {
     repo.commit("Change it again");
     assert_eq!(lines(&repo, &since), [first, by("prod")]);
     repo.run_unchanged(&["affected", since[0]])
-        .success()
-        .stderr_has("Argo CD Application web (apps/web.yaml:1), Argo CD Application x (apps/x.yaml:1): compared as written: clusters/dev/kustomization.yaml may change it\n  not built: clusters/dev/kustomization.yaml: it reaches https://example.com/acme/x?ref=v1: tag, not locked\n");
+        .success().says(expect![[r#"
+            deploy/web-prod: deploy/web-prod/map.yaml
+            Argo CD Application web (apps/web.yaml:1, built by clusters/prod/kustomization.yaml): deploy/web-prod/map.yaml
+            Argo CD Application api (apps/api.yaml:1), Argo CD Application web (apps/web.yaml:1), Argo CD Application x (apps/x.yaml:1): compared as written: clusters/dev/kustomization.yaml may change it
+              not built: clusters/dev/kustomization.yaml: it reaches https://example.com/acme/x?ref=v1: tag, not locked
+            1 of 9 kustomizations and 1 of 6 targets since <0>
+        "#]]);
     let output = repo.run_unchanged(&["affected", since[0], "--format", "json"]);
     let json = report(&output.success().stdout);
     let unbuilt = json["unbuilt"].as_array().unwrap();
@@ -277,5 +282,9 @@ fn a_submodule_in_a_directory_that_is_read_is_not_known() {
     let named = lines(&repo, &["HEAD^"]);
     assert!(named.len() == 1 && named[0].contains("deep"), "{named:?}");
     let output = repo.run(&["diff", "HEAD^", "--rev", "HEAD", "--exit-code"]);
-    output.fails(1).stdout_has("not built: `vendor/sub/part` is a submodule").stderr_has("unknown: 1 target");
+    output.fails(1).says(expect![[r#"
+        Argo CD Application deep (apps/deep.yaml:1): vendor/sub/part
+          not built: `vendor/sub/part` is a submodule
+        1 affected build could not be compared; unknown: 1 target since <0>
+    "#]]);
 }
