@@ -14,7 +14,15 @@ fn edits_in_localized_files_are_not_lost() {
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
     world.work.write(FILE, "# edited\n");
-    in_place(&world.work, &[]).fails(1).stderr_has(&format!("error[edited-copy]: `{FILE}` was changed"));
+    in_place(&world.work, &[]).fails(1).says(expect![[r#"
+        error[edited-copy]: `overlays/dev/localized-files/files.example.com/v1/app.yaml` was changed: its sha256 <0> differs from the lock
+         --> overlays/dev/localized-files/files.example.com/v1/app.yaml
+         = help: git kustomize-localize vendor --overwrite :/overlays/dev
+         = help: put your own changes upstream or in an overlay
+
+        error: nothing was written: 1 error (edited-copy 1)
+          hint: for more: git kustomize-localize explain edited-copy
+    "#]]);
     assert_eq!(world.work.read(FILE), "# edited\n");
     in_place(&world.work, &["--overwrite"]).success().says(expect![[r#"
         localized the working tree: 1 file written, 0 references rewritten, 0 removed
@@ -52,14 +60,30 @@ fn other_peoples_files_are_left_alone() {
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
     world.work.write("base/localized-files/mine.yaml", "mine\n");
-    in_place(&world.work, &[]).fails(1).stderr_has("error[edited-copy]: `base/localized-files/mine.yaml` ");
+    in_place(&world.work, &[]).fails(1).says(expect![[r#"
+        error[edited-copy]: `base/localized-files/mine.yaml` was added: the lock does not list it
+         --> base/localized-files/mine.yaml
+         = help: git rm -f -- :/base/localized-files/mine.yaml
+         = help: put your own files in another directory
+
+        error: nothing was written: 1 error (edited-copy 1)
+          hint: for more: git kustomize-localize explain edited-copy
+    "#]]);
     world.work.remove("base/localized-files/mine.yaml");
     // A file in the place of one of ours.
     let place = format!("{LIB}/other/map.yaml");
     world.work.write(&place, "mine\n");
     world.work.write("base/kustomization.yaml", "resources:\n- https://github.com/acme/lib//other?ref=v1\n");
     world.work.git(&["add", "base/kustomization.yaml"]);
-    in_place(&world.work, &[]).fails(1).stderr_has(&format!("error[edited-copy]: `{place}` "));
+    in_place(&world.work, &[]).fails(1).says(expect![[r#"
+        error[edited-copy]: `base/localized-files/github.com/acme/lib/v1/other/map.yaml` was added: the lock does not list it
+         --> base/localized-files/github.com/acme/lib/v1/other/map.yaml
+         = help: git rm -f -- :/base/localized-files/github.com/acme/lib/v1/other/map.yaml
+         = help: put your own files in another directory
+
+        error: nothing was written: 1 error (edited-copy 1)
+          hint: for more: git kustomize-localize explain edited-copy
+    "#]]);
 }
 
 #[test]
@@ -68,7 +92,10 @@ fn nothing_is_written_through_a_link() {
     let elsewhere = world.sandbox.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     world.work.symlink("base/localized-files", elsewhere.to_str().unwrap());
-    refused(&world, &[]).stderr_has("files that the lock does not list are in the way: `base/localized-files`");
+    refused(&world, &[]).says(expect![[r#"
+        error: files that the lock does not list are in the way: `base/localized-files`
+          hint: move them away, then run the same command again
+    "#]]);
     assert_eq!(elsewhere.read_dir().unwrap().count(), 0);
 }
 
@@ -89,7 +116,12 @@ fn committed_edits_are_undone_from_upstream() {
     world.work.commit("edited");
     world.work.commit("again");
     let output = in_place(&world.work, &["--overwrite"]);
-    output.success().stdout_has("4 files written");
+    output.success().says(expect![[r#"
+        localized the working tree: 4 files written, 1 reference rewritten, 0 removed
+          discarded edits by hand: `base/localized-files/.gitattributes`, `base/localized-files/github.com/acme/lib/v1/web/kustomization.yaml`, `base/localized-files/github.com/acme/lib/v1/web/localized-files/github.com/acme/deep/v1/app/map.yaml`, `overlays/dev/localized-files/files.example.com/v1/app.yaml`
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/base/localized-files :/overlays/dev/localized-files
+    "#]]);
     assert_eq!(paths.map(|path| world.work.read(path)), before);
     follow(&world, &output);
     assert_eq!(world.work.git(&["diff", "HEAD~3", "HEAD"]), "");
@@ -100,9 +132,10 @@ fn committed_edits_are_undone_from_upstream() {
     world.server.unroute("https://files.example.com/v1/app.yaml");
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
-    refused(&world, &["--overwrite"]).stderr_has(
-        "overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml",
-    );
+    refused(&world, &["--overwrite"]).says(expect![[r#"
+        error: overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml: files.example.com answered 404 Not Found
+          hint: check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http
+    "#]]);
 }
 
 #[test]
@@ -166,7 +199,10 @@ fn a_run_that_was_undone_is_run_again() {
     world.work.git(&["restore", "."]);
     world.work.remove("kustomize-localize.lock");
     world.work.write(FILE, "# edited\n");
-    refused(&world, &[]).stderr_has(&format!("files that the lock does not list are in the way: `{FILE}`"));
+    refused(&world, &[]).says(expect![[r#"
+        error: files that the lock does not list are in the way: `overlays/dev/localized-files/files.example.com/v1/app.yaml`
+          hint: move them away, then run the same command again
+    "#]]);
     world.work.write(FILE, deployment("app"));
     let output = in_place(&world.work, &[]);
     output.success();

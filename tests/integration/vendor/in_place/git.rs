@@ -34,7 +34,9 @@ fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
     let map = clone.read(&format!("{LIB}/web/map.yaml"));
     assert_eq!(map, config_map("lib"));
     assert!(clone.read(APP).contains("\r\n"));
-    in_place(&clone, &[]).success().stdout_has("nothing to do");
+    in_place(&clone, &[]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 3 remote references
+    "#]]);
     clone.run(&["check"]).success().lacks("edited-copy");
 }
 
@@ -45,7 +47,14 @@ fn a_mode_that_differs_is_an_edit() {
     world.work.commit("localized");
     let text = world.work.read(APP);
     world.work.write_executable(APP, &text);
-    in_place(&world.work, &[]).fails(1).stderr_has("error[edited-copy]");
+    in_place(&world.work, &[]).fails(1).says(expect![[r#"
+        error[edited-copy]: `overlays/dev/localized-files/files.example.com/v1/app.yaml` has a different mode than in the lock
+         --> overlays/dev/localized-files/files.example.com/v1/app.yaml
+         = help: git kustomize-localize vendor --overwrite :/overlays/dev
+
+        error: nothing was written: 1 error (edited-copy 1)
+          hint: for more: git kustomize-localize explain edited-copy
+    "#]]);
     world.work.git(&["config", "core.fileMode", "false"]);
     for command in ["check", "vendor"] {
         world.work.run(&[command]).success().lacks("edited-copy");
@@ -60,10 +69,17 @@ fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
     let lock = world.work.read(LOCK);
     world.work.git(&["sparse-checkout", "set", "--cone", "base", "overlays/prod"]);
     assert!(!world.work.path().join("overlays/dev").exists());
-    world.work.run(&["lock"]).success().stdout_has("nothing to do");
+    world.work.run(&["lock"]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 3 remote references
+    "#]]);
     check(&world.work);
     let status = world.work.run(&["status"]);
-    status.success().stdout_has("3 kustomizations, 2 remote references (2 locked)");
+    status.success().says(expect![[r#"
+        3 kustomizations, 2 remote references (2 locked)
+        builds cannot be compared: neither `kustomize` nor `kubectl` was found on PATH; install kustomize, or name it in the variable KUSTOMIZE
+        branch localized/main: missing
+        next: git kustomize-localize branch --no-verify
+    "#]]);
     in_place(&world.work, &["overlays/dev"]).fails(2).says(expect![[r#"
         error: `overlays/dev/kustomization.yaml` would change, and a sparse checkout leaves it out
           hint: check it out: git sparse-checkout add overlays/dev
@@ -72,7 +88,9 @@ fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
     assert!(!world.work.path().join("overlays/dev").exists());
     let after = world.work.read(LOCK);
     assert!(after.contains("files.example.com"), "{after}");
-    world.work.run(&["lock"]).success().stdout_has("nothing to do");
+    world.work.run(&["lock"]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 3 remote references
+    "#]]);
     assert_eq!(world.work.read(LOCK), after);
     assert_ne!(after, lock);
 
@@ -83,7 +101,9 @@ fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
     world.work.git(&["sparse-checkout", "set", "--cone", "overlays/prod"]);
     let before = world.work.state();
     check(&world.work);
-    in_place(&world.work, &[]).success().stdout_has("nothing to do");
+    in_place(&world.work, &[]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 3 remote references
+    "#]]);
     before.assert_same(&world.work.state());
 }
 
@@ -172,7 +192,12 @@ fn two_things_never_share_a_place() {
     let text = work.read("kustomization.yaml") + &format!("- {url}?x=2\n");
     work.write("kustomization.yaml", text);
     work.git(&["add", "--all"]);
-    in_place(work, &[]).success().stdout_has("2 references rewritten, 1 removed");
+    in_place(work, &[]).success().says(expect![[r#"
+        localized the working tree: 4 files written, 2 references rewritten, 1 removed
+          added https://files.example.com/app.yaml?x=2 <0>
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/kustomization.yaml :/kustomize-localize.lock :/localized-files
+    "#]]);
     assert_eq!(build(&world, ".", true), before);
 }
 
@@ -182,15 +207,26 @@ fn excluded_roots_keep_what_they_use() {
     in_place(&world.work, &[]).success();
     world.work.write(".kustomize-localize", "exclude: [overlays/dev]\n");
     world.work.commit("localized");
-    in_place(&world.work, &[]).success().stdout_has("nothing to do");
+    in_place(&world.work, &[]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 3 remote references
+    "#]]);
     assert!(world.work.path().join(APP).is_file());
     // It can still be named.
     let text = "resources:\n- ../../base\n- https://github.com/acme/lib//other?ref=v1\n";
     world.work.write("overlays/dev/kustomization.yaml", text);
     world.work.git(&["add", "--all"]);
-    in_place(&world.work, &[]).success().stdout_has("0 references rewritten, 2 removed");
+    in_place(&world.work, &[]).success().says(expect![[r#"
+        localized the working tree: 1 file written, 0 references rewritten, 2 removed
+          dropped https://files.example.com/v1/app.yaml <0>
+          to stage it: git add -f -- :/kustomize-localize.lock :/overlays/dev/localized-files
+    "#]]);
     assert!(!world.work.path().join(APP).exists());
-    in_place(&world.work, &["overlays/dev"]).success().stdout_has("1 reference rewritten");
+    in_place(&world.work, &["overlays/dev"]).success().says(expect![[r#"
+        localized overlays/dev: 5 files written, 1 reference rewritten, 0 removed
+          added other of https://github.com/acme/lib?ref=v1
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/kustomize-localize.lock :/overlays/dev/kustomization.yaml :/overlays/dev/localized-files
+    "#]]);
 }
 
 #[test]
@@ -211,7 +247,12 @@ fn plugin_configurations_are_edited_in_place() {
     }
     world.work.git(&["add", "--all"]);
     let output = in_place(&world.work, &[]);
-    output.success().stdout_has(":/one/localized-files :/one/plugins/patch.yaml ");
+    output.success().says(expect![[r#"
+        localized the working tree: 7 files written, 2 references rewritten, 0 removed
+          added https://files.example.com/patch.yaml <0>
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/kustomize-localize.lock :/one/localized-files :/one/plugins/patch.yaml :/two/localized-files :/two/plugins/patch.yaml
+    "#]]);
     assert!(world.work.read("two/plugins/patch.yaml").contains("path: localized-files/files.example.com/patch.yaml\n"));
     if let Some(built) = build(&world, "one", true) {
         assert!(built.contains("a: b"), "{built}");
@@ -226,5 +267,12 @@ fn git_is_found_as_a_hook_finds_it() {
     let directory = world.work.git_directory();
     world.sandbox.set("GIT_DIR", &directory);
     world.sandbox.set("GIT_INDEX_FILE", directory.join("index"));
-    world.work.run(&IN_PLACE).success().stdout_has("11 files written");
+    world.work.run(&IN_PLACE).success().says(expect![[r#"
+        localized the working tree: 11 files written, 3 references rewritten, 0 removed
+          added https://files.example.com/v1/app.yaml <0>
+          added https://github.com/acme/deep?ref=v1 <1>
+          added https://github.com/acme/lib?ref=v1 <2>
+          not verified: neither `kustomize` nor `kubectl` was found on PATH
+          to stage it: git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock :/overlays/dev/kustomization.yaml :/overlays/dev/localized-files
+    "#]]);
 }
