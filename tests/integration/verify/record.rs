@@ -60,7 +60,12 @@ fn a_fresh_result_verifies() {
     verify(work, &[]).success().lacks("in the message of");
     // Where nothing says that it is another branch, a record is expected.
     work.git(&["switch", "--quiet", "--detach"]);
-    verify(work, &[]).fails(1).stdout_has(&format!("{LOCK}: no commit message has its record\n"));
+    verify(work, &[]).fails(1).says(expect![[r#"
+        localized-overlay/kustomize-localize.lock: no commit message has its record
+
+        localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        NOT verified HEAD (<0>): 1 difference
+    "#]]);
 }
 
 /// What a lock becomes; nothing if it goes.
@@ -120,12 +125,23 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     for path in [PLACE, LOCK] {
         output.fails(1).stdout_has(&format!("{path}: differs from the tree recorded in the message of "));
     }
-    output.stdout_has(": 2 differences\n");
+    output.says(expect![[r#"
+        localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: differs from the tree recorded in the message of <0>
+        localized-overlay/kustomize-localize.lock: differs from the tree recorded in the message of <0>
+
+        localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<1>): 2 differences
+    "#]]);
     assert!(!output.stdout.contains("was changed"), "{output:?}");
     // Without the message, nothing offline reveals it: the page says so.
     let tree = work.git(&["write-tree"]);
     let rewritten = work.git(&["commit-tree", "-m", "Rewritten", &tree]);
-    verify(work, &[&rewritten]).fails(1).stdout_has(": 1 difference\n");
+    verify(work, &[&rewritten]).fails(1).says(expect![[r#"
+        localized-overlay/kustomize-localize.lock: no commit message has its record
+
+        localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        NOT verified <0>: 1 difference
+    "#]]);
 }
 
 #[test]
@@ -184,9 +200,15 @@ fn a_commit_without_a_record_is_an_error() {
     work.git(&["switch", "--quiet", "localized/main"]);
     work.write(LOCK, "<<<<<<< HEAD\n");
     tamper(work);
-    verify(work, &[]).fails(2).stderr_has("localized-overlay/kustomize-localize.lock:1");
+    verify(work, &[]).fails(2).says(expect![[r#"
+        error: localized-overlay/kustomize-localize.lock:1: contains a merge conflict
+          hint: the lock is generated: restore it from git instead of editing it, or upgrade this program if a newer one wrote it
+    "#]]);
     let empty = Sandbox::new();
-    empty.run(&empty.path(""), &["verify"]).fails(2).stderr_has("not a git repository");
+    empty.run(&empty.path(""), &["verify"]).fails(2).says(expect![[r#"
+        error: this is not a git repository
+          hint: run it in a repository
+    "#]]);
 }
 
 #[test]
@@ -266,7 +288,12 @@ fn localizing_again_needs_the_source_commit() {
     let project = localized();
     let work = &project.work;
     work.git(&["commit", "--quiet", "--amend", "--message", "Nothing is told here"]);
-    verify(work, &["--rebuild"])
-        .fails(2)
-        .stderr_has("`localized-overlay` cannot be localized again: no commit message names the source commit");
+    verify(work, &["--rebuild"]).fails(2).says(expect![[r#"
+            localized-overlay/kustomize-localize.lock: no commit message has its record
+
+            localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock alone
+            NOT verified HEAD (<0>): 1 difference
+            error: `localized-overlay` cannot be localized again: no commit message names the source commit
+              hint: verify the branch itself, for example: git kustomize-localize verify localized/main
+        "#]]);
 }

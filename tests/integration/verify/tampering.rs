@@ -361,11 +361,18 @@ fn a_branch_of_ours_holds_nothing_else() {
     let clone = project.sandbox.clone_of(work, "clone");
     clone.git(&["switch", "--quiet", "--detach"]);
     clone.git(&["branch", "--quiet", "-D", "localized/main"]);
-    clone.run_unchanged(&["verify", "localized/main"]).fails(2).stderr_has("use its local name: origin/localized/main");
-    clone
-        .run_unchanged(&["verify", "origin/localized/main"])
-        .fails(1)
-        .stdout_has(&format!("other/config.yaml: {expected}"));
+    clone.run_unchanged(&["verify", "localized/main"]).fails(2).says(expect![[r#"
+        error: unknown revision `localized/main`
+          hint: use its local name: origin/localized/main
+    "#]]);
+    clone.run_unchanged(&["verify", "origin/localized/main"]).fails(1).says(expect![[r#"
+            README.md: differs from the tree recorded in the message of <0>
+            more: differs from the tree recorded in the message of <0>
+            other/config.yaml: differs from the tree recorded in the message of <0>
+
+            .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+            NOT verified origin/localized/main (<1>): 3 differences
+        "#]]);
 }
 
 #[test]
@@ -377,13 +384,21 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
     work.commit("more");
     work.git(&["merge", "--quiet", "--squash", "localized/main"]);
     work.git(&["commit", "--quiet", "--no-edit"]);
-    work.run(&["verify"]).success().stdout_has(": as recorded");
+    work.run(&["verify"]).success().says(expect![[r#"
+        .: 3 files, 1 remote; recorded in the lock alone
+        verified HEAD (<0>): as recorded
+    "#]]);
     // The same on the branch is not a squash, whatever its subject.
     work.git(&["reset", "--quiet", "--hard"]);
     work.git(&["switch", "--quiet", "--detach", "localized/main"]);
     work.write("README.md", "Edited.\n");
     work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-    work.run(&["verify"]).fails(1).stdout_has("README.md: differs from the tree recorded in the message of ");
+    work.run(&["verify"]).fails(1).says(expect![[r#"
+        README.md: differs from the tree recorded in the message of <0>
+
+        .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+        NOT verified HEAD (<0>): 1 difference
+    "#]]);
 }
 
 #[test]

@@ -45,11 +45,25 @@ fn a_directory_is_verified_wherever_it_lies() {
     over.symlink("base", "moved");
     let output = project.sandbox.run(above, &["verify", "over"]);
     output
-        .fails(1)
-        .stdout_has("base: was added: the lock does not list it\n")
-        .stdout_has("base/kustomization.yaml: is missing, although")
-        .stdout_has(&format!("moved/{}: was added", &PLACE["base/".len()..]))
-        .stdout_has("overlay/kustomization.yaml: is not a file, although the lock lists it as one\n");
+        .fails(1).says(expect![[r#"
+            base: was added: the lock does not list it
+            base/config.yaml: is missing, although the lock lists it
+            base/kustomization.yaml: is missing, although the lock lists it
+            base/localized-files/.gitattributes: is missing, although the lock lists it
+            base/localized-files/example.com/acme/remote/v1/kustomization.yaml: is missing, although the lock lists it
+            base/localized-files/example.com/acme/remote/v1/service.yaml: is missing, although the lock lists it
+            moved/config.yaml: was added: the lock does not list it
+            moved/kustomization.yaml: was added: the lock does not list it
+            moved/localized-files/.gitattributes: was added: the lock does not list it
+            moved/localized-files/example.com/acme/remote/v1/kustomization.yaml: was added: the lock does not list it
+            moved/localized-files/example.com/acme/remote/v1/service.yaml: was added: the lock does not list it
+            moved/localized-files/example.com/acme/remote/v1/service.yaml.orig: was added: the lock does not list it
+            overlay/kustomization.yaml: is not a file, although the lock lists it as one
+            overlay/kustomization.yaml: `overlay/kustomization.yaml` is not a file in its directory: kustomize finds no kustomization (invalid-kustomization)
+
+            . from example/overlay: 6 files, 1 remote; recorded in the lock alone
+            NOT verified over: 14 differences
+        "#]]);
     fs::remove_file(outside.join("base")).unwrap();
     fs::rename(outside.join("moved"), outside.join("base")).unwrap();
     project.sandbox.run(above, &["verify", "over"]).fails(1).says(expect![[r#"
@@ -89,7 +103,10 @@ fn a_commit_and_a_directory_are_distinguished() {
     let work = &project.work;
     // A revision wins, unless both could be meant.
     fs::create_dir_all(work.path().join("main")).unwrap();
-    verify(work, &["main"]).fails(2).stderr_has("`main` has no record");
+    verify(work, &["main"]).fails(2).says(expect![[r#"
+        error: `main` has no record: no `kustomize-localize.lock` in it lists localized files
+          hint: commit the localized files: git kustomize-localize branch
+    "#]]);
     work.git(&["branch", COPY]);
     let id = work.id(COPY);
     verify(work, &[COPY]).fails(2).stderr_has(&format!("name the commit: {id}\n")).says(expect![[r#"
@@ -98,8 +115,14 @@ fn a_commit_and_a_directory_are_distinguished() {
           hint: name the commit: <0>
     "#]]);
     verify(work, &["./localized-overlay"]).success();
-    verify(work, &[&id]).fails(2).stderr_has("has no record");
-    verify(work, &["./localized-overlay", "--rebuild"]).fails(2).stderr_has("`--rebuild` needs a commit");
+    verify(work, &[&id]).fails(2).says(expect![[r#"
+        error: `<0>` has no record: no `kustomize-localize.lock` in it lists localized files
+          hint: commit the localized files: git kustomize-localize branch
+    "#]]);
+    verify(work, &["./localized-overlay", "--rebuild"]).fails(2).says(expect![[r#"
+        error: `--rebuild` needs a commit, but `./localized-overlay` is a directory
+          hint: remove it, or name a commit
+    "#]]);
     for name in ["example", "./example"] {
         verify(work, &[name])
             .fails(2)

@@ -238,7 +238,9 @@ fn commits_by_people_have_no_record() {
     work.run(&["branch", "--no-verify"]).success();
     work.git(&["merge", "--quiet", "localized/main"]);
     assert!(work.read("kustomize-localize.lock").contains("\ntrailers: true\n"));
-    work.run(&["lock"]).success().stdout_has("nothing to do");
+    work.run(&["lock"]).success().says(expect![[r#"
+        nothing to do: kustomize-localize.lock has 1 remote reference
+    "#]]);
     work.write("other/kustomization.yaml", "resources: ['https://example.com/acme/remote.git?ref=v1']\n");
     work.commit("Name it");
     work.run(&["vendor"]).success();

@@ -73,7 +73,11 @@ fn a_lock_at_the_top_is_enough_to_ask_upstream() {
     let work = &project.work;
     work.run(&["lock"]).success();
     work.commit("locked");
-    ask(work, &[]).success().stdout_has("as locked\n");
+    ask(work, &[]).success().says(expect![[r#"
+        kustomize-localize.lock:4: ok: https://example.com/acme/remote.git?ref=v1 is <0>
+        upstream of 1 remote: 1 ok
+        verified HEAD (<1>): as locked
+    "#]]);
     ask(work, &["--rebuild"]).fails(2).says(expect![[r#"
         kustomize-localize.lock:4: ok: https://example.com/acme/remote.git?ref=v1 is <0>
         upstream of 1 remote: 1 ok
@@ -82,7 +86,10 @@ fn a_lock_at_the_top_is_enough_to_ask_upstream() {
           hint: commit the localized files: git kustomize-localize branch
     "#]]);
     // Without it, that is still no record.
-    work.run_unchanged(&["verify"]).fails(2).stderr_has("`HEAD` has no record");
+    work.run_unchanged(&["verify"]).fails(2).says(expect![[r#"
+        error: `HEAD` has no record: no `kustomize-localize.lock` in it lists localized files
+          hint: commit the localized files: git kustomize-localize branch
+    "#]]);
 }
 
 #[test]
@@ -97,10 +104,16 @@ fn there_must_be_a_lock() {
     // One that lists nothing is enough: the last remote may be gone.
     work.write("kustomize-localize.lock", "version: 1\n");
     work.commit("nothing");
-    ask(work, &[]).success().stdout_has("upstream of 0 remotes: nothing to check\n");
+    ask(work, &[]).success().says(expect![[r#"
+        upstream of 0 remotes: nothing to check
+        verified HEAD (<0>): as locked
+    "#]]);
     work.write("kustomize-localize.lock", "<<<<<<< HEAD\n");
     work.commit("conflict");
-    ask(work, &[]).fails(2).stderr_has("kustomize-localize.lock:1");
+    ask(work, &[]).fails(2).says(expect![[r#"
+        error: kustomize-localize.lock:1: contains a merge conflict
+          hint: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+    "#]]);
 }
 
 #[test]
@@ -161,7 +174,11 @@ fn settings_of_the_repository_hold_for_the_connection() {
     let upstream = project.sandbox.path("upstream");
     let base = format!("url.file://{}/.insteadOf", upstream.display());
     work.git(&["config", &base, "https://example.com/"]);
-    ask(work, &[]).success().stdout_has("1 ok\n");
+    ask(work, &[]).success().says(expect![[r#"
+        kustomize-localize.lock:4: ok: https://example.com/acme/remote.git?ref=v1 is <0>
+        upstream of 1 remote: 1 ok
+        verified HEAD (<1>): as locked
+    "#]]);
 }
 
 #[test]

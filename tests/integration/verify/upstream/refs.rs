@@ -151,7 +151,7 @@ fn people_read_one_line_for_each() {
         ask(&repo, &[]).success().stdout,
         format!(
             "kustomize-localize.lock:4: ok: {url}?ref=main is {was}\n\
-             kustomize-localize.lock:9: ok: {url}?ref=v1 is {was}\n\
+             kustomize-localize.lock:10: ok: {url}?ref=v1 is {was}\n\
              upstream of 2 remotes: 2 ok\n\
              verified HEAD ({}): as locked\n",
             &commit[..12],
@@ -175,7 +175,7 @@ fn people_read_one_line_for_each() {
             <9> change 4\u{1b}[31m
             <10> change 3\u{1b}[31m
             and 2 more
-        kustomize-localize.lock:9: moved: file:///home/me/srv/acme/base?ref=v1 was <0>, is <1>: the tag `v1` points to another commit
+        kustomize-localize.lock:10: moved: file:///home/me/srv/acme/base?ref=v1 was <0>, is <1>: the tag `v1` points to another commit
         upstream of 2 remotes: 1 updated, 1 moved
           to update the lock: git kustomize-localize update
           a moved version is only updated by name, once you know why it moved: git kustomize-localize update 'file:///home/me/srv/acme/base?ref=v1'
@@ -183,7 +183,24 @@ fn people_read_one_line_for_each() {
     "#]]);
     // A ref that moved forward is not a difference by itself.
     up.git(&["tag", "--force", "v1", &old]);
-    ask(&repo, &[]).success().stdout_has("1 ok, 1 updated\n");
+    ask(&repo, &[]).success().says(expect![[r#"
+        kustomize-localize.lock:4: updated: file:///home/me/srv/acme/base?ref=main was <0>, is <1>: the branch `main` moved forward by 12 commits
+            <1> change 12\u{1b}[31m
+            <2> change 11\u{1b}[31m
+            <3> change 10\u{1b}[31m
+            <4> change 9\u{1b}[31m
+            <5> change 8\u{1b}[31m
+            <6> change 7\u{1b}[31m
+            <7> change 6\u{1b}[31m
+            <8> change 5\u{1b}[31m
+            <9> change 4\u{1b}[31m
+            <10> change 3\u{1b}[31m
+            and 2 more
+        kustomize-localize.lock:10: ok: file:///home/me/srv/acme/base?ref=v1 is <0>
+        upstream of 2 remotes: 1 ok, 1 updated
+          to update the lock: git kustomize-localize update
+        verified HEAD (<11>): as locked
+    "#]]);
     assert_eq!(ask(&repo, &["--quiet"]).success().stdout, "");
 }
 
@@ -202,7 +219,11 @@ fn only_an_update_that_is_taken_is_offered() {
           a moved version is only updated by name, once you know why it moved: git kustomize-localize update 'file:///home/me/srv/acme/base?ref=v1'
         NOT verified HEAD (<2>): 1 difference
     "#]]);
-    repo.run_unchanged(&["update"]).fails(1).stderr_has("a version should never change");
+    repo.run_unchanged(&["update"]).fails(1).says(expect![[r#"
+        kustomize-localize.lock not changed: 1 remote reference
+        error: file:///home/me/srv/acme/base?ref=v1: a version should never change, but this one did, and stays locked: <0> -> <1>
+          hint: find out why; if it is intended: git kustomize-localize update 'file:///home/me/srv/acme/base?ref=v1'
+    "#]]);
     repo.run(&["update", &format!("{url}?ref=v1")]).success();
     repo.commit("updated by name");
     ask(&repo, &[]).success().lacks("update");
@@ -211,8 +232,21 @@ fn only_an_update_that_is_taken_is_offered() {
     repo.run(&["lock"]).success();
     repo.commit("main");
     up.git(&["reset", "-q", "--hard", "HEAD^"]);
-    ask(&repo, &[]).fails(1).stdout_has("\n  to update the lock: git kustomize-localize update\n").lacks("by name");
-    repo.run(&["update"]).success().stderr_has("warning[rewritten-branch]");
+    ask(&repo, &[]).fails(1).says(expect![[r#"
+        kustomize-localize.lock:4: moved: file:///home/me/srv/acme/base?ref=main was <0>, is <1>: the branch `main` was rewritten or reset: it no longer contains the locked commit
+        upstream of 1 remote: 1 moved
+          to update the lock: git kustomize-localize update
+        NOT verified HEAD (<2>): 1 difference
+    "#]]);
+    repo.run(&["update"]).success().says(expect![[r#"
+        wrote kustomize-localize.lock: 1 remote reference
+          moved file:///home/me/srv/acme/base?ref=main <0> -> <1>
+            … days old
+          1 warning (rewritten-branch 1)
+          to stage it: git add -f -- :/kustomize-localize.lock
+        warning[rewritten-branch]: `main` of file:///home/me/srv/acme/base was rewritten or reset: it no longer contains the locked commit <0>
+         --> kustomize-localize.lock
+    "#]]);
     repo.commit("updated");
     ask(&repo, &[]).success().lacks("update");
 }
@@ -290,7 +324,12 @@ fn a_ref_that_was_not_written_is_head() {
     let tree = up.id("HEAD^{tree}");
     let merge = up.git(&["commit-tree", "-p", "HEAD", "-p", "HEAD^", "-m", "merge", &tree]);
     up.git(&["reset", "--quiet", "--hard", &merge]);
-    ask(&repo, &[]).success().stdout_has("`HEAD` moved forward by merges only\n");
+    ask(&repo, &[]).success().says(expect![[r#"
+        kustomize-localize.lock:4: updated: file:///home/me/srv/acme/base was <0>, is <1>: `HEAD` moved forward by merges only
+        upstream of 1 remote: 1 updated
+          to update the lock: git kustomize-localize update
+        verified HEAD (<2>): as locked
+    "#]]);
     // An empty repository in the place of the one that was there.
     fs::remove_dir_all(up.path()).unwrap();
     place.sandbox.repo("srv/acme/base");
