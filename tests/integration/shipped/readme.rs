@@ -231,11 +231,13 @@ fn every_rule_and_warning_is_explained() {
     let both = explain(&["engine", "not-built"]);
     assert_eq!(both, explain(&["engine"]) + &explain(&["not-built"]));
     let sandbox = Sandbox::new();
-    sandbox
-        .run(&sandbox.path(""), &["explain", "enigne", "nothing-like-it"])
-        .fails(2)
-        .stderr_has("error: invalid value 'enigne' for '[ID]...'")
-        .stderr_has("tip: a similar value exists: 'engine'");
+    sandbox.run(&sandbox.path(""), &["explain", "enigne", "nothing-like-it"]).fails(2).says(expect![[r#"
+            error: invalid value 'enigne' for '[ID]...'
+
+              tip: a similar value exists: 'engine'
+
+            For more information, try '-h'.
+        "#]]);
 }
 
 #[test]

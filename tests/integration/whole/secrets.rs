@@ -118,7 +118,10 @@ fn no_output_or_stored_file_holds_a_secret() {
 
     // Nor what the next run makes of it, which has to fetch the file that named a secret.
     empty_cache(&world.sandbox);
-    repo.run(&["app"]).success().stdout_has("nothing to do");
+    repo.run(&["app"]).success().says(expect![[r#"
+        nothing to do: branch localized/main (<0>) already has app in localized-app
+          verified: 1 build verified before, from the same inputs (kustomize/…)
+    "#]]);
     repo.run(&["app", "disk", "--no-commit"]).success();
     world.assert_kept(&[&repo.path().join(own)]);
 
