@@ -48,8 +48,8 @@ impl OnBranch {
             return Ok(None);
         }
         // The newest commit may be about another NEW_DIR.
-        let is_it = |record: &Trailers| record.target.into == self.into;
-        Ok(match records::newest(&self.repository, &tip.commit, &[], is_it)? {
+        let newest = records::newest(&self.repository, &tip.commit, &[], |record| record.target.into == self.into)?;
+        Ok(match newest {
             RecordLookup::Record(found) => Some(found.trailers),
             RecordLookup::Unreadable { .. } | RecordLookup::Nothing => None,
         })

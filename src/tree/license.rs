@@ -60,8 +60,8 @@ pub(crate) fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
     }
     for (path, resolved) in named(tree, directory)? {
         let why = match resolved {
-            Resolved::File { path, .. } => {
-                let bytes = tree.read(&path)?;
+            Resolved::File { path: real, .. } => {
+                let bytes = tree.read(&real)?;
                 if bytes.len() <= MAX_BYTES {
                     licenses.files.push((path, bytes));
                     continue;
