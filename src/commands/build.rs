@@ -1,5 +1,9 @@
 //! `build`: what kustomize makes of a root, or of what is deployed, with what the lock holds.
 
+mod files;
+
+use std::path::PathBuf;
+
 use clap::{Args, ValueHint};
 
 use super::localize::KustomizeArgs;
@@ -21,7 +25,18 @@ pub(super) struct BuildArgs {
     /// A directory with a kustomization, or a target: its path, FILE:LINE, NAME or NAMESPACE/NAME [default: the current
     /// directory]
     #[arg(value_name = "PATH|TARGET", value_hint = ValueHint::DirPath)]
-    what: Option<String>,
+    what: Vec<String>,
+
+    /// Write a file for each target and topmost root into DIR, or for those that are named [default: one to standard
+    /// output]
+    ///
+    /// Files of an earlier run that are not built any more are deleted. Secrets are written as they are.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    output: Option<PathBuf>,
+
+    /// With `--output`: only what a change since the merge base with REV affects
+    #[arg(long, value_name = "REV", requires = "output")]
+    base: Option<String>,
 
     /// Build a commit [default: the working tree]
     #[arg(long, value_name = "REV")]
@@ -42,43 +57,54 @@ impl BuildArgs {
             None => Workspace::of_working_tree(false)?,
         };
         let workspace = workspace.into_checkout();
-        let subject = self.subject(&workspace, output.quiet)?;
+        if let Some(directory) = &self.output {
+            return files::write(self, &workspace, directory, output);
+        }
+        let text = match self.what.as_slice() {
+            [] => ".",
+            [text] => text,
+            _ => {
+                let failure = Failure::new("only one PATH or TARGET is built to standard output");
+                return Err(failure.hint("to build all of them into files: --output DIR").into());
+            }
+        };
+        let subject = subject(&workspace, text, output.quiet)?;
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
         let KustomizeArgs { kustomize, build_arg } = &self.with;
         let builds = Builds::of(&workspace, &[Ok(Some(subject))], &mut fetcher, kustomize.as_deref(), build_arg)?;
         print(&builds.bytes(0)?);
         Page::of(String::new())
     }
+}
 
-    /// Returns what is meant.
-    fn subject(&self, workspace: &Workspace, quiet: bool) -> Result<Subject, Failures> {
-        let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
-        let (tree, text) = (&workspace.tree, self.what.as_deref().unwrap_or("."));
-        let place = from_top(&repo, &**tree, text)?;
-        let root = root_at(&**tree, &place)?;
-        // What is deployed takes builds to find: not for what can only be a directory.
-        let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
-        let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
-        let found =
-            if root.is_some() && !is_name { Targets::default() } else { deployed::find(&repo, workspace.survey())?.1 };
-        let named: Vec<&Target> = found.targets.iter().filter(|target| is_meant(target, text)).collect();
-        let is_there = |target: &&Target| matches!(&target.place, Place::Here(here) if here.path == place);
-        let there: Vec<&Target> = found.targets.iter().filter(is_there).collect();
-        match (root, named.as_slice(), there.as_slice()) {
-            (Some(root), [], there) => {
-                let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target, &found.targets));
-                say(&lines(first(notes, NAMED)));
-                Ok(Subject::root(workspace, &root))
-            }
-            (None, [target], _) | (None, [], [target]) => {
-                let context = |failure: Failure| failure.context(format!("{} cannot be built here", target.by()));
-                Ok(Subject::deployed(workspace, target).map_err(context)?)
-            }
-            (None, [], []) => Err(unknown(&found.targets, text).into()),
-            (root, named, there) => {
-                let all = if named.is_empty() { there } else { named };
-                Err(ambiguous(text, root.is_some(), all, &found.targets).into())
-            }
+/// Returns what is meant.
+fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<Subject, Failures> {
+    let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
+    let tree = &workspace.tree;
+    let place = from_top(&repo, &**tree, text)?;
+    let root = root_at(&**tree, &place)?;
+    // What is deployed takes builds to find: not for what can only be a directory.
+    let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
+    let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
+    let found =
+        if root.is_some() && !is_name { Targets::default() } else { deployed::find(&repo, workspace.survey())?.1 };
+    let named: Vec<&Target> = found.targets.iter().filter(|target| is_meant(target, text)).collect();
+    let is_there = |target: &&Target| matches!(&target.place, Place::Here(here) if here.path == place);
+    let there: Vec<&Target> = found.targets.iter().filter(is_there).collect();
+    match (root, named.as_slice(), there.as_slice()) {
+        (Some(root), [], there) => {
+            let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target, &found.targets));
+            say(&lines(first(notes, NAMED)));
+            Ok(Subject::root(workspace, &root))
+        }
+        (None, [target], _) | (None, [], [target]) => {
+            let context = |failure: Failure| failure.context(format!("{} cannot be built here", target.by()));
+            Ok(Subject::deployed(workspace, target).map_err(context)?)
+        }
+        (None, [], []) => Err(unknown(&found.targets, text).into()),
+        (root, named, there) => {
+            let all = if named.is_empty() { there } else { named };
+            Err(ambiguous(text, root.is_some(), all, &found.targets).into())
         }
     }
 }

@@ -6,6 +6,7 @@ mod observed;
 mod planted;
 mod proof;
 mod remembered;
+mod written;
 
 use crate::support::{Kustomize, Project, Repo, Sandbox};
 

@@ -1,0 +1,82 @@
+//! `build --output`: all that is deployed, as files.
+
+use expect_test::expect;
+
+use crate::support::{World, config_map, files};
+
+/// What two engines deploy, a root that nothing deploys, and what is not known.
+fn deployed() -> World {
+    let world = World::acme();
+    let flux = |name: &str, path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: flux-system}}\nspec: {{path: {path}, prune: true, sourceRef: {{kind: GitRepository, name: flux-system}}}}\n---\n"
+        )
+    };
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: shown}\n";
+    world.commit(&[
+        ("clusters/a/apps.yaml", &(flux("web", "./apps/web") + &flux("gone", "./apps/gone"))),
+        ("apps/web/kustomization.yaml", "resources: [secret.yaml, ../../base]\n"),
+        ("apps/web/secret.yaml", secret),
+        ("apps/gone/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("apps/gone/map.yaml", &config_map("gone")),
+        ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("base/map.yaml", &config_map("base")),
+        ("tools/one two/kustomization.yaml", "resources: [../../base]\nnamePrefix: x-\n"),
+        ("broken/kustomization.yaml", "resources: [map.yaml]\npatches: [{path: gone.yaml}]\n"),
+        ("broken/map.yaml", &config_map("broken")),
+        ("broken/gone.yaml", &config_map("other")),
+    ]);
+    world
+}
+
+#[test]
+fn all_that_is_deployed_is_written_as_files() {
+    let world = deployed();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &world.work;
+    let out = |args: &[&str]| work.run(&[&["build", "--output", "../out"], args].concat());
+    let there = || {
+        let all = files(&world.sandbox.path("out")).into_keys();
+        all.filter(|name| !name.ends_with('/')).collect::<Vec<_>>().join(" ")
+    };
+    out(&[]).fails(1).says(expect![[r#"
+        ../out has 3 builds: 3 written, 0 removed
+        not built: roots/broken.yaml: cannot build `broken`: no resource matches strategic merge patch "ConfigMap.v1.[noGrp]/other.[noNs]": no matches for Id ConfigMap.v1.[noGrp]/other.[noNs]; failed to find unique target for patch ConfigMap.v1.[noGrp]/other.[noNs]
+    "#]]);
+    let all = ".built .unknown flux/flux-system/gone.yaml flux/flux-system/web.yaml roots/tools/one%20two.yaml";
+    assert_eq!(there(), all);
+    let read = |name: &str| std::fs::read_to_string(world.sandbox.path("out").join(name)).unwrap();
+    assert!(read("flux/flux-system/web.yaml").contains("a: shown"));
+    let direct = work.run(&["build", "tools/one two"]);
+    assert_eq!(read("roots/tools/one%20two.yaml"), direct.success().stdout);
+    // What is not built any more goes, and so does what was unknown; the rest is not touched.
+    work.remove("broken/kustomization.yaml");
+    work.write("clusters/a/apps.yaml", work.read("clusters/a/apps.yaml").split_once("---\n").unwrap().0);
+    work.remove("apps/gone/kustomization.yaml");
+    out(&[]).success().stdout_has("has 2 builds: 0 written, 1 removed");
+    assert_eq!(there(), all.replace(" .unknown flux/flux-system/gone.yaml", ""));
+    // One of them by its name, one by its path; what a change affects.
+    for word in ["web", "apps/web"] {
+        out(&[word]).success();
+        assert_eq!(there(), ".built flux/flux-system/web.yaml", "{word}");
+    }
+    out(&["nowhere"]).fails(2).stderr_has("`nowhere` is neither a directory with a kustomization nor a target");
+    work.commit("fewer");
+    work.write("apps/web/secret.yaml", config_map("no secret"));
+    out(&["--base", "HEAD"]).success().stdout_has("has 1 build: 1 written, 0 removed");
+    assert_eq!(there(), ".built flux/flux-system/web.yaml");
+
+    // Files of others stay, and nothing is written through a link.
+    work.run(&["build", "--output", "base"]).fails(2).stderr_has("`base` holds other files: no `.built` lists");
+    let (link, elsewhere) = (world.sandbox.path("out/roots"), world.sandbox.path("elsewhere"));
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+    out(&[]).fails(2).stderr_has("is a link");
+    std::fs::write(world.sandbox.path("out/.built"), "../work/base/map.yaml\n").unwrap();
+    std::fs::remove_file(link).unwrap();
+    out(&[]).success();
+    assert_eq!(work.read("base/map.yaml"), config_map("base"));
+    work.run(&["build", "base", "apps/web"]).fails(2).stderr_has("hint: to build all of them into files: --output DIR");
+}
