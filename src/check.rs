@@ -1,9 +1,9 @@
-//! `check`: what in a repository's kustomizations a hermetic build could not resolve, found without
-//! a network. One file per rule.
+//! `check`: finds, without a network, whatever a hermetic build of a repository's kustomizations could not resolve. One
+//! file per rule.
 //!
-//! [`check`] walks every kustomization of a tree once, without a [`graph::Remotes`], and passes the results to each rule
-//! in turn (`Context`). What the walk could not follow has the text that the walk gave it, and the rule that one table
-//! gives it (`context::rule`); rules say the rest. Where findings stand in their files is filled in last (`fill`).
+//! [`check`] walks every kustomization of a tree once, without a [`graph::Remotes`], and passes the result (`Context`) to
+//! each rule. A trouble of the walk becomes a finding with the walk's own text; one table (`context::rule`) assigns its
+//! rule. Rules find the rest. Lines and ends of spans are filled in last (`fill`).
 
 mod behind;
 pub(crate) mod build;
@@ -64,30 +64,30 @@ pub(crate) use known::renamed;
 pub(crate) use sources::Claim;
 pub(crate) use unread_reference::{not_built, not_observed, refused, unread_reference};
 
-/// How long a line is that people look at, in bytes.
+/// The longest line in which the end of a value is searched for, in bytes.
 const LONGEST_LINE: usize = 10_000;
 
 /// What to check.
 pub struct Input<'a> {
-    /// Which files these are, for the report.
+    /// The snapshot that the tree was read from, for the report.
     pub source: Snapshot,
-    /// Its files, from the top of the repository.
+    /// The files, by paths from the top of the repository.
     pub tree: Rc<dyn Tree>,
-    /// The directories and kustomizations to begin at, from the top; all when empty.
+    /// The directories and kustomizations to start from, by paths from the top. If empty, the walk starts from all.
     pub paths: &'a [String],
-    /// What the team decided.
+    /// The configuration that counts.
     pub config: &'a Config,
-    /// What the change decides itself that is to be [judged](Checked::judge), where `config` is not of it.
-    pub own: Option<&'a Config>,
+    /// The configuration of the change that is to be [judged](Checked::judge), if `config` is that of its base.
+    pub change_config: Option<&'a Config>,
     /// Explains why paths are missing.
     pub absences: Option<&'a Absences>,
-    /// Returns what is known of the repository, for what is deployed from it; without it nothing is looked at that is.
+    /// Identifies the repository. `None` if the check does not look at deployed targets.
     pub identity: Option<&'a dyn Fn() -> Result<Identity>>,
-    /// Builds, and returns what is deployed as it came out; without it objects are looked at as they are written.
+    /// Builds the targets. `None` if objects are read as they are written.
     pub build: Option<Build<'a>>,
 }
 
-/// Builds.
+/// A callback that builds targets, and returns them with the objects of their outputs.
 pub struct Build<'a>(pub(crate) &'a dyn Fn(Unsettled) -> Result<Targets>);
 
 /// Checks a tree.
@@ -95,18 +95,18 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     surveyed(&Survey::of(input.tree.clone()), input)
 }
 
-/// Does what [`check`] does, where something was found in the tree already.
+/// Checks a tree like [`check`], from a survey that may have read a part of it already.
 pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
-    let lock_places = input.tree.locks()?;
-    let locks = locks(&input, &lock_places, &mut failures);
+    let lock_paths = input.tree.locks()?;
+    let locks = locks(&input, &lock_paths, &mut failures);
     let top = locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| &**lock);
     let policy = graph::Policy {
         load_restrictor: input.config.load_restrictor,
         leave: Some(input.config),
         lock: top,
-        ignores_comments: input.own.is_some(),
+        ignores_comments: input.change_config.is_some(),
         absences: input.absences,
         ..graph::Policy::default()
     };
@@ -119,20 +119,20 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
     let failed = explored.troubles.iter();
     let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
-    let broken_lock = lock_places.iter().any(|place| place == LOCK_NAME) && top.is_none();
+    let broken_lock = lock_paths.iter().any(|place| place == LOCK_NAME) && top.is_none();
     let context = Context::new(&explored, &input, &targets, &locks, broken_lock);
     let mut findings = find(&context, &RULES);
     failures.extend(context.deployed.stored_otherwise(&*input.tree));
     failures.append(&mut context.failures.borrow_mut());
     failures.extend(context.deployed.name(&mut findings).err());
-    if input.own.is_some() {
+    if input.change_config.is_some() {
         let written = written.as_ref().map(|targets| Deployed::new(targets, &explored.graph, input.paths));
         starts::name(&context, written.as_ref().unwrap_or(&context.deployed), &mut findings);
     }
     let remote = RemoteReferences::of(&findings);
     suppression::apply(&context, &mut findings, failures.is_empty());
     let remote = remote.allowed_in(&findings);
-    if input.own.is_none() {
+    if input.change_config.is_none() {
         floating_ref::leave_out_remote(&mut findings);
     }
     fill(&*input.tree, &mut findings);
@@ -146,29 +146,29 @@ pub(crate) fn surveyed(survey: &Survey, input: Input<'_>) -> Result<Checked> {
         findings,
         ..Checked::failed(input.source, failures)
     };
-    // A program that checks ends next: to free many small pieces takes a tenth of the time.
-    // But for the trees, which may hold a temporary directory.
+    // The process ends soon, and freeing many small allocations takes a tenth of its time. Trees are dropped: one may own
+    // a temporary directory.
     explored.graph.sources.clear();
     std::mem::forget(explored);
     Ok(checked)
 }
 
-/// Finds what engines would do to a tree of which graph and targets are known.
+/// Applies the rule `engine` alone to a tree whose graph and targets are known.
 pub(crate) fn engine(input: &Input<'_>, explored: &Explored, targets: &Targets) -> Result<Vec<Finding>> {
     let locks = locks(input, &input.tree.locks()?, &mut Vec::new());
     let context = Context::new(explored, input, targets, &locks, false);
     let mut findings = find(&context, &[engine::find]);
     suppression::apply(&context, &mut findings, false);
-    findings.retain(|one| one.rule == Rule::Engine && one.allowed.is_none());
+    findings.retain(|finding| finding.rule == Rule::Engine && finding.allowed.is_none());
     Ok(findings)
 }
 
-/// Reads the locks; those that cannot be read are failures.
-fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> Vec<(String, Rc<Lock>)> {
+/// Reads the locks at `paths`, each with its directory. A lock that cannot be read is added to `failures`.
+fn locks(input: &Input<'_>, paths: &[String], failures: &mut Vec<Failure>) -> Vec<(String, Rc<Lock>)> {
     let mut locks = Vec::new();
-    for place in places {
-        match Lock::read(&*input.tree, place) {
-            Ok(lock) => locks.push((path::parent(place).to_owned(), lock)),
+    for path in paths {
+        match Lock::read(&*input.tree, path) {
+            Ok(lock) => locks.push((path::parent(path).to_owned(), lock)),
             Err(failure) => failures.push(failure),
         }
     }
@@ -177,7 +177,7 @@ fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> V
 
 type Find = fn(&Context<'_>) -> Vec<Finding>;
 
-/// What the rules find in what the walk and the record yield. `new-exception` sees the findings of the others.
+/// The rules, in the order of their findings at one location. `new-exception` is not among them: it judges their findings.
 const RULES: [Find; 20] = [
     |context| context.unfollowed(),
     remote_reference::find,
@@ -201,7 +201,7 @@ const RULES: [Find; 20] = [
     sources::find,
 ];
 
-/// Applies rules.
+/// Applies rules, and drops findings about files that nobody here can edit and findings that say the same twice.
 fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = rules.iter().flat_map(|find| find(context)).collect();
     for finding in &mut findings {
@@ -209,42 +209,43 @@ fn find(context: &Context<'_>, rules: &[Find]) -> Vec<Finding> {
             *text = redact::message(text).into_owned();
         }
     }
-    // What a lock lists is believed in nothing, but others wrote it: there may be a reason for what is no error.
+    // Localized files are not trusted, so their errors count, but not their warnings: upstream may have its reasons.
     findings.retain(|finding| finding.severity == Severity::Error || !context.is_owned(&finding.path));
-    // A plugin configuration that two roots list is one file, whose paths mean something else in each.
+    // Two roots may list one plugin configuration, and its paths resolve differently in each: say the same only once.
     let edges = context.graph.roots.iter().flat_map(|root| {
         let plugins = root.edges.iter().filter(|edge| edge.from != root.file);
         plugins.map(|edge| context.path(edge.from))
     });
     let plugins: HashSet<&str> = edges.collect();
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     findings.retain(|finding| {
         let is_plugin = finding.span.is_some() && plugins.contains(&*finding.path);
-        let what = if is_plugin && finding.rule != Rule::Function { &finding.reference } else { &finding.message };
-        told.insert((finding.rule, finding.path.clone(), finding.span, what.clone()))
+        let text = if is_plugin && finding.rule != Rule::Function { &finding.reference } else { &finding.message };
+        reported.insert((finding.rule, finding.path.clone(), finding.span, text.clone()))
     });
     findings
 }
 
-/// Adds the lines on which findings in a tree stand, each made once, and the ends of values of which only the beginning is
-/// known.
+/// Fills in the source line of each finding in a tree, and the end of its span if only the start is known. Findings on one
+/// line share its text.
 pub(crate) fn fill(tree: &dyn Tree, findings: &mut [Finding]) {
     let mut by_path: BTreeMap<String, Vec<&mut Finding>> = BTreeMap::new();
-    let is_bare = |one: &&mut Finding| one.url.is_empty() && one.span.is_some() && one.line_text.is_empty();
-    for finding in findings.iter_mut().filter(is_bare) {
-        by_path.entry(finding.path.clone()).or_default().push(finding);
+    for finding in findings {
+        if finding.url.is_empty() && finding.span.is_some() && finding.line_text.is_empty() {
+            by_path.entry(finding.path.clone()).or_default().push(finding);
+        }
     }
     for (path, findings) in by_path {
         let bytes = tree.read(&path).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         // Columns do not count a byte order mark.
         let lines: Vec<&str> = text.trim_start_matches('\u{feff}').lines().collect();
-        let mut made: HashMap<usize, Arc<str>> = HashMap::new();
+        let mut shared: HashMap<usize, Arc<str>> = HashMap::new();
         for finding in findings {
             let Some(span) = &mut finding.span else { continue };
             let line =
                 || span.start.line.checked_sub(1).and_then(|index| lines.get(index)).copied().unwrap_or_default();
-            let line = made.entry(span.start.line).or_insert_with(|| line().into()).clone();
+            let line = shared.entry(span.start.line).or_insert_with(|| line().into()).clone();
             if span.end.line == 0 {
                 *span = value_at(&line, span.start);
             }
@@ -253,9 +254,9 @@ pub(crate) fn fill(tree: &dyn Tree, findings: &mut [Finding]) {
     }
 }
 
-/// Returns the span of what begins at a place of a line: a quoted value, or the rest of the line without a comment.
+/// The span of the value that starts at a position of a line: a quoted string, or the rest of the line without a comment.
 fn value_at(text: &str, start: Position) -> Span {
-    // The rest of an overlong line is skipped: it may hold thousands of such places.
+    // An overlong line may hold thousands of values, and nobody reads it: skip the search.
     let text = if text.len() > LONGEST_LINE { "" } else { text };
     let rest: String = text.chars().skip(start.column.saturating_sub(1)).collect();
     let quoted = ['"', '\''].into_iter().find_map(|quote| rest.strip_prefix(quote)?.split_once(quote));
@@ -266,14 +267,13 @@ fn value_at(text: &str, start: Position) -> Span {
     Span { start, end: Position { column: start.column + length.max(1), ..start } }
 }
 
-/// Returns how many references there are. Those of a plugin configuration are there once for each root
-/// that lists it, and count once.
+/// Counts references. The graph has those of a plugin configuration once for each root that lists it; they count once.
 fn references(graph: &Graph) -> usize {
     let edges = graph.roots.iter().flat_map(|root| &root.edges);
     edges.map(|edge| (edge.from, &edge.reference.spot)).collect::<HashSet<_>>().len()
 }
 
-/// How many references are remote, charts among them, by what keeps a build from fetching anything new.
+/// The numbers of remote references, charts included, by whether something pins them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RemoteReferences {
     pub locked: usize,
@@ -282,45 +282,47 @@ pub struct RemoteReferences {
 }
 
 impl RemoteReferences {
-    /// Counts what rules found, before any of it is left out.
+    /// Counts the findings of the rules, before any of them is dropped.
     fn of(findings: &[Finding]) -> RemoteReferences {
-        let locked = findings.iter().filter(|one| one.rule == Rule::LockedReference).count();
-        let neither = findings.iter().filter(|one| RemoteReferences::is_one(one)).count();
+        let locked = findings.iter().filter(|finding| finding.rule == Rule::LockedReference).count();
+        let neither = findings.iter().filter(|finding| RemoteReferences::is_unlocked(finding)).count();
         RemoteReferences { locked, allowed: 0, neither }
     }
 
     fn allowed_in(self, findings: &[Finding]) -> RemoteReferences {
-        let allowed = findings.iter().filter(|one| RemoteReferences::is_one(one) && one.allowed.is_some()).count();
+        let unlocked = findings.iter().filter(|finding| RemoteReferences::is_unlocked(finding));
+        let allowed = unlocked.filter(|finding| finding.allowed.is_some()).count();
         RemoteReferences { allowed, neither: self.neither - allowed, ..self }
     }
 
-    fn is_one(finding: &Finding) -> bool {
+    fn is_unlocked(finding: &Finding) -> bool {
         matches!(finding.rule, Rule::RemoteReference | Rule::RemoteChart)
     }
 }
 
-/// The findings that are left out because the base has them too.
+/// The base of a check, and how many findings it has in common with the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Known {
-    /// The base; empty if it is nothing.
+    /// The revision of the base; empty if the change is compared with an empty tree.
     pub rev: String,
-    /// The commit that was compared, where the change begins; empty if there is none.
+    /// The merge base of the change and `rev`, which the change is compared with; empty without one.
     pub commit: String,
+    /// The number of findings that are not reported because the base has them too.
     pub left_out: usize,
 }
 
-/// What came of builds.
+/// The results of builds, as numbers and reasons; their findings are in [`Checked::findings`].
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Builds {
-    /// How many there were that ended, and asked for nothing but what is locked.
+    /// The number of builds that succeeded without an unlocked request.
     pub built: usize,
-    /// How many were not built because something stays remote by an exception.
+    /// The number of builds that were skipped because an exception keeps a reference of theirs remote.
     pub left: usize,
-    /// What is deployed or built and not known, with the reason: nothing here builds it, or not always to the same.
+    /// The builds whose result is unknown, each with the reason: nothing here builds it, or its output is not stable.
     pub unknown: Vec<String>,
-    /// Whether nothing was built, because of what the check found or what stopped it.
+    /// Whether a failure kept everything from being built.
     pub stopped: bool,
-    /// What built, and how the network was closed; empty where nothing was built.
+    /// The program that built, and how its network was closed; empty if nothing was built.
     pub by: String,
 }
 
@@ -333,49 +335,48 @@ pub struct Checked {
     pub kustomizations: usize,
     /// The number of references in them.
     pub references: usize,
-    /// Those that lead out of the tree.
+    /// The remote ones among them.
     #[serde(skip)]
     pub remote: RemoteReferences,
-    /// The number of kustomizations that differ in the working tree, where a fix may exist but not be staged. Only for
-    /// the index.
+    /// For the index: the number of kustomizations that differ in the working tree, where an unstaged fix may be.
     pub differing: usize,
-    /// The number of kustomizations on disk that git does not track or ignores, where there is no other.
+    /// The number of untracked or ignored kustomizations on disk, if the check had no other.
     #[serde(skip)]
     pub unseen: usize,
-    /// The files that were read and that git does not track, so that no commit has them. Only for the working tree.
+    /// For the working tree: the files that were read and are untracked, so that no commit has them.
     pub untracked: Vec<String>,
-    /// All files that were read, and the directories of charts.
+    /// The paths of all files that were read, and of the directories of charts.
     #[serde(skip)]
     pub read: BTreeSet<String>,
-    /// Whether its localized files are those of a localized branch.
+    /// Whether the lock at the top was written by `branch`.
     #[serde(skip)]
     pub is_made_by_branch: bool,
-    /// What was found, by path and place; what is allowed too.
+    /// The findings by path and position, allowed ones included.
     pub findings: Vec<Finding>,
-    /// What came of builds; none where nothing was to be built.
+    /// The results of builds. `None` if none was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub builds: Option<Builds>,
-    /// What is left out.
+    /// The base, if there is one.
     #[serde(rename = "base")]
     pub known: Option<Known>,
-    /// The lines of the configuration that a change adds (`+`) or removes (`-`), where it is judged against its base: they
-    /// count from the next change on.
+    /// With a base: the lines of the configuration that the change adds (`+`) or removes (`-`). They count from the next
+    /// change on.
     pub new_config: Vec<String>,
-    /// What the locks list that those of the base do not, where a change is judged against its base.
+    /// With a base: the lock entries that the locks of the base lack.
     pub new_locked: Vec<Added>,
-    /// What could not be checked. Everything else was.
+    /// The reasons why something could not be checked. Everything else was.
     pub failures: Vec<Failure>,
 }
 
 impl Checked {
-    /// What comes of a check that could not begin.
+    /// The result of a check that could not begin.
     pub fn failed(source: Snapshot, failures: Vec<Failure>) -> Self {
         Checked { source, failures, ..Checked::default() }
     }
 
-    /// Judges a change: leaves out what its base has too, which is `old`, and adds the exceptions that the change itself adds
-    /// for the rest. `before` is the lock of the base: what it localizes may not become remote unseen. Returns how many are
-    /// left out.
+    /// Judges a change: drops the findings that its base has too (`old`), and reports the exceptions that the change adds
+    /// for others. `before` is the lock of the base: what it localizes may not become remote unseen. Returns the number of
+    /// dropped findings.
     pub fn judge(&mut self, old: &[Finding], config: &Config, before: &Lock, tree: &dyn Tree) -> usize {
         let unlocked = new_exception::no_longer_localized(&self.findings, config, before);
         let left_out = self.leave_out(old);
@@ -390,7 +391,7 @@ impl Checked {
         left_out
     }
 
-    /// Adds findings.
+    /// Adds findings, with the severities of the configuration.
     pub(crate) fn add(&mut self, mut findings: Vec<Finding>, config: &Config, tree: &dyn Tree) {
         config.judge(&mut findings);
         self.findings.extend(findings);
@@ -398,12 +399,12 @@ impl Checked {
         finding::sort(&mut self.findings);
     }
 
-    /// Returns how many findings of this severity count.
+    /// The number of findings of a severity that are not allowed.
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity && finding.allowed.is_none()).count()
     }
 
-    /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be checked.
+    /// The exit status: 0 if nothing fails, 1 if a finding fails, 2 if something could not be checked.
     pub fn status(&self) -> u8 {
         if self.failures.is_empty() { u8::from(self.findings.iter().any(Finding::fails)) } else { 2 }
     }

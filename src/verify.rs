@@ -228,7 +228,7 @@ impl Verifier {
                 tree: tree.clone(),
                 paths: if directory.is_empty() { &[] } else { &inside },
                 config: &config,
-                own: None,
+                change_config: None,
                 absences: absences.as_ref(),
                 identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> _),
                 build: None,

@@ -1,9 +1,9 @@
-//! What is behind a locked reference, and neither locked nor allowed to stay remote: findings of the rule that it would be
-//! of in the tree, at the reference of the user.
+//! Finds upstreams behind a locked reference that are neither locked nor allowed to stay remote. The finding is at the
+//! user's reference, and has the rule that it would have if the tree itself named the upstream.
 //!
-//! `check` cannot see locked contents, but the lock says what they name. Localizing such a reference would bring in
-//! something that a build still fetches, so being locked is not enough. Only the configuration decides what may stay
-//! remote.
+//! `check` does not read locked contents, but the lock lists the upstreams that they name. If such a reference were
+//! localized, a build would still fetch what is behind it: a lock entry alone is not enough. Only the configuration can
+//! allow an upstream to stay remote.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -15,126 +15,133 @@ use crate::record::Lock;
 use crate::reference::Upstream;
 use crate::tree::LOCK_COMMAND;
 
-/// How many things behind one reference are reported.
+/// The most upstreams that are reported behind one reference.
 const MOST: usize = 10;
 
-/// With how many of those that lead there, before the last one.
+/// The most upstreams of a chain that are shown before the rest is counted.
 const SHOWN: usize = 5;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };
-    let open = lock.named().filter(|one| !lock.holds(one) && covered(context.config, one).is_none());
-    let open: BTreeSet<&Upstream> = open.collect();
-    if open.is_empty() {
+    let named = lock.named().filter(|upstream| !lock.holds(upstream));
+    let unlocked: BTreeSet<&Upstream> = named.filter(|upstream| covered(context.config, upstream).is_none()).collect();
+    if unlocked.is_empty() {
         return Vec::new();
     }
-    let found = behind(context, lock, &open).into_iter();
-    found.map(|(one, open, chain)| finding(context, one, open, &chain)).collect()
+    behind(context, lock, &unlocked).into_iter().map(|behind| finding(context, &behind)).collect()
 }
 
-/// Returns which of these upstreams are behind locked references, each with what leads there; of one reference at most
-/// [`MOST`], the nearest.
-pub(super) fn behind<'a>(
-    context: &'a Context<'_>,
-    lock: &'a Lock,
-    those: &BTreeSet<&'a Upstream>,
-) -> Vec<(&'a RemoteUse<'a>, &'a Upstream, String)> {
-    let not_held = those.iter().filter(|one| !lock.holds(one)).map(|one| (*one).clone());
-    let all: Vec<Upstream> = lock.upstreams().chain(not_held).collect();
-    let ids: HashMap<&Upstream, usize> = all.iter().zip(0..).collect();
-    let mut users = vec![Vec::new(); all.len()];
-    // What one names whose commit somebody has changed, that commit may not name.
-    let is_known = |one: &Upstream| lock.get(one).is_some_and(|pinned| !pinned.is_stale());
-    for (id, upstream) in all.iter().enumerate().filter(|(_, one)| is_known(one)) {
+/// An upstream behind a locked reference.
+pub(super) struct Behind<'a> {
+    pub(super) remote: &'a RemoteUse<'a>,
+    pub(super) upstream: &'a Upstream,
+    /// The upstreams on the way from the reference to `upstream`, as text.
+    pub(super) chain: String,
+}
+
+/// Finds those of `wanted` that are behind locked references: for each reference the nearest, at most [`MOST`].
+pub(super) fn behind<'a>(context: &'a Context<'_>, lock: &'a Lock, wanted: &BTreeSet<&'a Upstream>) -> Vec<Behind<'a>> {
+    let unlocked = wanted.iter().filter(|upstream| !lock.holds(upstream)).map(|upstream| (*upstream).clone());
+    let upstreams: Vec<Upstream> = lock.upstreams().chain(unlocked).collect();
+    let ids: HashMap<&Upstream, usize> = upstreams.iter().zip(0..).collect();
+    let mut users = vec![Vec::new(); upstreams.len()];
+    for (id, upstream) in upstreams.iter().enumerate() {
+        // An entry whose commit somebody has changed lists what the old commit names.
+        if lock.get(upstream).is_none_or(|pinned| pinned.is_stale()) {
+            continue;
+        }
         let named = lock.names(upstream).into_iter().flatten().filter_map(|named| ids.get(named));
         named.for_each(|named| users[*named].push(id));
     }
-    let those: BTreeMap<usize, &Upstream> = those.iter().filter_map(|one| Some((*ids.get(one)?, *one))).collect();
-    let ways = nearest(&users, those.keys().copied());
-    let mut found = Vec::new();
-    for one in context.remotes.iter().filter(|one| one.is_locked) {
-        let Some(from) = one.locked.as_ref().and_then(|upstream| ids.get(upstream)) else { continue };
-        for (index, (open, _)) in ways[*from].iter().take(MOST).enumerate() {
-            let more = if index + 1 == MOST && ways[*from].len() > MOST { ", and more" } else { "" };
-            found.push((one, those[open], chain(&all, &ways, *from, *open) + more));
+    let wanted: BTreeMap<usize, &Upstream> =
+        wanted.iter().filter_map(|upstream| Some((*ids.get(upstream)?, *upstream))).collect();
+    let steps = first_steps(&users, wanted.keys().copied());
+    let mut behind = Vec::new();
+    for remote in context.remotes.iter().filter(|remote| remote.is_locked) {
+        let Some(from) = remote.locked.as_ref().and_then(|upstream| ids.get(upstream)) else { continue };
+        for (index, (to, _)) in steps[*from].iter().take(MOST).enumerate() {
+            let more = if index + 1 == MOST && steps[*from].len() > MOST { ", and more" } else { "" };
+            let chain = chain(&upstreams, &steps, *from, *to) + more;
+            behind.push(Behind { remote, upstream: wanted[to], chain });
         }
     }
-    found
+    behind
 }
 
-/// A step to something behind an upstream.
+/// The first step of a shortest way from one upstream to another one.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     next: usize,
-    /// How many steps there are, with this one.
+    /// The length of the way, this step included.
     count: usize,
 }
 
-/// Returns the first step from each upstream to the nearest of `those` that are behind it, at most one more than [`MOST`].
-/// `users` name each.
-fn nearest(users: &[Vec<usize>], those: impl Iterator<Item = usize>) -> Vec<BTreeMap<usize, Step>> {
-    let mut ways: Vec<BTreeMap<usize, Step>> = vec![BTreeMap::new(); users.len()];
-    let mut todo: VecDeque<(usize, usize, usize)> = those.map(|open| (open, open, 0)).collect();
-    while let Some((next, open, count)) = todo.pop_front() {
-        for user in users[next].iter().filter(|user| **user != open) {
-            let ways = &mut ways[*user];
-            if ways.len() <= MOST && !ways.contains_key(&open) {
-                ways.insert(open, Step { next, count: count + 1 });
-                todo.push_back((*user, open, count + 1));
+/// Finds for each upstream the first step of a shortest way to each of `wanted`, for the nearest [`MOST`] and one more. The
+/// search goes backwards, over the `users` of each upstream, so that all references share its cost.
+fn first_steps(users: &[Vec<usize>], wanted: impl Iterator<Item = usize>) -> Vec<BTreeMap<usize, Step>> {
+    let mut steps: Vec<BTreeMap<usize, Step>> = vec![BTreeMap::new(); users.len()];
+    let mut queue: VecDeque<(usize, usize, usize)> = wanted.map(|to| (to, to, 0)).collect();
+    while let Some((next, to, count)) = queue.pop_front() {
+        for user in users[next].iter().filter(|user| **user != to) {
+            let steps = &mut steps[*user];
+            if steps.len() <= MOST && !steps.contains_key(&to) {
+                steps.insert(to, Step { next, count: count + 1 });
+                queue.push_back((*user, to, count + 1));
             }
         }
     }
-    ways
+    steps
 }
 
-/// Returns what leads from one upstream to another one, in the middle of a long way how many.
-fn chain(all: &[Upstream], ways: &[BTreeMap<usize, Step>], from: usize, open: usize) -> String {
+/// Shows the way from one upstream to another one. The middle of a long way is only counted.
+fn chain(upstreams: &[Upstream], steps: &[BTreeMap<usize, Step>], from: usize, to: usize) -> String {
     let (mut names, mut at) = (Vec::new(), from);
-    while let Some(Step { next, count }) = ways[at].get(&open) {
+    while let Some(Step { next, count }) = steps[at].get(&to) {
         if names.len() == SHOWN && *count > 2 {
             names.push(format!("… {} more …", count - 1));
-            names.push(all[open].to_string());
+            names.push(upstreams[to].to_string());
             break;
         }
         at = *next;
-        names.push(all[at].to_string());
-        if at == open {
+        names.push(upstreams[at].to_string());
+        if at == to {
             break;
         }
     }
     names.join(" > ")
 }
 
-/// Returns the entries of `allow` in `config` that are about what is behind locked references, or may be young: that the
-/// lock does not tell.
+/// The indices of the `allow` entries that the check cannot judge by the tree alone, so that they are not stale: those that
+/// cover an upstream behind a locked reference, or one that may be too young.
 pub(super) fn entries(context: &Context<'_>, config: &Config) -> BTreeSet<usize> {
     let named = context.locks.iter().flat_map(|(_, lock)| lock.named());
     let behind = named.filter_map(|upstream| covered(config, upstream));
-    let locked = context.locks.iter().flat_map(|(_, lock)| lock.upstreams()).map(|one| one.subject());
-    let named = context.remotes.iter().filter_map(|one| Some(one.edge.remote.as_ref()?.subject()));
+    let locked = context.locks.iter().flat_map(|(_, lock)| lock.upstreams()).map(|upstream| upstream.subject());
+    let named = context.remotes.iter().filter_map(|remote| Some(remote.edge.remote.as_ref()?.subject()));
     let young = locked.chain(named).filter_map(|subject| config.allowed_by(Rule::YoungSource, &subject, ""));
     behind.chain(young).collect()
 }
 
+/// The index of the `allow` entry that covers an upstream, if there is one.
 fn covered(config: &Config, upstream: &Upstream) -> Option<usize> {
     config.allowed_by(upstream.rule(), &upstream.subject(), "")
 }
 
-/// Makes a finding of something that a reference leads to, over these.
-fn finding(context: &Context<'_>, one: &RemoteUse<'_>, open: &Upstream, chain: &str) -> Finding {
-    let (what, help) = match open {
+fn finding(context: &Context<'_>, behind: &Behind<'_>) -> Finding {
+    let Behind { remote, upstream, chain } = behind;
+    let (kind, help) = match upstream {
         Upstream::Chart { .. } => ("the chart", remote_chart::lock_charts(context.config)),
         Upstream::Image { .. } => {
             ("the image", "use a version whose functions are pinned by digest and need no network".to_owned())
         }
         Upstream::Git { .. } | Upstream::File { .. } => ("what is at", format!("lock it: {LOCK_COMMAND}")),
     };
-    let shown = one.shown();
-    let message = format!("`{shown}` is locked, but {what} {open} behind it stays remote: {shown} > {chain}");
-    let at = context.at_reference(open.rule(), one.edge, message, vec![help]);
-    Finding { reference: open.to_string(), subject: open.subject(), ..at }
+    let shown = remote.shown();
+    let message = format!("`{shown}` is locked, but {kind} {upstream} behind it stays remote: {shown} > {chain}");
+    let finding = context.at_reference(upstream.rule(), remote.edge, message, vec![help]);
+    Finding { reference: upstream.to_string(), subject: upstream.subject(), ..finding }
 }
 
 #[cfg(test)]

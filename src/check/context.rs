@@ -1,4 +1,4 @@
-//! What a rule looks at, and how it makes a finding of what it saw.
+//! The input of each rule, and the constructors of findings at a reference, a note, a target or a position.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -20,30 +20,29 @@ use crate::targets::{Target, Targets};
 use crate::tree::absence::Absence;
 use crate::tree::{Entry, Tree, path};
 
-/// How many links a reference follows at most: as many as Linux does.
+/// The most links that a reference may follow: the limit of Linux.
 const MOST_LINKS: usize = 40;
 
-/// Everything that the walk and the record yield, for rules.
+/// The results of the walk and the locks of the tree.
 pub(super) struct Context<'a> {
     pub(super) input: &'a Input<'a>,
     /// The roots, files and references of the tree.
     pub(super) graph: &'a Graph,
-    /// What the walk could not follow.
+    /// The troubles of the walk: references and files that it could not follow.
     pub(super) troubles: &'a [Trouble],
-    /// The tree.
     pub(super) tree: &'a dyn Tree,
-    /// What the team decided.
+    /// The configuration that counts: with a base, that of the base.
     pub(super) config: &'a Config,
-    /// Every lock of the tree that can be read, with its directory.
+    /// The readable locks of the tree, each with its directory.
     pub(super) locks: &'a [(String, Rc<Lock>)],
-    /// Whether there is a lock at the top that cannot be read, so that what is locked is unknown.
+    /// Whether the lock at the top cannot be read, so that it is unknown which references are locked.
     pub(super) broken_lock: bool,
-    /// Every reference that leads out of the tree.
+    /// The remote references of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
     pub(super) deployed: Deployed<'a>,
-    /// The directories `localized-files` of which locks list files, by their paths from the top.
+    /// The paths of the `localized-files` directories whose files a lock lists.
     homes: HashSet<String>,
-    /// What rules could not look at.
+    /// The reasons why rules could not look at something.
     pub(super) failures: RefCell<Vec<Failure>>,
 }
 
@@ -76,31 +75,31 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the lock at the top of the tree.
+    /// The lock at the top of the tree, if there is one that can be read.
     pub(super) fn lock(&self) -> Option<&'a Lock> {
         self.locks.iter().find(|(directory, _)| directory.is_empty()).map(|(_, lock)| &**lock)
     }
 
-    /// Returns whether the file lies below a `localized-files` directory and is listed in a lock: such files are not
-    /// edited by hand, so only findings about the record are reported. Anything else that a lock lists was written by
-    /// hand, here or in the repository it was copied from.
+    /// Whether the file is below a `localized-files` directory whose files a lock lists. Nobody edits such files by hand, so
+    /// only errors and findings about the record are reported in them. The other files of a lock were written by hand, here or
+    /// in the repository that they were copied from.
     pub(super) fn is_owned(&self, path: &str) -> bool {
         path::and_above(path::parent(path)).any(|directory| self.homes.contains(directory))
     }
 
-    /// Returns a result; where there is none, why not is a failure of the check.
+    /// The value of `result`. An error becomes a failure of the check, and `None` is returned.
     pub(super) fn looked<T>(&self, result: Result<T>) -> Option<T> {
         result.map_err(|failure| self.failures.borrow_mut().push(failure)).ok()
     }
 
-    /// Makes findings of what the walk could not follow, with its text.
+    /// The findings for the troubles of the walk, with its text.
     pub(super) fn unfollowed(&self) -> Vec<Finding> {
-        let found = self.troubles.iter().filter_map(|trouble| {
+        let findings = self.troubles.iter().filter_map(|trouble| {
             let unread = trouble.kind.hides_references();
             let is_template = trouble.kind == TroubleKind::Problem(ProblemKind::Template);
             Some(Finding { unread, is_template, ..self.trouble(rule(&trouble.kind)?, trouble)? })
         });
-        found.collect()
+        findings.collect()
     }
 
     fn trouble(&self, rule: Rule, trouble: &Trouble) -> Option<Finding> {
@@ -111,7 +110,7 @@ impl<'a> Context<'a> {
         if hints.is_empty() {
             hints.push("fix it: `kustomize build` refuses it".to_owned());
         }
-        let found = match trouble.at {
+        let finding = match trouble.at {
             At::Edge(edge) => self.at_reference(rule, &self.graph[edge], message, hints),
             At::Note(note) => self.at_note(rule, &self.graph.notes[note], message, hints),
             At::File(file) if trouble.kind == TroubleKind::Problem(ProblemKind::Empty) => {
@@ -119,9 +118,8 @@ impl<'a> Context<'a> {
             }
             At::File(file) => {
                 let location = location?;
-                let place = location.position;
-                let found = self.at_place(rule, self.path(file), place, message, hints);
-                Finding { field: location.field, span: found.span.filter(|span| span.start.line > 0), ..found }
+                let finding = self.at_position(rule, self.path(file), location.position, message, hints);
+                Finding { field: location.field, span: finding.span.filter(|span| span.start.line > 0), ..finding }
             }
             At::Nothing => return None,
         };
@@ -130,15 +128,15 @@ impl<'a> Context<'a> {
             TroubleKind::NoKustomization { directory, .. } => path::join(directory, FILE_NAMES[0]),
             TroubleKind::Schema { url } if !url.is_empty() => {
                 let (reference, subject) = (url.clone(), Subject::Remote(Upstream::File { url: url.clone() }));
-                return Some(Finding { reference, subject, ..found });
+                return Some(Finding { reference, subject, ..finding });
             }
-            _ => return Some(found),
+            _ => return Some(finding),
         };
-        Some(Finding { subject: Subject::Path { path }, ..found })
+        Some(Finding { subject: Subject::Path { path }, ..finding })
     }
 
-    /// Makes a finding about a place of a file: about what stands there in quotes, else all to the end of the line.
-    pub(super) fn at_place(
+    /// A finding at a position of a file. Its span is filled in later: the quoted value there, or the rest of the line.
+    pub(super) fn at_position(
         &self,
         rule: Rule,
         path: &str,
@@ -149,18 +147,18 @@ impl<'a> Context<'a> {
         Finding { span: Some(Span::from(start)), ..Finding::new(rule, path, message, help) }
     }
 
-    /// Makes a finding about what deploys something, where its object names that.
+    /// A finding about a target, at the field of its object that names what it deploys.
     pub(super) fn at_target(&self, rule: Rule, target: &Target, message: String, help: Vec<String>) -> Finding {
         let about = target.name();
-        Finding { about, ..self.at_place(rule, &target.object.file, target.spot, message, help) }
+        Finding { about, ..self.at_position(rule, &target.object.file, target.spot, message, help) }
     }
 
-    /// Returns every reference of the tree with the root that it is relative to.
+    /// The references of the tree, each with the root that it is relative to.
     pub(super) fn edges(&self) -> impl Iterator<Item = (&'a Root, &'a Edge)> {
         self.graph.roots.iter().flat_map(|root| root.edges.iter().map(move |edge| (root, edge)))
     }
 
-    /// Returns the path of a file from the top.
+    /// The path of a file from the top, or the URL of a remote one.
     pub(super) fn path(&self, file: FileId) -> &'a str {
         match &self.graph.files[file].origin {
             Origin::Tree { path, .. } => path,
@@ -169,7 +167,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Makes a finding about a reference.
+    /// A finding about a reference, with the reference as its span.
     pub(super) fn at_reference(&self, rule: Rule, edge: &Edge, message: String, help: Vec<String>) -> Finding {
         let (path, reference) = (self.path(edge.from), &edge.reference);
         Finding {
@@ -181,14 +179,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Makes a finding about what was noted: from where it begins to the end of that line.
+    /// A finding about a note of the walk, from its position to the end of the line.
     pub(super) fn at_note(&self, rule: Rule, noted: &Noted, message: String, help: Vec<String>) -> Finding {
         let note = &noted.note;
-        let (path, place) = (self.path(noted.file), note.position);
-        Finding { field: note.field.clone(), ..self.at_place(rule, path, place, message, help) }
+        let (path, position) = (self.path(noted.file), note.position);
+        Finding { field: note.field.clone(), ..self.at_position(rule, path, position, message, help) }
     }
 
-    /// Returns the links that a local reference follows, one after the other, each with its target.
+    /// The links that a local reference follows, in order, each with its target.
     pub(super) fn links(&self, root: &Root, edge: &Edge) -> Vec<(String, String)> {
         let mut links = Vec::new();
         let mut next = path::resolve(&root.directory, &edge.reference.text);
@@ -196,7 +194,7 @@ impl<'a> Context<'a> {
             links.len() < MOST_LINKS && self.graph.real_path(edge).is_some_and(|real| real != written)
         }) {
             let above: Vec<&str> = path::and_above(&written).collect();
-            let link = above.into_iter().rev().find(|place| self.tree.entry(place) == Ok(Some(Entry::Link)));
+            let link = above.into_iter().rev().find(|path| self.tree.entry(path) == Ok(Some(Entry::Link)));
             let Some(link) = link else { break };
             let Some(target) = self.tree.read(link).ok().and_then(|target| String::from_utf8(target).ok()) else {
                 break;
@@ -208,13 +206,13 @@ impl<'a> Context<'a> {
         links
     }
 
-    /// Makes a warning of a finding that would be an error by default.
+    /// The finding as a warning, whatever its rule's default.
     pub(super) fn warning(finding: Finding) -> Finding {
         Finding { severity: Severity::Warning, ..finding }
     }
 }
 
-/// Returns the rule about what the walk could not follow; none where that is a failure.
+/// The rule for a trouble of the walk. `None` if the trouble is a failure of the check.
 fn rule(kind: &TroubleKind) -> Option<Rule> {
     use TroubleKind::{
         BadKustomization, Chart, Cycle, Distrusted, Failed, Missing, NoKustomization, OutOfScope, Problem, Refused,
@@ -223,7 +221,7 @@ fn rule(kind: &TroubleKind) -> Option<Rule> {
     Some(match kind {
         Failed => return None,
         OutOfScope | Restricted => Rule::OutOfScope,
-        // The build works wherever they are.
+        // The file exists here, but no clone has it: a build fails elsewhere.
         Missing { absence: Absence::Ignored { .. }, .. }
         | NoKustomization { absence: Absence::Ignored { .. }, .. }
         | Submodule { .. } => Rule::UntrackedPath,

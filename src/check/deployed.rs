@@ -1,4 +1,5 @@
-//! What is deployed from the tree: where the walk starts besides, how its roots are built, and what to say about it.
+//! The targets that are deployed from the tree: the additional starts of the walk, the roots that are built without the load
+//! restrictor, and the names of the targets that a finding concerns.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,16 +12,16 @@ use crate::record::LoadRestrictor;
 use crate::targets::{self, Here, Object, Target, Targets, Unread, Unsettled};
 use crate::tree::{Tree, path};
 
-/// What a tree holds, and what is deployed from it.
+/// The graph of a tree and the targets in it.
 pub(super) struct Walked {
-    /// As it came out of builds, where they ran.
+    /// The targets; with builds, as their outputs declare them.
     pub(super) targets: Targets,
-    /// As it is written, where builds ran.
+    /// With builds: the targets as they are written. `None` without builds.
     pub(super) written: Option<Targets>,
     pub(super) explored: Explored,
 }
 
-/// Walks the tree, and finds what is deployed from it.
+/// Finds the targets, and walks the tree from the starts of the check and from everything that is deployed.
 pub(super) fn walk(
     input: &Input<'_>,
     survey: &Survey,
@@ -29,24 +30,24 @@ pub(super) fn walk(
     failures: &mut Vec<Failure>,
 ) -> Result<Walked> {
     let starts = |deployed| input.config.starting_points(&*input.tree, input.paths, kustomizations, deployed);
-    let all: BTreeSet<&str> = kustomizations.iter().map(|place| path::parent(place)).collect();
+    let all: BTreeSet<&str> = kustomizations.iter().map(|file| path::parent(file)).collect();
     let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
     let find = |identity| targets::find_in(survey, input.paths, kustomizations, input.config, identity);
-    let found = input.identity.map(find);
-    let found = found.unwrap_or_else(|| Ok(Unsettled::default()));
-    let found = found.and_then(|found| match &input.build {
+    let unsettled = input.identity.map(find);
+    let unsettled = unsettled.unwrap_or_else(|| Ok(Unsettled::default()));
+    let unsettled = unsettled.and_then(|unsettled| match &input.build {
         Some(build) => {
-            let written = found.as_written().clone();
-            Ok((Unsettled::default(), Some(((build.0)(found)?, written))))
+            let written = unsettled.as_written().clone();
+            Ok((Unsettled::default(), Some(((build.0)(unsettled)?, written))))
         }
-        None => Ok((found, None)),
+        None => Ok((unsettled, None)),
     });
-    let (found, built) = found.unwrap_or_else(|failure| {
+    let (unsettled, built) = unsettled.unwrap_or_else(|failure| {
         failures.push(failure);
         Default::default()
     });
     let (built, written) = built.unzip();
-    let targets = built.as_ref().unwrap_or_else(|| found.as_written());
+    let targets = built.as_ref().unwrap_or_else(|| unsettled.as_written());
     let starts = starts(targets.roots())?;
     let graph = survey.walk(&starts);
     let deployed = survey.leaves_roots().then(|| Deployed::new(targets, &graph, &[]));
@@ -55,29 +56,29 @@ pub(super) fn walk(
     let explored = survey.judged(&starts, &graph::Policy { unrestricted, ..policy });
     let settled = match built {
         Some(built) => built,
-        None if targets.targets.is_empty() || starts.len() >= all.len() => found.settle(&explored.graph),
-        // What any kustomization changes, also where this walk does not start there.
-        None => found.settle(&survey.read(&all).graph),
+        None if targets.targets.is_empty() || starts.len() >= all.len() => unsettled.settle(&explored.graph),
+        // Any kustomization may change a target, also one from which this walk does not start.
+        None => unsettled.settle(&survey.read(&all).graph),
     };
     Ok(Walked { targets: settled, written, explored })
 }
 
-/// A target, where it is, and the roots that it reaches.
-pub(super) struct One<'a> {
+/// A target whose directory is in this tree, with the roots that it reaches.
+pub(super) struct LocalTarget<'a> {
     pub(super) target: &'a Target,
-    pub(super) here: &'a Here,
-    /// The roots that its engine builds.
+    pub(super) directory: &'a Here,
+    /// The roots that the engine builds.
     pub(super) starts: Vec<RootId>,
-    /// Those, and all that they lead to.
+    /// The roots that these reach, themselves included.
     pub(super) roots: BTreeSet<RootId>,
 }
 
-/// What is deployed, and what that reaches in the graph.
+/// The targets of the tree, and the parts of the graph that they reach.
 pub(super) struct Deployed<'a> {
     pub(super) targets: &'a Targets,
-    /// Every target that lies here. With paths, those whose object or directory lies in one of them.
-    pub(super) here: Vec<One<'a>>,
-    /// Every target: of those that several builds make alike of one object the first.
+    /// The targets whose directory is in this tree. With paths, only those whose object or directory is in one of them.
+    pub(super) local: Vec<LocalTarget<'a>>,
+    /// All targets, without the duplicates that several builds make of one object.
     distinct: Vec<&'a Target>,
     graph: &'a Graph,
     paths: &'a [String],
@@ -85,7 +86,7 @@ pub(super) struct Deployed<'a> {
 
 impl<'a> Deployed<'a> {
     pub(super) fn new(targets: &'a Targets, graph: &'a Graph, paths: &'a [String]) -> Self {
-        let mut deployed = Deployed { targets, here: Vec::new(), distinct: distinct(targets), graph, paths };
+        let mut deployed = Deployed { targets, local: Vec::new(), distinct: distinct(targets), graph, paths };
         if targets.targets.is_empty() {
             return deployed;
         }
@@ -96,24 +97,25 @@ impl<'a> Deployed<'a> {
                 let starts = target.roots(here).filter_map(|root| by_directory.get(root));
                 let starts: Vec<RootId> = starts.copied().collect();
                 let roots = graph.reach_localized(starts.iter().copied());
-                deployed.here.push(One { target, here, starts, roots });
+                deployed.local.push(LocalTarget { target, directory: here, starts, roots });
             }
         }
         deployed
     }
 
-    /// Returns whether a path is looked at.
-    pub(super) fn is_wanted(&self, place: &str) -> bool {
-        self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path))
+    /// Whether the check covers a path.
+    pub(super) fn is_wanted(&self, path: &str) -> bool {
+        self.paths.is_empty() || self.paths.iter().any(|above| path::is_in(path, above))
     }
 
-    /// Returns each target of which it is not known what is built, and why. With paths, those whose object lies in one.
+    /// The targets of which it is unknown what they deploy, each with the reason. With paths, only those whose object is in one
+    /// of them.
     pub(super) fn unknown(&self) -> impl Iterator<Item = (&'a Target, String)> {
         let targets = self.distinct.iter().copied().filter(|target| self.is_wanted(&target.object.file));
-        targets.filter_map(|one| Some((one, one.unknown()?)))
+        targets.filter_map(|target| Some((target, target.unknown()?)))
     }
 
-    /// Returns every target. With paths, those whose object lies in one, or that lie there.
+    /// All targets. With paths, only those whose object or directory is in one of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &'a Target> {
         let is_in = |target: &&Target| {
             self.is_wanted(&target.object.file) || target.here().is_some_and(|here| self.is_wanted(&here.path))
@@ -121,31 +123,32 @@ impl<'a> Deployed<'a> {
         self.distinct.iter().copied().filter(is_in)
     }
 
-    /// Returns the objects that cannot be read. With paths, those in one of them.
+    /// The objects that cannot be read. With paths, only those in one of them.
     pub(super) fn unread(&self) -> impl Iterator<Item = &'a Unread> {
         self.targets.unread_objects(self.graph).filter(|unread| self.is_wanted(&unread.file))
     }
 
-    /// Returns the directories of the roots that some engine lets load any file.
+    /// The directories of the roots that an engine builds without the load restrictor.
     fn unrestricted(&self) -> HashSet<String> {
-        let here = self.here.iter();
-        let none = here.filter(|one| one.target.build.load_restrictor == Some(LoadRestrictor::None));
-        let roots = none.flat_map(|one| &one.roots).map(|root| &self.graph.roots[*root]);
-        let own = roots.filter(|root| root.source == SourceId::FIRST);
-        own.map(|root| root.directory.clone()).collect()
+        let local = self.local.iter();
+        let unrestricted = local.filter(|local| local.target.build.load_restrictor == Some(LoadRestrictor::None));
+        let roots = unrestricted.flat_map(|local| &local.roots).map(|root| &self.graph.roots[*root]);
+        let user_roots = roots.filter(|root| root.source == SourceId::FIRST);
+        user_roots.map(|root| root.directory.clone()).collect()
     }
 
-    /// Returns the files of the tree in which the references of what a target reaches stand.
-    fn files(&self, one: &One<'_>) -> BTreeSet<&'a str> {
-        let roots = one.roots.iter().map(|root| &self.graph.roots[*root]);
+    /// The files of the tree that contain the references of a target's roots.
+    fn files(&self, local: &LocalTarget<'_>) -> BTreeSet<&'a str> {
+        let roots = local.roots.iter().map(|root| &self.graph.roots[*root]);
         let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
         files.filter_map(|file| self.graph.user_path(file)).collect()
     }
 
-    /// Returns what is wrong with the files of which a checkout makes another text: Flux reads them as they are stored.
+    /// A failure for each file of a Flux target that a checkout converts by more than line ends: Flux reads the stored bytes,
+    /// and this check the converted ones.
     pub(super) fn stored_otherwise(&self, tree: &dyn Tree) -> Vec<Failure> {
-        let flux = self.here.iter().filter(|one| one.target.engine.packs());
-        let files: BTreeSet<&str> = flux.flat_map(|one| self.files(one)).collect();
+        let flux = self.local.iter().filter(|local| local.target.engine.packs());
+        let files: BTreeSet<&str> = flux.flat_map(|local| self.files(local)).collect();
         let without_returns = |bytes: Vec<u8>| -> Vec<u8> { bytes.into_iter().filter(|byte| *byte != b'\r').collect() };
         let look = |path: &str| -> Result<()> {
             let Some(raw) = tree.raw(path)? else {
@@ -160,15 +163,19 @@ impl<'a> Deployed<'a> {
         files.into_iter().filter_map(|path| look(path).err()).collect()
     }
 
-    /// Says of each finding what deploys it.
+    /// Fills in the targets that deploy the file of each finding.
+    ///
+    /// # Errors
+    ///
+    /// If the texts of the findings exceed their limit: the rest is dropped, and the failure says so.
     pub(super) fn name(&self, findings: &mut Vec<Finding>) -> Result<()> {
         if findings.is_empty() {
             return Ok(());
         }
         let mut by_file: HashMap<&str, Vec<&Target>> = HashMap::new();
-        for one in &self.here {
-            for file in self.files(one) {
-                by_file.entry(file).or_default().push(one.target);
+        for local in &self.local {
+            for file in self.files(local) {
+                by_file.entry(file).or_default().push(local.target);
             }
         }
         let mut bytes = 0;
@@ -187,13 +194,14 @@ impl<'a> Deployed<'a> {
     }
 }
 
-/// Returns one of those that several builds make alike of one object: what is wrong with it is wrong once.
+/// The targets without duplicates: several builds may make the same target of one object, and its findings count once.
 fn distinct(targets: &Targets) -> Vec<&Target> {
     let mut known: HashMap<Object, Vec<&Target>> = HashMap::new();
     let mut distinct = Vec::new();
     for target in &targets.targets {
         let alike = known.entry(Object { built_by: None, ..target.object.clone() }).or_default();
-        let all = |one: &Target| (one.spot, one.place.clone(), one.build.clone(), one.changed_by.clone());
+        let all =
+            |target: &Target| (target.spot, target.place.clone(), target.build.clone(), target.changed_by.clone());
         if !alike.iter().any(|other| all(other) == all(target)) {
             alike.push(target);
             distinct.push(target);

@@ -1,6 +1,7 @@
-//! `deployed-remote`: what is deployed is not the localized branch, and its build fetches.
+//! `deployed-remote`: a target deploys a branch that is not localized, and its build fetches.
 //!
-//! The lock is read by this program alone. Only what it does not hold is a finding of other rules.
+//! Engines do not read the lock, so they fetch locked references too. References that are not locked are findings of other
+//! rules.
 
 use std::collections::HashMap;
 
@@ -10,31 +11,31 @@ use crate::message::finding::{Common, Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut fetched: HashMap<RootId, usize> = HashMap::new();
-    let references = context.remotes.iter().filter(|one| one.locked.is_some()).map(|one| one.root);
+    let references = context.remotes.iter().filter(|remote| remote.locked.is_some()).map(|remote| remote.root);
     for root in references.chain(remote_chart::locked(context).map(|chart| chart.root)) {
         *fetched.entry(root).or_default() += 1;
     }
     if fetched.is_empty() {
         return Vec::new();
     }
-    let deployed = context.deployed.here.iter();
-    let deployed = deployed.filter(|one| !one.here.revision.is_localized());
-    let findings = deployed.filter_map(|one| {
-        let count: usize = one.roots.iter().filter_map(|root| fetched.get(root)).sum();
+    let deployed = context.deployed.local.iter();
+    let deployed = deployed.filter(|local| !local.directory.revision.is_localized());
+    let findings = deployed.filter_map(|local| {
+        let count: usize = local.roots.iter().filter_map(|root| fetched.get(root)).sum();
         if count == 0 {
             return None;
         }
-        let (by, place, revision) = (one.target.by(), one.here.shown(), one.here.revision.shown());
+        let (by, path, revision) = (local.target.by(), local.directory.shown(), local.directory.revision.shown());
         let references = format!("{count} remote reference{}", if count == 1 { "" } else { "s" });
         let message =
-            format!("{by} deploys {place} from {revision}, which is not localized: its build fetches {references}");
+            format!("{by} deploys {path} from {revision}, which is not localized: its build fetches {references}");
         let help = format!("deploy a localized branch: git kustomize-localize explain {}", Rule::DeployedRemote);
         let common = Common {
             all: "are deployed from what is not localized: their builds fetch remote references",
-            each: format!("{by}: {place} from {revision}, {references}"),
+            each: format!("{by}: {path} from {revision}, {references}"),
         };
-        let found = context.at_target(Rule::DeployedRemote, one.target, message, vec![help]);
-        Some(Finding { common: Some(common), ..found })
+        let finding = context.at_target(Rule::DeployedRemote, local.target, message, vec![help]);
+        Some(Finding { common: Some(common), ..finding })
     });
     findings.collect()
 }

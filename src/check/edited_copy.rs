@@ -1,8 +1,7 @@
-//! `edited-copy`: a localized file whose bytes or mode are not what its lock says, one that is missing,
-//! one that was added.
+//! `edited-copy`: a localized file that differs from its lock in bytes or mode, is missing, or was added.
 //!
-//! Every lock of the tree is looked at: the one at the top with the `localized-files` that it lists, and
-//! those of copies, which own all of their directory.
+//! The rule looks at every lock of the tree: the lock at the top lists files of `localized-files` directories, and the lock of
+//! a copy owns its whole directory.
 
 use super::Context;
 use crate::git::Snapshot;
@@ -17,18 +16,17 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (directory, lock) in context.locks {
         let differences = context.looked(stored::differences(context.tree, directory, lock)).unwrap_or_default();
-        let found =
-            differences.iter().map(|(place, difference)| differing(context, directory, lock, place, difference));
+        let found = differences.iter().map(|(path, difference)| differing(context, directory, lock, path, difference));
         findings.extend(found);
     }
     findings
 }
 
-fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, difference: &FileDifference) -> Finding {
-    let again = || again(context, directory, lock, place);
-    let on_disk = || context.input.absences.is_some_and(|absences| absences.is_on_disk(place));
+fn differing(context: &Context<'_>, directory: &str, lock: &Lock, path: &str, difference: &FileDifference) -> Finding {
+    let again = || again(context, directory, lock, path);
+    let on_disk = || context.input.absences.is_some_and(|absences| absences.is_on_disk(path));
     let help = match difference {
-        FileDifference::Missing if on_disk() => vec![stage([place])],
+        FileDifference::Missing if on_disk() => vec![stage([path])],
         FileDifference::Missing | FileDifference::NoFile | FileDifference::Mode => again(),
         FileDifference::Edited { .. } => {
             again().into_iter().chain(["put your own changes upstream or in an overlay".to_owned()]).collect()
@@ -38,35 +36,35 @@ fn differing(context: &Context<'_>, directory: &str, lock: &Lock, place: &str, d
             vec![format!("the lock was edited; to restore it: {}", command("git checkout HEAD --", [name]))]
         }
         FileDifference::Added => {
-            vec![command("git rm -f --", [pathspec(place)]), "put your own files in another directory".to_owned()]
+            vec![command("git rm -f --", [pathspec(path)]), "put your own files in another directory".to_owned()]
         }
     };
-    let message = format!("`{place}` {difference}");
-    Finding::new(Rule::EditedCopy, place, message, help)
+    let message = format!("`{path}` {difference}");
+    Finding::new(Rule::EditedCopy, path, message, help)
 }
 
-/// Returns what restores what the lock lists.
-fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> Vec<String> {
+/// The commands that restore the files that a lock lists.
+fn again(context: &Context<'_>, directory: &str, lock: &Lock, path: &str) -> Vec<String> {
     let name = path::join(directory, LOCK_NAME);
     if let Some(target) = &lock.target {
         return vec![format!("copy `{target}` again with `--overwrite`, in the scope of `{name}`")];
     }
     if let Some(source) = source(context).filter(|_| lock.trailers) {
         let committed = matches!(context.input.source, Snapshot::Commit { .. });
-        let undo = format!("undo uncommitted changes: {}", command("git checkout HEAD --", [pathspec(place)]));
+        let undo = format!("undo uncommitted changes: {}", command("git checkout HEAD --", [pathspec(path)]));
         let switch = command("git switch", [source]);
         let branch = format!("recreate the branch: {switch} && git kustomize-localize branch --overwrite");
         return Some(undo).filter(|_| !committed).into_iter().chain([branch]).collect();
     }
-    // Named by the root beside them: without one every locked URL of the repository would be localized.
-    let root = path::parent(stored::home(place).unwrap_or(directory));
+    // Name the root beside the files: without an argument, `vendor` would localize the whole repository.
+    let root = path::parent(stored::home(path).unwrap_or(directory));
     match tree::kustomization_in(context.tree, root) {
         Ok(Some(_)) => vec![command("git kustomize-localize vendor --overwrite", [format!(":/{root}")])],
         _ => vec![format!("restore the kustomization in `{}`, which uses these files", path::shown(root))],
     }
 }
 
-/// Returns the branch from which the localized branch is made that is looked at; none where it is another one.
+/// The source branch of the localized branch that is checked. `None` if the checked branch is not a localized one.
 fn source(context: &Context<'_>) -> Option<String> {
     let name = match &context.input.source {
         Snapshot::Commit { rev, .. } if rev != "HEAD" => rev.clone(),

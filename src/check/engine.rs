@@ -1,4 +1,4 @@
-//! `engine`: a deployed build needs what its engine does not do.
+//! `engine`: the build of a target needs something that its engine does not do.
 
 mod artifact_ignored;
 mod directory_app;
@@ -7,20 +7,20 @@ mod scanned_file;
 mod unwatched;
 
 use super::Context;
-use super::deployed::One;
+use super::deployed::LocalTarget;
 use crate::graph::{Edge, Root};
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in &context.deployed.here {
-        let engine = one.target.engine;
+    for local in &context.deployed.local {
+        let engine = local.target.engine;
         if engine.runs_plugins() {
             continue;
         }
-        plugins(context, one, &mut findings);
-        for root in one.roots.iter().map(|root| &context.graph.roots[*root]) {
+        plugins(context, local, &mut findings);
+        for root in local.roots.iter().map(|root| &context.graph.roots[*root]) {
             for edge in &root.edges {
                 let told = link(context, root, edge);
                 findings.extend(
@@ -39,11 +39,11 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Finds charts, functions and plugins.
-fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
-    let engine = one.target.engine.name();
+/// Finds charts, functions and plugins, which the engine does not run.
+fn plugins(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Finding>) {
+    let engine = local.target.engine.name();
     for noted in context.graph.notes.iter() {
-        if !one.roots.contains(&noted.root) {
+        if !local.roots.contains(&noted.root) {
             continue;
         }
         let (name, message, help) = match &noted.note.kind {
@@ -59,12 +59,12 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
             ),
             NoteKind::ExtraDocument | NoteKind::Replaced { .. } => continue,
         };
-        let found = context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]);
-        findings.push(Finding { about: name.clone(), ..found });
+        let finding = context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]);
+        findings.push(Finding { about: name.clone(), ..finding });
     }
 }
 
-/// Looks whether a reference follows a link, which is not in Flux's artifact.
+/// The message and help for a reference that follows a link: Flux leaves links out of its artifact. `None` if it follows none.
 fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<(String, &'static str)> {
     let (link, _) = context.links(root, edge).into_iter().next()?;
     let text = &edge.reference.text;

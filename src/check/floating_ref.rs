@@ -1,10 +1,10 @@
-//! `floating-ref`: a remote reference that may stay remote, and can mean something else tomorrow.
+//! `floating-ref`: a reference that may stay remote, and whose ref can move.
 //!
-//! That something is remote and that it moves are two things: allowing one (by a comment, by `allow` with a policy for
-//! refs, by a severity) does not allow the other. A locked reference does not float, and one that is neither locked nor
-//! allowed is a finding of `remote-reference` alone: one lock clears both.
+//! To be remote and to move are two problems: allowing one (by a comment, by `allow` with a policy for refs, by a severity)
+//! does not allow the other. A locked reference does not move. One that is neither locked nor allowed is reported by
+//! `remote-reference` only, because locking it solves both.
 //!
-//! Offline, only the text can tell ([`Pin`], [`reference::file_pin`]).
+//! Offline, only the text of the reference tells ([`Pin`], [`reference::file_pin`]).
 
 use std::collections::HashMap;
 
@@ -23,38 +23,38 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context
         .remotes
         .iter()
-        .filter(|one| one.ambiguity.is_none() && one.locked.is_none())
+        .filter(|remote| remote.ambiguity.is_none() && remote.locked.is_none())
         // The page of a branch is not a file, and `remote-reference` suggests what to write.
-        .filter(|one| reference::web_page(one.wanted.text.exposed()).is_none())
-        .filter_map(|one| {
-            let (message, help) = tell(one)?;
-            Some(context.at_reference(Rule::FloatingRef, one.edge, message, vec![help.to_owned()]))
+        .filter(|remote| reference::web_page(remote.wanted.text.exposed()).is_none())
+        .filter_map(|remote| {
+            let (message, help) = tell(remote)?;
+            Some(context.at_reference(Rule::FloatingRef, remote.edge, message, vec![help.to_owned()]))
         })
         .collect()
 }
 
-/// Leaves out what is about a reference that is a finding of `remote-reference`, and matters no more than that.
+/// Drops the findings about references that `remote-reference` reports with the same or a higher severity.
 pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
-    let place = |finding: &Finding| (finding.path.clone(), finding.span);
+    let location = |finding: &Finding| (finding.path.clone(), finding.span);
     let counting = findings.iter().filter(|finding| finding.allowed.is_none());
     let remote = counting.filter(|finding| finding.rule == Rule::RemoteReference);
-    let remote: HashMap<_, _> = remote.map(|one| (place(one), one.severity)).collect();
+    let remote: HashMap<_, _> = remote.map(|finding| (location(finding), finding.severity)).collect();
     findings.retain(|finding| {
         finding.rule != Rule::FloatingRef
-            || remote.get(&place(finding)).is_none_or(|severity| finding.severity < *severity)
+            || remote.get(&location(finding)).is_none_or(|severity| finding.severity < *severity)
     });
 }
 
-fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
-    let shown = one.shown();
-    let pin = one.pin().filter(|pin| pin.floats())?;
-    let version = match one.repository() {
+fn tell(remote: &RemoteUse<'_>) -> Option<(String, &'static str)> {
+    let shown = remote.shown();
+    let pin = remote.pin().filter(|pin| pin.floats())?;
+    let version = match remote.repository() {
         Some(spec) if spec.query_dropped => {
             let message = format!("kustomize cannot parse the query of `{shown}`, ignores all of it and builds HEAD");
             return Some((message, PLAIN_QUERY));
         }
         Some(spec) => spec.reference.clone().unwrap_or_default(),
-        None => reference::file_pin(one.wanted.text.exposed())?.1,
+        None => reference::file_pin(remote.wanted.text.exposed())?.1,
     };
     let version = redact::url(&version);
     Some(match pin {

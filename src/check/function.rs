@@ -1,10 +1,10 @@
-//! `function`: a function or plugin whose code is not in the tree, or can be another tomorrow.
+//! `function`: a function or plugin whose code is not in the tree, or can change.
 //!
-//! A build runs the programs and images that plugin configurations name. These fail because they can reach outside: an
-//! image that is not pinned by its digest, the network, a program on the `PATH`, a plugin in the plugin home,
-//! configurations that are changed before they are used (so that what they run is unknown). These are warnings, not reported
-//! below `localized-files`: a program of the tree; and one that kustomize does not run, named by a URL, which only a localized
-//! copy has. A program that is missing is a path like any other.
+//! A build runs the programs and images that plugin configurations name. Errors are those that reach outside of the tree: an
+//! image that is not pinned by its digest, the network, a program on the `PATH`, a plugin in the plugin home, and a
+//! configuration that is changed before it is used, so that its program is unknown. Warnings, which are not reported below
+//! `localized-files`, are a program of the tree, and a program that is named by a URL: kustomize does not run it, and only a
+//! localized copy has it. A missing program is a finding of `missing-path`.
 
 use super::Context;
 use crate::graph::{Noted, Target};
@@ -16,14 +16,14 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context.graph.notes.iter().filter_map(|noted| open(context, noted)).collect()
 }
 
-/// What to do about a function that was brought in.
+/// The help for a function in localized files, which are not edited here.
 const UPSTREAM: &str = "use a version of its upstream whose functions are pinned by digest and need no network";
 
-/// What to do about a function of the tree.
+/// The help for a program of the tree.
 const OBSERVE: &str = "to see what it asks for: git kustomize-localize check --build --build-arg=--enable-alpha-plugins \
                        --build-arg=--enable-exec";
 
-/// Returns whether a program that a function names is in the tree.
+/// Whether the program that a function names is a file of the tree.
 fn is_there(context: &Context<'_>, noted: &Noted, program: &str) -> bool {
     let edges = &context.graph.roots[noted.root].edges;
     let mut named = edges.iter().filter(|edge| edge.from == noted.file && edge.reference.text == program);

@@ -1,4 +1,4 @@
-//! A check of a repository: of what files, against what base, and with which builds.
+//! A check of a repository: which files it looks at, which base it compares them with, and whether it builds.
 
 use std::rc::Rc;
 
@@ -17,34 +17,33 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::workspace::{Files, Workspace, from_top, merge_base};
 
-/// What files are judged against: whose configuration counts, and what is old.
+/// What a check compares with: it decides whose configuration counts, and which findings are old.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// Themselves.
+    /// Nothing: the configuration of the checked files counts, and every finding is reported.
     Own,
-    /// What this revision names.
+    /// A revision.
     Of(String),
-    /// No configuration, and no file.
+    /// The empty tree: the default configuration counts, and every exception is new.
     Nothing,
 }
 
-/// Checks `paths`, as given from the directory that we were started in; everything when there are none. Builds, if it is
-/// said how.
+/// Checks `paths`, given relative to the current directory, or everything if `paths` is empty. Builds if `how` is given.
 pub(crate) fn check(
-    here: &Rc<LocalRepo>,
-    what: &Snapshot,
+    repo: &Rc<LocalRepo>,
+    snapshot: &Snapshot,
     paths: &[String],
     base: &Base,
     how: Option<&How<'_>>,
 ) -> Result<Checked, Failures> {
-    let files = Files::open(here, what)?;
+    let files = Files::open(repo, snapshot)?;
     let survey = Rc::new(Survey::of(files.checked_out()));
-    checked(here, &files, &survey, paths, base, how)
+    checked(repo, &files, &survey, paths, base, how)
 }
 
-/// Does what [`check`] does with files that are open, of which something may be known.
+/// Checks files that are open like [`check`], from a survey that may have read a part of them already.
 pub(crate) fn checked(
-    here: &Rc<LocalRepo>,
+    repo: &Rc<LocalRepo>,
     files: &Files,
     survey: &Rc<Survey>,
     paths: &[String],
@@ -52,44 +51,46 @@ pub(crate) fn checked(
     how: Option<&How<'_>>,
 ) -> Result<Checked, Failures> {
     let tree = survey.tree();
-    // A change that breaks it would stop every change after it.
-    let own = Config::of(&*tree, "")?;
-    let policy = match base {
+    // Read it even if another one counts: a change that breaks it would stop every change after it.
+    let own_config = Config::of(&*tree, "")?;
+    let base_config = match base {
         Base::Own => None,
         Base::Nothing => Some(Config::default()),
         Base::Of(rev) => {
-            let base = Files::open(here, &Snapshot::of(Some(rev)));
-            let policy = base.and_then(|base| Config::of(&*base.checked_out(), ""));
-            let why = || format!("cannot read the configuration of `{}`", shown(rev));
-            Some(policy.map_err(|failure| failure.context(why()))?)
+            let base = Files::open(repo, &Snapshot::of(Some(rev)));
+            let config = base.and_then(|base| Config::of(&*base.checked_out(), ""));
+            let context = format_args!("cannot read the configuration of `{}`", shown(rev));
+            Some(config.map_err(|failure| failure.context(context))?)
         }
     };
-    let paths = paths.iter().map(|text| from_top(here, &*tree, text)).collect::<Result<Vec<String>>>()?;
-    let config = policy.as_ref().unwrap_or(&own);
-    let own = policy.as_ref().map(|_| &own);
+    let paths = paths.iter().map(|text| from_top(repo, &*tree, text)).collect::<Result<Vec<String>>>()?;
+    let config = base_config.as_ref().unwrap_or(&own_config);
+    let change_config = base_config.as_ref().map(|_| &own_config);
     let since = match (base, files) {
-        (Base::Of(rev), Files::Commit { id, .. }) => Some(merge_base(here, rev, Some(&id.commit))?),
-        (Base::Of(rev), _) => Some(merge_base(here, rev, None)?),
+        (Base::Of(rev), Files::Commit { id, .. }) => Some(merge_base(repo, rev, Some(&id.commit))?),
+        (Base::Of(rev), _) => Some(merge_base(repo, rev, None)?),
         (Base::Own | Base::Nothing, _) => None,
     };
-    let before = since.as_ref().map(|since| Before::open(here, since)).transpose()?;
-    let building = how.map(|how| Building::open(here, (files, survey), (&paths, config), before.as_ref(), how));
+    let before = since.as_ref().map(|since| Before::open(repo, since)).transpose()?;
+    let building = how.map(|how| Building::open(repo, (files, survey), (&paths, config), before.as_ref(), how));
     let building = building.transpose()?;
-    let checked = check_tree(files, survey, &paths, config, own, building.as_ref());
-    let mut checked = checked.map_err(|failure| match unseen(files, &paths) {
+    let checked = check_tree(files, survey, &paths, config, change_config, building.as_ref());
+    let mut checked = checked.map_err(|failure| match count_unseen(files, &paths) {
         0 => failure,
         count => failure.hint(format!("untracked or ignored kustomizations there: {count}; git add them")),
     })?;
     if checked.kustomizations == 0 {
-        checked.unseen = unseen(files, &paths);
+        checked.unseen = count_unseen(files, &paths);
     }
     checked.untracked = tree.untracked()?;
-    let is_read = |place: &String| path::and_above(place).any(|above| checked.read.contains(above));
-    let is_used = |place: &String| place == FILE_NAME || path::name(place) == LOCK_NAME || is_read(place);
-    checked.untracked.retain(is_used);
+    let read = &checked.read;
+    checked.untracked.retain(|path| {
+        let is_read = path::and_above(path).any(|above| read.contains(above));
+        path == FILE_NAME || path::name(path) == LOCK_NAME || is_read
+    });
     match (base, &before) {
         (Base::Of(rev), Some(before)) => {
-            let locked = judge(here, (files, &tree), &mut checked, rev, before, config)?;
+            let locked = judge(repo, (files, &tree), &mut checked, rev, before, config)?;
             verify_claims(&tree, &mut checked, rev, &locked, config, building.as_ref());
         }
         (Base::Nothing, _) => {
@@ -101,16 +102,16 @@ pub(crate) fn checked(
     if let Some(building) = building {
         building.add_to(&mut checked);
     }
-    // A fix that is not staged yet.
+    // The fix may be there, and not staged yet.
     if checked.source == Snapshot::Index && checked.status() != 0 {
         let kustomizations = tree.kustomizations()?.into_iter().collect();
-        checked.differing = here.unstaged_paths(&kustomizations)?.len();
+        checked.differing = repo.unstaged_paths(&kustomizations)?.len();
     }
     Ok(checked)
 }
 
-/// Checks what is going to be localized where it stands, by paths from the top; everything without any. `planned` is what
-/// comes of it, as far as that is known.
+/// Checks what `branch` and `vendor` are about to localize: `paths` from the top, or everything if there are none.
+/// `planned` is the plan of it, if there is one already: its builds are those of the result.
 pub(crate) fn before(
     workspace: &Workspace,
     paths: &[String],
@@ -118,17 +119,17 @@ pub(crate) fn before(
     planned: Option<&Plan>,
 ) -> Result<Vec<Finding>, Failures> {
     let files = &workspace.files;
-    let Some(here) = files.repo().filter(|_| files.snapshot().is_some()) else { return Ok(Vec::new()) };
+    let Some(repo) = files.repo().filter(|_| files.snapshot().is_some()) else { return Ok(Vec::new()) };
     let tree = files.checked_out();
-    // What is stored is what a build reads, unless attributes say otherwise.
+    // A build reads the checked-out bytes. They are the stored ones, and surveyed already, unless attributes convert them.
     let is_known = Rc::ptr_eq(&tree, &workspace.tree);
     let survey = if is_known { workspace.survey().clone() } else { Rc::new(Survey::of(tree)) };
     let mut config = workspace.config.clone();
     if !paths.is_empty() {
-        // What is named is meant.
+        // A path that the user names counts, also if the configuration excludes it.
         (config.include, config.exclude) = Default::default();
     }
-    let building = how.map(|how| Building::open(here, (files, &survey), (paths, &config), None, how)).transpose()?;
+    let building = how.map(|how| Building::open(repo, (files, &survey), (paths, &config), None, how)).transpose()?;
     let building = building.map(|building| building.of_plan(planned));
     let mut checked = check_tree(files, &survey, paths, &config, None, building.as_ref())?;
     if let Some(building) = building {
@@ -141,17 +142,17 @@ pub(crate) fn before(
     Ok(checked.findings)
 }
 
-/// Checks the working tree as it is once changes are written, by another configuration.
+/// Checks the working tree as it will be once `changes` are written, by a configuration that may be one of them.
 pub(crate) fn once_written(workspace: &Workspace, changes: &Changes, config: &Config) -> Result<Checked, Failures> {
     let tree: SharedTree = Rc::new(changed(OverlayTree::new(workspace.tree.clone()), changes));
     let checked = check_tree(&workspace.files, &Survey::of(tree), &[], config, None, None)?;
     if checked.failures.is_empty() { Ok(checked) } else { Err(Failures(checked.failures)) }
 }
 
-/// Leaves out what the commit has, too, from which the change to `base` begins, and finds what is new in its
-/// configuration and its locks. Returns the lock of that commit.
+/// Drops the findings that the merge base with `base` has too, and records what the change adds to the configuration and the
+/// locks. Returns the lock of the merge base.
 fn judge(
-    here: &Rc<LocalRepo>,
+    repo: &Rc<LocalRepo>,
     (files, tree): (&Files, &SharedTree),
     checked: &mut Checked,
     base: &str,
@@ -159,28 +160,29 @@ fn judge(
     config: &Config,
 ) -> Result<Rc<Lock>, Failures> {
     let (since, old_tree) = (&before.commit.commit, before.survey.tree());
-    // What is not read names the same where it is the same.
-    let has = |tree: &SharedTree, path: &str| (tree.entry(path).ok(), tree.read(path).ok());
-    for finding in checked.findings.iter_mut().filter(|one| one.unread && one.url.is_empty()) {
-        finding.unread = has(tree, &finding.path) != has(&old_tree, &finding.path);
+    // A file that cannot be read hides the same references in both trees if its content is the same.
+    for finding in checked.findings.iter_mut().filter(|finding| finding.unread && finding.url.is_empty()) {
+        let path = &finding.path;
+        let is_same =
+            tree.entry(path).ok() == old_tree.entry(path).ok() && tree.read(path).ok() == old_tree.read(path).ok();
+        finding.unread = !is_same;
     }
-    checked.new_config = here.changed_lines(since, &checked.source, FILE_NAME)?;
-    for place in tree.locks()? {
-        // One that cannot be read is a failure of the check already.
-        let new = added(&**tree, &*old_tree, &place);
+    checked.new_config = repo.changed_lines(since, &checked.source, FILE_NAME)?;
+    for path in tree.locks()? {
+        // A lock that cannot be read is a failure of the check already.
+        let new = added(&**tree, &*old_tree, &path);
         checked.new_locked.extend(new.unwrap_or_default());
     }
     let mut old = Vec::new();
     if !checked.findings.is_empty() {
-        // Whatever allows it there, it is not new.
-        let found = check_tree(&before.files, &before.survey, &[], config, Some(config), None)?;
-        if let Some(failure) = found.failures.into_iter().next() {
-            let what = format_args!("cannot tell what is new since {since}");
-            return Err(failure.context(what).into());
+        // A finding of the base is not new, also if the base allows it.
+        let base_check = check_tree(&before.files, &before.survey, &[], config, Some(config), None)?;
+        if let Some(failure) = base_check.failures.into_iter().next() {
+            return Err(failure.context(format_args!("cannot tell what is new since {since}")).into());
         }
-        old = renamed(found.findings, &here.renames(since, &checked.source)?);
+        old = renamed(base_check.findings, &repo.renames(since, &checked.source)?);
     }
-    // One that cannot be read holds nothing.
+    // A lock of the base that cannot be read has no entries.
     let locked = Lock::at(&*old_tree, LOCK_NAME).ok().flatten().unwrap_or_default();
     merged_back(files, tree, checked, Some(&locked), config)?;
     let left_out = checked.judge(&old, config, &locked, &**tree);
@@ -188,7 +190,8 @@ fn judge(
     Ok(locked)
 }
 
-/// Verifies who signed what the change locks, if it is built; nothing else may fetch.
+/// Verifies the signatures of the commits that the change locks. Without builds nothing may be fetched, and each of them is
+/// a failure that names the command that verifies it.
 fn verify_claims(
     tree: &SharedTree,
     checked: &mut Checked,
@@ -197,15 +200,15 @@ fn verify_claims(
     config: &Config,
     building: Option<&Building<'_>>,
 ) {
-    // One that cannot be read is a failure already.
+    // A lock that cannot be read is a failure of the check already.
     let lock = Lock::at(&**tree, LOCK_NAME).ok().flatten().unwrap_or_default();
-    let mut words = vec!["--base", base];
+    let mut arguments = vec!["--base", base];
     if let Snapshot::Commit { rev, .. } = &checked.source {
-        words.extend(["--rev", rev]);
+        arguments.extend(["--rev", rev]);
     }
     let (mut findings, mut failures) = (Vec::new(), Vec::new());
     for claim in Claim::all(config, &lock, before) {
-        match building.map_or_else(|| Err(claim.unverified(&words)), |building| building.verify(&claim)) {
+        match building.map_or_else(|| Err(claim.unverified(&arguments)), |building| building.verify(&claim)) {
             Ok(()) => {}
             Err(failure) if failure.kind == FailureKind::Unsigned => findings.push(claim.finding(&**tree, failure)),
             Err(failure) => failures.push(failure),
@@ -215,14 +218,14 @@ fn verify_claims(
     checked.add(findings, config, &**tree);
 }
 
-/// Checks paths of a tree from its top, by a configuration. `own` is that of the change, where `config` is that of its
+/// Checks `paths` of a tree by `config`. `change_config` is the configuration of the change, if `config` is that of its
 /// base.
 fn check_tree(
     files: &Files,
     survey: &Survey,
     paths: &[String],
     config: &Config,
-    own: Option<&Config>,
+    change_config: Option<&Config>,
     building: Option<&Building<'_>>,
 ) -> Result<Checked> {
     let tree = &survey.tree();
@@ -234,19 +237,19 @@ fn check_tree(
         tree: tree.clone(),
         paths,
         config,
-        own,
+        change_config,
         absences: absences.as_ref(),
         identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> Result<Identity>),
         build: build.as_ref().map(|build| Build(build)),
     };
     let mut checked = surveyed(survey, input)?;
-    if own.is_none() {
+    if change_config.is_none() {
         merged_back(files, tree, &mut checked, None, config)?;
     }
     Ok(checked)
 }
 
-/// Adds that the localized branch was merged; `before` is the lock of a base.
+/// Adds a finding if the localized branch was merged into the checked files. `before` is the lock of the base.
 fn merged_back(
     files: &Files,
     tree: &SharedTree,
@@ -255,21 +258,21 @@ fn merged_back(
     config: &Config,
 ) -> Result<()> {
     if let Some(repo) = files.repo().filter(|_| checked.is_made_by_branch) {
-        let found = merged_back::find(repo, &checked.source, before)?;
-        checked.add(found.into_iter().collect(), config, &**tree);
+        let finding = merged_back::find(repo, &checked.source, before)?;
+        checked.add(finding.into_iter().collect(), config, &**tree);
     }
     Ok(())
 }
 
-/// Returns how many kustomizations in or below `paths` are on disk and not looked at: those that git ignores, or that it
-/// does not track.
-fn unseen(files: &Files, paths: &[String]) -> usize {
+/// Counts the kustomizations in or below `paths` that are on disk, but that the check does not see because git ignores them or
+/// does not track them.
+fn count_unseen(files: &Files, paths: &[String]) -> usize {
     let untracked = match files {
         Files::Index { repo, .. } => repo.untracked_named(&FILE_NAMES, false),
         Files::WorkingTree { repo, .. } => repo.untracked_named(&FILE_NAMES, true),
         Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => Ok(Vec::new()),
     };
-    let is_asked =
-        |place: &&String| paths.is_empty() || paths.iter().any(|path| path::is_in(path::parent(place), path));
-    untracked.unwrap_or_default().iter().filter(is_asked).count()
+    let untracked = untracked.unwrap_or_default();
+    let directories = untracked.iter().map(|file| path::parent(file));
+    directories.filter(|directory| paths.is_empty() || paths.iter().any(|path| path::is_in(directory, path))).count()
 }

@@ -1,5 +1,5 @@
-//! `invalid-kustomization`: what `kustomize build` refuses in a kustomization or in a plugin configuration
-//! and, as warnings, what it reads in another way than it looks.
+//! `invalid-kustomization`: a kustomization or plugin configuration that `kustomize build` refuses and, as warnings, parts of
+//! it that kustomize ignores.
 //!
 //! A problem is reported once, in the file itself, however many references lead to it.
 
@@ -7,9 +7,9 @@ use super::Context;
 use crate::kustomization::NoteKind;
 use crate::message::finding::{Finding, Rule};
 
-/// Finds what is read in another way. The walk says the rest.
+/// Finds the parts that kustomize ignores. The walk reports what kustomize refuses.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let found = context.graph.notes.iter().filter_map(|noted| {
+    let findings = context.graph.notes.iter().filter_map(|noted| {
         let (message, help) = match noted.note.kind {
             NoteKind::ExtraDocument => (
                 "kustomize reads only the first document, not this one".to_owned(),
@@ -23,7 +23,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         };
         Some(Context::warning(context.at_note(Rule::InvalidKustomization, noted, message, vec![help])))
     });
-    found.collect()
+    findings.collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `invalid-target`: an object of Flux or Argo CD that says what is deployed, and cannot be read.
+//! `invalid-target`: an object of Flux or Argo CD that cannot be read, so that it is unknown what it deploys.
 
 use super::Context;
 use crate::message::failure::{Failure, Location};
@@ -8,26 +8,26 @@ use crate::targets::{Unread, Why};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut away = Vec::new();
+    let mut unavailable = Vec::new();
     for unread in context.deployed.unread() {
         match &unread.why {
             Why::Invalid | Why::Template => {
                 findings.push(unreadable(context, unread));
             }
             Why::Limit => context.failures.borrow_mut().push(too_much(unread)),
-            Why::Away(hints) => away.push((unread, hints)),
+            Why::Away(hints) => unavailable.push((unread, hints)),
         }
     }
-    // Where nothing is deployed from, nothing is expected there.
+    // Without any target, the unavailable files are probably not those of an engine.
     if !context.deployed.targets.targets.is_empty() {
-        context.failures.borrow_mut().extend(missing(&away));
+        context.failures.borrow_mut().extend(missing(&unavailable));
     }
     findings
 }
 
-/// Returns what to say of files that cannot be read from here.
-fn missing(away: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
-    let ((first, hints), rest) = away.split_first()?;
+/// One failure for all files that are unavailable here. `None` if there are none.
+fn missing(unavailable: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
+    let ((first, hints), rest) = unavailable.split_first()?;
     let more = if rest.is_empty() { String::new() } else { format!(", and {} more files", rest.len()) };
     let failure = Failure::new(format!("{}{more}", first.message));
     Some(hints.iter().fold(failure, Failure::hint))
@@ -55,7 +55,7 @@ fn unreadable(context: &Context<'_>, unread: &Unread) -> Finding {
     ];
     let finding = match line {
         0 => Finding::new(Rule::InvalidTarget, file, message, help),
-        line => context.at_place(Rule::InvalidTarget, file, Position::new(*line, 1), message, help),
+        line => context.at_position(Rule::InvalidTarget, file, Position::new(*line, 1), message, help),
     };
     Finding { unread: true, ..finding }
 }

@@ -1,9 +1,10 @@
-//! What a change did not bring: the findings that its base has, too.
+//! Subtracts the findings of a base from those of a change.
 //!
-//! A finding is known by rule, path and what it is about, and for what led to it. A file that git takes for a renamed one
-//! has the findings of the old, and a reference to another version of the same thing is known; but not of what the base
-//! allows: an entry is for what it names, and a comment for the one reference that it stands beside, whichever version
-//! that has. Of findings that no reference names, as many are known as there were.
+//! Two findings are the same if they have the same rule, path and subject. The base must also have had the roots and targets
+//! that lead to it. A file that git takes for renamed has the findings of the old one. A reference to another version of
+//! the same upstream is known, unless the base allows it: an `allow` entry is for the version that it names, but a comment is
+//! for the one reference beside it, whatever its version. Findings without a reference are counted: as many are known as the
+//! base has.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,10 +16,10 @@ use crate::message::finding::{Finding, Rule, Severity, Starts, Subject};
 use crate::reference::{Upstream, file_pin};
 use crate::tree::path;
 
-/// Returns the findings of the base as they would be found now, where `renames` has the new path by the old one.
+/// Adds to the findings of a base those that they would be after renames. `renames` maps old paths to new ones.
 pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, String>) -> Vec<Finding> {
-    let roots = renames.iter().filter(|(was, _)| FILE_NAMES.contains(&path::name(was)));
-    let roots: HashMap<&str, &str> = roots.map(|(was, is)| (path::parent(was), path::parent(is))).collect();
+    let roots = renames.iter().filter(|(old, _)| FILE_NAMES.contains(&path::name(old)));
+    let roots: HashMap<&str, &str> = roots.map(|(old, new)| (path::parent(old), path::parent(new))).collect();
     for finding in &mut findings {
         let moved = finding.starts.roots.iter().filter_map(|root| roots.get(&**root));
         let moved: Vec<String> = moved.map(|root| (*root).to_owned()).collect();
@@ -26,7 +27,7 @@ pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, Stri
             Arc::make_mut(&mut finding.starts).roots.extend(moved);
         }
     }
-    // A file that only resembles the renamed one may still be there.
+    // Keep the old path, too: git also pairs a new file with one that only resembles it.
     let moved = findings.iter().filter_map(|finding| {
         let path = renames.get(&finding.path)?.clone();
         Some(Finding { path, ..finding.clone() })
@@ -36,7 +37,7 @@ pub(crate) fn renamed(mut findings: Vec<Finding>, renames: &HashMap<String, Stri
     findings
 }
 
-/// What a base holds of findings that are recognized as one.
+/// The findings of a base that have one key.
 struct Old {
     severity: Severity,
     count: Cell<usize>,
@@ -44,10 +45,10 @@ struct Old {
 }
 
 impl Old {
-    /// Adds one of these findings to those that are known by their keys.
+    /// Adds a finding of the base under `key`. The group has the lowest severity, and everything that leads to any of them.
     fn add(all: &mut HashMap<Key, Old>, key: Key, finding: &Finding) {
-        let new = || Old { severity: finding.severity, count: Cell::default(), starts: Starts::default() };
-        let old = all.entry(key).or_insert_with(new);
+        let empty = Old { severity: finding.severity, count: Cell::default(), starts: Starts::default() };
+        let old = all.entry(key).or_insert(empty);
         old.severity = finding.severity.min(old.severity);
         old.count.set(old.count.get() + 1);
         old.starts.roots.extend(finding.starts.roots.iter().cloned());
@@ -59,16 +60,18 @@ impl Old {
         }
     }
 
-    /// Returns what leads to a finding now, and did not.
+    /// A target or root that leads to the finding in the change, but not in the base; `None` if there is none.
     fn lacks(&self, starts: &Starts) -> Option<String> {
-        let count = |name: &String| self.starts.targets.get(name).map_or(0, Vec::len);
-        let target = starts.targets.iter().find_map(|(name, targets)| targets.get(count(name)).cloned());
+        let target = starts.targets.iter().find_map(|(name, targets)| {
+            let count = self.starts.targets.get(name).map_or(0, Vec::len);
+            targets.get(count).cloned()
+        });
         let mut roots = starts.tops.difference(&self.starts.roots);
         target.or_else(|| Some(format!("`{}`", path::shown(roots.next()?))))
     }
 }
 
-/// What is the same before and after a change: rule, path, and what it is about.
+/// The identity of a finding across a change: rule, path and subject.
 type Key = (Rule, String, String);
 
 fn identity(finding: &Finding) -> Key {
@@ -76,8 +79,8 @@ fn identity(finding: &Finding) -> Key {
     (rule, path.to_owned(), text)
 }
 
-/// Returns the same for any version.
-fn key(finding: &Finding) -> Key {
+/// The identity of a finding without the version of its upstream.
+fn unversioned(finding: &Finding) -> Key {
     let (rule, path, text) = identity(finding);
     let about = match &finding.subject {
         Subject::Remote(Upstream::Git { url, path, .. }) => format!("{url}\0{path}"),
@@ -90,12 +93,12 @@ fn key(finding: &Finding) -> Key {
     (rule, path, about)
 }
 
-/// Returns whether the comment beside it covers it.
+/// Whether a comment in the file of the finding allows it.
 fn has_comment(finding: &Finding) -> bool {
-    finding.allowed.as_ref().is_some_and(|one| one.path == finding.path)
+    finding.allowed.as_ref().is_some_and(|allowed| allowed.path == finding.path)
 }
 
-/// Returns a URL without the part of its path or query that is this version.
+/// Cuts `version` out of a URL, if it is a whole segment of its path or a whole value of its query.
 fn without(url: &str, version: &str) -> String {
     let is_whole = |(at, _): &(usize, &str)| {
         let rest = &url[at + version.len()..];
@@ -108,38 +111,38 @@ fn without(url: &str, version: &str) -> String {
 }
 
 impl Checked {
-    /// Leaves out what `old`, the findings of a base, holds already, allowed there or not. What an exception of this change
-    /// covers of it is not new either, and stays as allowed. Returns how many are left out.
+    /// Drops the findings that are in `old`, the findings of a base, whether the base allows them or not. One that an exception
+    /// of the change allows stays, as allowed and not new. Returns the number of dropped findings.
     pub(super) fn leave_out(&mut self, old: &[Finding]) -> usize {
         let (mut known, mut versions) = (HashMap::new(), HashMap::new());
-        // How many that a comment covers are gone from the base: as many are there in another version.
+        // For each upstream: how many findings that a comment allows are gone. As many are there in another version.
         let mut bumped: HashMap<Key, (isize, Severity)> = HashMap::new();
         for finding in old {
             Old::add(&mut known, identity(finding), finding);
             if finding.allowed.is_none() && finding.is_named() {
-                Old::add(&mut versions, key(finding), finding);
+                Old::add(&mut versions, unversioned(finding), finding);
             }
             if has_comment(finding) {
-                let (count, severity) = bumped.entry(key(finding)).or_insert((0, finding.severity));
+                let (count, severity) = bumped.entry(unversioned(finding)).or_insert((0, finding.severity));
                 *count += 1;
                 *severity = finding.severity.min(*severity);
             }
         }
-        for finding in self.findings.iter().filter(|one| known.contains_key(&identity(one))) {
-            if let Some((count, _)) = bumped.get_mut(&key(finding)) {
+        for finding in self.findings.iter().filter(|finding| known.contains_key(&identity(finding))) {
+            if let Some((count, _)) = bumped.get_mut(&unversioned(finding)) {
                 *count -= 1;
             }
         }
         let before = self.findings.len();
         self.findings.retain_mut(|finding| {
-            let is_covered = finding.allowed.as_ref().is_some_and(|one| !one.is_new);
-            // What was a warning is new as an error.
-            let is_it = |old: &&Old| old.severity <= finding.severity && (finding.is_named() || old.count.get() > 0);
-            let version = || versions.get(&key(finding)).filter(is_it);
-            let old = known.get(&identity(finding)).filter(is_it).or_else(version);
+            let is_covered = finding.allowed.as_ref().is_some_and(|allowed| !allowed.is_new);
+            // An error is new if the base has it as a warning.
+            let matches = |old: &&Old| old.severity <= finding.severity && (finding.is_named() || old.count.get() > 0);
+            let old = known.get(&identity(finding)).filter(matches);
+            let old = old.or_else(|| versions.get(&unversioned(finding)).filter(matches));
             let new_start = old.and_then(|old| old.lacks(&finding.starts));
             let is_known = old.map(|old| old.count.set(old.count.get().saturating_sub(1))).is_some()
-                || bumped.get_mut(&key(finding)).is_some_and(|(count, severity)| {
+                || bumped.get_mut(&unversioned(finding)).is_some_and(|(count, severity)| {
                     *count -= 1;
                     *count >= 0 && *severity <= finding.severity
                 });

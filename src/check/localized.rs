@@ -1,4 +1,4 @@
-//! What is deployed from the repository that is localized.
+//! The targets of a repository that is being localized, and what engines would refuse in the result.
 
 use std::rc::Rc;
 
@@ -12,8 +12,8 @@ use crate::targets::{self, Identity, Targets};
 use crate::tree::SharedTree;
 use crate::workspace::Workspace;
 
-/// Finds what is deployed from a repository, and adds to the findings of a plan what an engine would do to files of ours
-/// in the result, and does not do now. What is copied on disk alone is judged by `check` once it is committed.
+/// Finds the targets of a repository, and adds to the plan the findings of rule `engine` that the result has and the source
+/// does not. Files outside of a repository have no targets.
 pub(crate) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     match workspace.repo().filter(|_| workspace.files.snapshot().is_some()) {
         Some(repo) => deployed_from(repo, workspace, plan),
@@ -21,39 +21,39 @@ pub(crate) fn deployed(workspace: &Workspace, plan: &mut Plan) -> Result<Targets
     }
 }
 
-/// Does the same for any files, as those of a repository.
+/// Like [`deployed`], for any files of the repository `repo`.
 pub(crate) fn deployed_from(repo: &Rc<LocalRepo>, workspace: &Workspace, plan: &mut Plan) -> Result<Targets> {
     let (tree, config) = (&workspace.tree, &workspace.config);
     let begun: Vec<String> = plan.before.user_roots().into_keys().map(str::to_owned).collect();
-    let found = targets::find_from(workspace.survey(), &begun, config, &|| Identity::of_any_clone(repo, config))?;
-    let targets = found.settle(&plan.before);
+    let unsettled = targets::find_from(workspace.survey(), &begun, config, &|| Identity::of_any_clone(repo, config))?;
+    let targets = unsettled.settle(&plan.before);
     if targets.targets.is_empty() && targets.generators.is_empty() {
         return Ok(targets);
     }
     let Some(survey) = plan.survey.clone() else { return Ok(targets) };
-    let mut found = engine(workspace, &targets, survey.tree(), &mut plan.after)?;
-    if !found.is_empty() {
+    let mut findings = engine(workspace, &targets, survey.tree(), &mut plan.after)?;
+    if !findings.is_empty() {
         let known = engine(workspace, &targets, tree.clone(), &mut plan.before)?;
-        found.retain(|one| !known.iter().any(|other| other.identity() == one.identity()));
+        findings.retain(|finding| !known.iter().any(|other| other.identity() == finding.identity()));
     }
-    plan.findings.extend(found);
+    plan.findings.extend(findings);
     Ok(targets)
 }
 
-/// Returns what engines do to files of ours in a tree, of which `graph` was walked.
+/// The findings of rule `engine` in a tree that was walked to `graph`.
 fn engine(workspace: &Workspace, targets: &Targets, tree: SharedTree, graph: &mut Graph) -> Result<Vec<Finding>> {
     let input = Input {
         source: Snapshot::WorkingTree,
         tree,
         paths: &[],
         config: &workspace.config,
-        own: None,
+        change_config: None,
         absences: None,
         identity: None,
         build: None,
     };
     let explored = Explored { graph: std::mem::take(graph), troubles: Vec::new(), starts: Vec::new() };
-    let found = of_engine(&input, &explored, targets);
+    let findings = of_engine(&input, &explored, targets);
     *graph = explored.graph;
-    found
+    findings
 }

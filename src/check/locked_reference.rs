@@ -7,12 +7,12 @@ use crate::message::finding::{Finding, Rule};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let fulfilled = context.remotes.iter();
-    let fulfilled = fulfilled.filter(|one| one.ambiguity.is_none() && one.is_locked);
+    let fulfilled = fulfilled.filter(|remote| remote.ambiguity.is_none() && remote.is_locked);
     fulfilled
-        .map(|one| {
-            let message = format!("`{}` is locked, but not localized", one.shown());
-            let help = vec![remote_reference::bring_in(context, one.root)];
-            context.at_reference(Rule::LockedReference, one.edge, message, help)
+        .map(|remote| {
+            let message = format!("`{}` is locked, but not localized", remote.shown());
+            let help = vec![remote_reference::bring_in(context, remote.root)];
+            context.at_reference(Rule::LockedReference, remote.edge, message, help)
         })
         .chain(remote_chart::find_locked(context))
         .collect()

@@ -1,5 +1,4 @@
-//! `missing-path`: a path that names nothing in what is checked; a directory without a kustomization; a chart
-//! that is not there.
+//! `missing-path`: a path that does not exist in the checked files, a directory without a kustomization, or a missing chart.
 //!
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
@@ -10,8 +9,8 @@ use crate::message::finding::{Finding, Rule};
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Resolved, path};
 
-/// Returns what is wrong with the values of charts that are there, which kustomize reads like a file of the root: findings
-/// of `missing-path` or `out-of-scope`. The walk says the rest.
+/// Finds charts of the tree whose `values.yaml` kustomize cannot read, because it is missing (`missing-path`) or outside of the
+/// root (`out-of-scope`). The walk reports the other missing paths.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let charts = context.graph.charts.iter().filter_map(|chart| {
         let noted = &context.graph.notes[chart.note];
@@ -26,18 +25,18 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             LoadRestrictor::None => "",
             LoadRestrictor::RootOnly => &context.graph.roots[chart.root].directory,
         };
-        let own = "name a `valuesFile` below the kustomization root".to_owned();
+        let move_values = "name a `valuesFile` below the kustomization root".to_owned();
         let (rule, message, help) = match tree::resolve(context.tree, &path).ok()? {
             Resolved::File { path: real, .. } if path::is_in(path::parent(&real), bound) => return None,
             Resolved::File { .. } | Resolved::Leaves { .. } => (
                 Rule::OutOfScope,
                 format!("`{path}`, the values of the chart `{name}`, is outside of its kustomization root"),
-                vec![own],
+                vec![move_values],
             ),
             _ => (
                 Rule::MissingPath,
                 format!("`{path}` does not exist, but kustomize reads it for the chart `{name}`"),
-                vec!["add it; it may be empty".to_owned(), format!("or {own}")],
+                vec!["add it; it may be empty".to_owned(), format!("or {move_values}")],
             ),
         };
         Some(Finding { reference: name.clone(), ..context.at_note(rule, noted, message, help) })

@@ -1,10 +1,10 @@
-//! `missing-target`: an object of Flux or Argo CD deploys a directory, or adds a component, that is not there.
+//! `missing-target`: an object of Flux or Argo CD deploys a directory, or adds a component or patch, that does not exist.
 //!
-//! Only where the tree tells: what is templated, comes from another repository or revision, or can be changed by a
-//! build before it is deployed, is no finding.
+//! There is no finding if the tree cannot tell: if the object is templated, names another repository or revision, or can be
+//! changed by a build before it is deployed.
 
 use super::Context;
-use super::deployed::One;
+use super::deployed::LocalTarget;
 use crate::graph;
 use crate::kustomization::Kind;
 use crate::message::finding::{Finding, Rule, Subject};
@@ -14,12 +14,12 @@ use crate::tree::{self, Resolved, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in context.deployed.here.iter().filter(|one| one.target.changed_by.is_none()) {
-        if let Found::Nothing(why) = &one.here.found {
-            findings.push(absent(context, one, why));
+    for local in context.deployed.local.iter().filter(|local| local.target.changed_by.is_none()) {
+        if let Found::Nothing(why) = &local.directory.found {
+            findings.push(absent(context, local, why));
         } else {
-            findings.extend(components(context, one));
-            findings.extend(patches(context, one));
+            findings.extend(components(context, local));
+            findings.extend(patches(context, local));
         }
     }
     findings.extend(perhaps(context));
@@ -31,26 +31,26 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings.into_iter().map(finding).collect()
 }
 
-/// Finds what is missing if its repository is this one, which the tree does not tell.
+/// Finds targets that are missing if the repository that they name is this one. The tree does not tell whether it is.
 fn perhaps<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
     let deployed = &context.deployed;
-    // What may be changed may be somewhere else.
-    let is_sure = |one: &&Target| {
-        let mut written = deployed.targets.targets.iter().filter(|other| other.object == one.object);
-        deployed.is_wanted(&one.object.file) && written.all(|other| other.changed_by.is_none())
+    // A build may move an object that it changes.
+    let is_sure = |target: &&Target| {
+        let mut written = deployed.targets.targets.iter().filter(|other| other.object == target.object);
+        deployed.is_wanted(&target.object.file) && written.all(|other| other.changed_by.is_none())
     };
     deployed.targets.perhaps_missing.iter().filter(is_sure).filter_map(move |target| {
-        let (here, url) = (target.here()?, target.url()?);
-        let (by, path) = (target.by(), here.shown());
+        let (directory, url) = (target.here()?, target.url()?);
+        let (by, path) = (target.by(), directory.shown());
         let message = format!("{by} deploys {path}, which is missing if {url} is this repository");
         let help = "write the URL of this repository below `repository` in .kustomize-localize".to_owned();
-        let subject = Subject::Path { path: here.path.clone() };
+        let subject = Subject::Path { path: directory.path.clone() };
         let found = context.at_target(Rule::MissingTarget, target, message, vec![help]);
         Some(Context::warning(Finding { subject, ..found }))
     })
 }
 
-/// Makes a warning of a finding about an object that nothing deploys, as nothing in `directory`.
+/// The finding as a warning, because nothing deploys the object: nothing references its `directory`.
 fn undeployed_object(finding: Finding, directory: &str) -> Finding {
     let help = format!(
         "nothing here deploys `{directory}`: if it is kept for later, list `{}` below `exclude:` in .kustomize-localize",
@@ -59,12 +59,12 @@ fn undeployed_object(finding: Finding, directory: &str) -> Finding {
     Finding { help: vec![help], ..Context::warning(finding) }
 }
 
-fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
-    let target = one.target;
-    let message = format!("{} deploys {}: {why}", target.by(), one.here.shown());
+fn absent(context: &Context<'_>, local: &LocalTarget<'_>, why: &str) -> Finding {
+    let target = local.target;
+    let message = format!("{} deploys {}: {why}", target.by(), local.directory.shown());
     let mut help = Vec::new();
-    // A file is there by its name, and is no directory.
-    if let Some(like) = graph::similar_path(context.tree, &one.here.path) {
+    // A file of that name is not suggested: it is not a directory.
+    if let Some(like) = graph::similar_path(context.tree, &local.directory.path) {
         help.push(format!("did you mean `{like}`?"));
     }
     help.push(
@@ -72,15 +72,15 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
             .to_owned(),
     );
     Finding {
-        subject: Subject::Path { path: one.here.path.clone() },
+        subject: Subject::Path { path: local.directory.path.clone() },
         ..context.at_target(Rule::MissingTarget, target, message, help)
     }
 }
 
-/// Finds the components of an object that are not there.
-fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
-    let (target, here) = (one.target, one.here);
-    let is_built = match here.found {
+/// Finds the components of an object that do not exist, or are not components.
+fn components(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
+    let (target, directory) = (local.target, local.directory);
+    let is_built = match directory.found {
         Found::Kustomization(_) => true,
         Found::Directory(_) => target.engine.generates(),
         _ => false,
@@ -88,12 +88,12 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
     if !is_built {
         return Vec::new();
     }
-    // What is there is not left out.
+    // The engine leaves out only components that do not exist.
     let may_be_missing = target.build.ignore_missing_components;
     let mut findings = Vec::new();
     for component in &target.build.components {
         let text = &component.text.text;
-        // What is remote is another rule's.
+        // `remote-reference` reports remote components.
         let why = match &component.found {
             Some(Found::Nothing(why)) if !may_be_missing => why.clone(),
             Some(Found::Directory(path)) => format!("no kustomization in `{path}`"),
@@ -107,27 +107,27 @@ fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
         let help = vec!["correct the path, or remove the component".to_owned()];
         findings.push(Finding {
             about: format!("{} {text}", target.name()),
-            ..context.at_place(Rule::MissingTarget, file, *position, message, help)
+            ..context.at_position(Rule::MissingTarget, file, *position, message, help)
         });
     }
     findings
 }
 
-/// Returns whether a kustomization that was read is none that can be added.
+/// Whether the kustomization in a directory was read and is not a Component.
 fn is_no_component(context: &Context<'_>, directory: &str) -> bool {
     let root = context.graph.user_root(directory).map(|root| &context.graph.roots[root]);
     root.is_some_and(|root| root.kind == Some(Kind::Kustomization))
 }
 
-/// Finds the files of patches that an object adds and that are not there.
-fn patches(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
-    let (target, here) = (one.target, one.here);
-    if !matches!(here.found, Found::Kustomization(_)) || target.open().is_some() {
+/// Finds the patches of an object whose files do not exist.
+fn patches(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
+    let (target, directory) = (local.target, local.directory);
+    if !matches!(directory.found, Found::Kustomization(_)) || target.open().is_some() {
         return Vec::new();
     }
     let mut findings = Vec::new();
     for Text { text, file, position } in target.build.patches.iter().filter(|patch| !is_url(&patch.text)) {
-        let place = path::resolve(&here.path, text).unwrap_or_default();
+        let place = path::resolve(&directory.path, text).unwrap_or_default();
         let found = context.looked(tree::resolve(context.tree, &place));
         if matches!(found, None | Some(Resolved::File { .. })) {
             continue;
@@ -136,7 +136,7 @@ fn patches(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
         let help = vec!["correct the path, or remove the patch".to_owned()];
         findings.push(Finding {
             about: format!("{} {text}", target.name()),
-            ..context.at_place(Rule::MissingTarget, file, *position, message, help)
+            ..context.at_position(Rule::MissingTarget, file, *position, message, help)
         });
     }
     findings

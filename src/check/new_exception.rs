@@ -1,7 +1,7 @@
-//! `new-exception`: an exception that a change adds for what else it adds.
+//! `new-exception`: an exception that a change adds for a finding that it adds, too.
 //!
-//! A gate must not trust the change that it judges, and a reviewer should see an exception as such. What the base has
-//! already needs none.
+//! A gate must not trust the change that it judges, and a reviewer should see each exception. Findings of the base need no
+//! exception.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,52 +11,56 @@ use crate::message::finding::{Allowed, Finding, Rule, Severity, Subject};
 use crate::record::Lock;
 use crate::tree::LOCK_COMMAND;
 
-/// Returns one finding for each reference that `before`, the lock of the base, localizes and that an exception leaves remote
-/// from now on.
+/// Finds references that `before`, the lock of the base, localizes, and that an exception of the change keeps remote.
 pub(super) fn no_longer_localized(findings: &[Finding], config: &Config, before: &Lock) -> Vec<Finding> {
     let Some(severity) = config.level(Rule::NewException, Rule::NewException.default_severity()) else {
         return Vec::new();
     };
-    let held: Vec<Subject> = before.upstreams().map(|upstream| upstream.subject()).collect();
-    let found = findings.iter().filter_map(|one| {
-        let allowed = one.allowed.as_ref().filter(|_| RemoteReferences::is_one(one))?;
-        held.contains(&one.subject).then(|| Finding {
+    let localized: Vec<Subject> = before.upstreams().map(|upstream| upstream.subject()).collect();
+    let new = findings.iter().filter_map(|finding| {
+        let allowed = finding.allowed.as_ref().filter(|_| RemoteReferences::is_unlocked(finding))?;
+        localized.contains(&finding.subject).then(|| Finding {
             rule: Rule::NewException,
             severity,
-            message: format!("`{}` was localized, and is now remote: {} allows it", one.reference, allowed.by()),
+            message: format!("`{}` was localized, and is now remote: {} allows it", finding.reference, allowed.by()),
             help: vec![format!(
                 "make the exception exact, or remove it, and lock again: {LOCK_COMMAND}; or set `rules: {{{}: warning}}` in a separate change, and merge that first",
                 Rule::NewException
             )],
             allowed: None,
-            ..one.clone()
+            ..finding.clone()
         })
     });
-    found.collect()
+    new.collect()
 }
 
-/// Accepts what is added beside the first lock, by `init` or by hand: exceptions for what lies behind a reference that the
-/// base, whose findings `old` are, fetches on the same line already. Only a lock tells that it is there.
+/// Accepts exceptions that the change with the first lock adds, by `init` or by hand, for upstreams behind a reference that the
+/// base fetches already: one of `old`, the findings of the base, has the same line. Before the first lock nobody could know
+/// what is behind it.
 pub(super) fn accept_first(findings: &mut [Finding], old: &[Finding]) {
-    let place = |one: &Finding| (one.path.clone(), one.line_text.clone());
-    let fetched: HashSet<_> = old.iter().filter(|one| RemoteReferences::is_one(one)).map(place).collect();
-    for finding in findings.iter_mut().filter(|one| RemoteReferences::is_one(one) && fetched.contains(&place(one))) {
+    let location = |finding: &Finding| (finding.path.clone(), finding.line_text.clone());
+    let fetched: HashSet<_> =
+        old.iter().filter(|finding| RemoteReferences::is_unlocked(finding)).map(location).collect();
+    for finding in findings
+        .iter_mut()
+        .filter(|finding| RemoteReferences::is_unlocked(finding) && fetched.contains(&location(finding)))
+    {
         if let Some(allowed) = finding.allowed.as_mut() {
             allowed.is_new = false;
         }
     }
 }
 
-/// Returns one finding for each exception that only the change has, unless the rule is off.
+/// One finding for each exception that only the change has, unless the rule is off.
 pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
     let Some(severity) = config.level(Rule::NewException, Rule::NewException.default_severity()) else {
         return Vec::new();
     };
     let mut covered: BTreeMap<_, Vec<(&Allowed, &Finding)>> = BTreeMap::new();
-    for one in findings {
-        if let Some(allowed) = one.allowed.as_ref().filter(|one| one.is_new) {
-            let place = (&allowed.path, allowed.span);
-            covered.entry(place).or_default().push((allowed, one));
+    for finding in findings {
+        if let Some(allowed) = finding.allowed.as_ref().filter(|allowed| allowed.is_new) {
+            let exception = (&allowed.path, allowed.span);
+            covered.entry(exception).or_default().push((allowed, finding));
         }
     }
     covered.into_values().map(|all| new(&all, severity)).collect()
@@ -64,19 +68,19 @@ pub(super) fn find(findings: &[Finding], config: &Config) -> Vec<Finding> {
 
 fn new(covered: &[(&Allowed, &Finding)], severity: Severity) -> Finding {
     let (allowed, first) = covered[0];
-    // It matters no more than what it covers.
+    // The exception is not worse than the findings that it covers.
     let worst = covered.iter().map(|(_, finding)| finding.severity).min();
     let line = first.span.map_or(String::new(), |span| format!(":{}", span.start.line));
-    let place = format!("{}{line}", first.path);
-    let what = match &*first.reference {
-        "" => format!("{} at {place}", first.rule),
-        reference => format!("{} at {place}: `{reference}`", first.rule),
+    let location = format!("{}{line}", first.path);
+    let subject = match &*first.reference {
+        "" => format!("{} at {location}", first.rule),
+        reference => format!("{} at {location}: `{reference}`", first.rule),
     };
     let more = match covered.len() {
         1 => String::new(),
         count => format!(", and {} more", count - 1),
     };
-    let message = format!("the change itself adds this exception for {what}{more}");
+    let message = format!("the change itself adds this exception for {subject}{more}");
     let help = vec![format!(
         "add it to `allow` in {FILE_NAME}, in a separate change, and merge that first; or set `rules: {{{}: warning}}` there",
         Rule::NewException

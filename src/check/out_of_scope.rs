@@ -1,6 +1,6 @@
-//! `out-of-scope`: a path that leaves what bounds it: a file its kustomization root, a root the repository or
-//! one of the `scopes` of the configuration, a link the repository. And an absolute path, which names
-//! something of one machine.
+//! `out-of-scope`: a path that leaves its bounds. A file must be in its kustomization root, a root in the repository and in
+//! its scope of the configuration, and a link in the repository. An absolute path is always out of scope: it exists on one
+//! machine only.
 
 use super::Context;
 use crate::config::PLACEHOLDER;
@@ -18,7 +18,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Looks whether a reference is an absolute path: it leads into this checkout only. The walk refuses absolute links.
+/// The finding for an absolute path into this checkout. The walk refuses other absolute paths, and absolute links.
 fn absolute(context: &Context<'_>, id: RootId, edge: &Edge) -> Option<Finding> {
     let (graph, text) = (context.graph, edge.reference.text.as_str());
     graph.real_path(edge).filter(|_| path::is_absolute(text))?;
@@ -26,7 +26,7 @@ fn absolute(context: &Context<'_>, id: RootId, edge: &Edge) -> Option<Finding> {
     Some(context.at_reference(Rule::OutOfScope, edge, failure.message, failure.hints))
 }
 
-/// Looks whether a reference leaves the scope that the configuration sets for its root.
+/// The finding for a reference that leaves the scope of its root in the configuration.
 fn beyond_scope(context: &Context<'_>, root: RootId, edge: &Edge) -> Option<Finding> {
     let scope = context.config.scope_of(&context.graph.roots[root].directory)?;
     let real = context.graph.real_path(edge).filter(|real| !path::is_in(real, &scope))?;

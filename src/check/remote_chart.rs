@@ -1,12 +1,11 @@
 //! `remote-chart`: a Helm chart that helm would download.
 //!
 //! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}` with a
-//! repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). Its contents do not matter
-//! ([`crate::graph::Chart`]). So only the tree decides; a chart that is on disk but not staged does not count. An entry
-//! of the lock at the top satisfies the rule. The rule applies below
-//! `localized-files` too: a build would fetch what is left there.
+//! repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). The contents of the directory do not
+//! matter ([`crate::graph::Chart`]), so the tree decides; a chart that is on disk but not staged does not count. An entry of
+//! the lock at the top satisfies the rule. The rule also applies below `localized-files`: a build would fetch such a chart.
 //!
-//! A chart without a repository that is not there is a path that names nothing: `missing-path`.
+//! A missing chart without a repository is a finding of `missing-path`.
 
 use super::Context;
 use super::remote_reference::bring_in;
@@ -20,17 +19,17 @@ use crate::reference::Upstream;
 use crate::targets::{Found, MissingChart, missing_charts};
 use crate::tree::path;
 
-/// Returns the charts that would be downloaded, and what engines download for charts of the tree.
+/// Finds the charts that a build would download, and the files that engines download for charts of the tree.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let mut findings = found(context, false);
-    for one in &context.deployed.here {
-        let Found::Chart(directory) = &one.here.found else { continue };
-        for url in &one.target.build.remote_values {
+    let mut findings = charts(context, false);
+    for local in &context.deployed.local {
+        let Found::Chart(directory) = &local.directory.found else { continue };
+        for url in &local.target.build.remote_values {
             let shown = redact::url(url);
             let message = format!("the values of the chart `{directory}` come from {shown}, which each build fetches");
             let help = "commit the file, and name it there".to_owned();
             let subject = Upstream::File { url: shown.clone() }.subject();
-            let finding = context.at_target(Rule::RemoteChart, one.target, message, vec![help]);
+            let finding = context.at_target(Rule::RemoteChart, local.target, message, vec![help]);
             findings.push(Finding { reference: shown, subject, ..finding });
         }
         let missing = context.looked(missing_charts(context.tree, directory));
@@ -45,7 +44,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             );
             let help = format!("to bring it in: helm dependency update {directory}; git add -f -- {home}");
             let subject = Upstream::Chart { url: shown.clone(), chart: name.clone(), version: Some(version.clone()) };
-            let finding = context.at_target(Rule::RemoteChart, one.target, message, vec![help]);
+            let finding = context.at_target(Rule::RemoteChart, local.target, message, vec![help]);
             let reference = format!("{shown} {name} {version}").trim().to_owned();
             findings.push(Finding { reference, subject: subject.subject(), ..finding });
         }
@@ -53,12 +52,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Returns the charts that would be downloaded, but are locked: findings of `locked-reference`.
+/// The findings of `locked-reference`: charts that a build would download, and that the lock has.
 pub(super) fn find_locked(context: &Context<'_>) -> Vec<Finding> {
-    found(context, true)
+    charts(context, true)
 }
 
-/// Returns the same charts.
+/// The charts that a build would download, and that the lock has.
 pub(super) fn locked<'a>(context: &'a Context<'_>) -> impl Iterator<Item = &'a Chart> {
     let charts = context.graph.charts.iter().filter(|chart| !chart.is_there());
     charts.filter(|chart| chart.wanted.as_ref().is_some_and(|wanted| is_locked(context, wanted)))
@@ -69,7 +68,7 @@ fn is_locked(context: &Context<'_>, wanted: &ChartRef) -> bool {
     lock.is_some_and(|lock| wanted.locked(lock).is_some())
 }
 
-fn found(context: &Context<'_>, locked: bool) -> Vec<Finding> {
+fn charts(context: &Context<'_>, locked: bool) -> Vec<Finding> {
     let graph = context.graph;
     let charts = graph.charts.iter().filter_map(|chart| {
         let wanted = chart.wanted.as_ref()?;
@@ -128,7 +127,7 @@ fn help(context: &Context<'_>, chart: &Chart) -> Vec<String> {
     }
 }
 
-/// Returns how the charts of the repository are locked.
+/// The help that tells how to lock the charts of the repository.
 pub(super) fn lock_charts(config: &Config) -> String {
     let (first, files) = if config.helm {
         ("", &[LOCK_NAME][..])

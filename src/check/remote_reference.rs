@@ -1,8 +1,7 @@
 //! `remote-reference`: a remote file or root that is neither localized nor locked.
 //!
-//! An entry of the lock at the top of the tree satisfies the rule.
-//! References of a locked root are in the lock as well and cannot be seen here. The rule applies below
-//! `localized-files` too: a build would fetch what is left there.
+//! An entry of the lock at the top of the tree satisfies the rule. The references inside a locked upstream are judged by
+//! `behind`. The rule also applies below `localized-files`: a build would fetch a URL there.
 
 mod component;
 
@@ -22,43 +21,43 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context
         .remotes
         .iter()
-        .filter(|one| one.ambiguity.is_none())
-        .filter_map(|one| {
-            let failure = one.wanted.unlocked(context.lock())?;
-            let help = help(context, one, failure.hints);
-            Some(context.at_reference(Rule::RemoteReference, one.edge, failure.message, help))
+        .filter(|remote| remote.ambiguity.is_none())
+        .filter_map(|remote| {
+            let failure = remote.wanted.unlocked(context.lock())?;
+            let help = help(context, remote, failure.hints);
+            Some(context.at_reference(Rule::RemoteReference, remote.edge, failure.message, help))
         })
         .chain(component::find(context))
         .collect()
 }
 
-pub(super) fn help(context: &Context<'_>, one: &RemoteUse<'_>, mut help: Vec<String>) -> Vec<String> {
-    let spec = one.repository();
-    if spec.is_some_and(|spec| spec.query_dropped) || reference::web_page(one.wanted.text.exposed()).is_some() {
+pub(super) fn help(context: &Context<'_>, remote: &RemoteUse<'_>, mut help: Vec<String>) -> Vec<String> {
+    let spec = remote.repository();
+    if spec.is_some_and(|spec| spec.query_dropped) || reference::web_page(remote.wanted.text.exposed()).is_some() {
         return help;
     }
-    // git fetches no short commit id.
-    if spec.is_none() || one.pin() != Some(Pin::ShortCommit) {
+    // git cannot fetch a short commit id, so the reference cannot be locked as it is.
+    if spec.is_none() || remote.pin() != Some(Pin::ShortCommit) {
         help.push(format!("keep the URL, and lock it: {LOCK_COMMAND}"));
-        if !context.is_owned(context.path(one.edge.from)) {
-            help.push(format!("or {}", bring_in(context, one.root)));
+        if !context.is_owned(context.path(remote.edge.from)) {
+            help.push(format!("or {}", bring_in(context, remote.root)));
         }
     }
     if spec.is_some() {
         help.extend(
-            reference::subgroup_hint(one.wanted.text.exposed())
+            reference::subgroup_hint(remote.wanted.text.exposed())
                 .map(|hint| format!("if the repository is in a subgroup, {hint}")),
         );
     }
     help
 }
 
-/// Returns how what a root names is localized where it stands: in localized files, with the root beside them.
+/// The help that tells how to vendor the references of a root. For a root in localized files it names the root beside them.
 pub(super) fn bring_in(context: &Context<'_>, root: RootId) -> String {
     let directory = &context.graph.roots[root].directory;
     let within = path::join(directory, LOCK_NAME);
     let directory = stored::home(&within).map_or(&**directory, path::parent);
-    // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
+    // The command must work in any directory: git runs a hook at the top, but the user may be in a subdirectory.
     format!("vendor it: {}", command("git kustomize-localize vendor", [format!(":/{directory}")]))
 }
 

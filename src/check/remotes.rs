@@ -1,4 +1,4 @@
-//! References to something remote, for the rules that are about them.
+//! The remote references of the tree, for the rules about them.
 
 use super::unsafe_reference::Ambiguity;
 use crate::graph::{Edge, Graph, RemoteRef, RootId, Target};
@@ -9,19 +9,18 @@ use crate::reference::{self, Pin, RepoSpec, Upstream};
 pub(super) struct RemoteUse<'a> {
     /// The root that it is relative to.
     pub(super) root: RootId,
-    /// The reference.
     pub(super) edge: &'a Edge,
-    /// What kustomize asks the network for.
+    /// The upstream that kustomize would fetch.
     pub(super) wanted: &'a RemoteRef,
-    /// What it is in the lock at the top of the tree, which may lack the directory.
+    /// The upstream's entry in the lock at the top. The entry may lack the referenced directory.
     pub(super) locked: Option<Upstream>,
-    /// Whether that lock holds it, so that it is localized.
+    /// Whether that entry covers the reference completely, so that localizing can bring it in.
     pub(super) is_locked: bool,
-    /// Why it was probably meant as something else.
+    /// The reason why the text was probably meant as something else, if there is one.
     pub(super) ambiguity: Option<Ambiguity>,
 }
 
-/// Returns every reference of the tree that leads out of it.
+/// The remote references of the tree.
 pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse<'a>> {
     let mut all = Vec::new();
     for (id, root) in graph.root_ids().zip(graph.roots.iter()) {
@@ -34,7 +33,7 @@ pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse
             };
             let locked = lock.and_then(|lock| wanted.locked(lock));
             let ambiguity = match &locked {
-                // It has been resolved, so it is what it was meant to be.
+                // It has been resolved once, so it is meant as an upstream.
                 Some(_) => None,
                 None => Ambiguity::of(wanted),
             };
@@ -52,17 +51,17 @@ pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&'a Lock>) -> Vec<RemoteUse
 }
 
 impl RemoteUse<'_> {
-    /// Returns how it may be shown.
+    /// The reference as text, without secrets.
     pub(super) fn shown(&self) -> String {
         self.wanted.text.shown()
     }
 
-    /// Returns how it is read as a repository, unless it is meant as a file.
+    /// The repository that the reference names. `None` if it names a file.
     pub(super) fn repository(&self) -> Option<&RepoSpec> {
         self.wanted.repository()
     }
 
-    /// Returns how firmly it is pinned; `None` for a file whose URL does not tell.
+    /// How firmly the reference is pinned. `None` if it is a file whose URL does not tell.
     pub(super) fn pin(&self) -> Option<Pin> {
         match self.repository() {
             Some(spec) => Some(Pin::of(spec.reference.as_deref())),

@@ -1,11 +1,11 @@
-//! `unlisted-source` and `unsigned-source`: what may not be locked, as `sources` says. The walk reports references that name
-//! such an upstream; what is behind a locked reference, and what only the lock holds, is reported here. Of an entry that a
-//! change adds or edits, the lock does not tell who signed it.
+//! `unlisted-source` and `unsigned-source`: upstreams that `sources` in the configuration does not let anybody lock. The walk
+//! reports references that name such an upstream. This module reports those behind a locked reference, and those that only
+//! the lock names. It also collects the lock entries that a change adds or edits: their `signed` is only a claim.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Context;
-use super::behind::behind;
+use super::behind::{Behind, behind};
 use crate::config::Config;
 use crate::git::Signers;
 use crate::message::failure::{Failure, FailureKind, Location, command, short};
@@ -14,29 +14,31 @@ use crate::record::{LOCK_NAME, Lock, Pinned};
 use crate::reference::Upstream;
 use crate::tree::Tree;
 
-/// An entry that a change adds to a lock, or edits, so that it alone says who signed that.
+/// A lock entry that a change adds or edits, so that nothing but the entry itself tells who signed the commit.
 pub(crate) struct Claim<'a> {
     pub(crate) source: &'a Upstream,
     pub(crate) pinned: &'a Pinned,
-    /// Who may have signed it.
+    /// The signers that the configuration accepts.
     pub(crate) signers: &'a Signers,
 }
 
 impl<'a> Claim<'a> {
-    /// Returns every one in which a lock differs from `before`.
+    /// The claims of a lock that the lock `before` does not make.
     pub(crate) fn all(config: &'a Config, lock: &'a Lock, before: &Lock) -> Vec<Claim<'a>> {
-        let said = |pinned: &Pinned| (pinned.digest.clone(), pinned.signed.clone());
         let claims = lock.remotes.iter().filter_map(|(source, pinned)| {
             let signers = config.source(source)?.signed_by.as_ref()?;
-            let is_new = before.remotes.get(source).map(said) != Some(said(pinned));
-            // Where nobody who may has signed it, that is said.
+            let is_new = before
+                .remotes
+                .get(source)
+                .is_none_or(|old| (&old.digest, &old.signed) != (&pinned.digest, &pinned.signed));
+            // An entry without an accepted signer is a finding already.
             (is_new && config.distrust(source, Some(pinned)).is_none()).then_some(Claim { source, pinned, signers })
         });
         claims.collect()
     }
 
-    /// Returns what to say of it where nothing may be fetched; `words` of a command let it be.
-    pub(crate) fn unverified(&self, words: &[&str]) -> Failure {
+    /// The failure of a check that may not fetch. `arguments` are those of the `check --build` that may.
+    pub(crate) fn unverified(&self, arguments: &[&str]) -> Failure {
         let Claim { source, pinned, .. } = self;
         let message = format!(
             "the change locks {source} at {}, and nothing has verified that {} signed it",
@@ -45,10 +47,10 @@ impl<'a> Claim<'a> {
         );
         Failure::new(message)
             .because(FailureKind::Unsigned)
-            .hint(format!("verify it: {}", command("git kustomize-localize check --build", words)))
+            .hint(format!("verify it: {}", command("git kustomize-localize check --build", arguments)))
     }
 
-    /// Makes a finding of what is wrong with it.
+    /// The finding for a claim that verification refuted, at its entry.
     pub(crate) fn finding(&self, tree: &dyn Tree, failure: Failure) -> Finding {
         let bytes = tree.read(LOCK_NAME).unwrap_or_default();
         let position = Lock::positions(&bytes).get(self.source).copied().unwrap_or_default();
@@ -63,30 +65,34 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|_| context.config.sources.is_some()) else {
         return Vec::new();
     };
-    let distrust = |one: &Upstream| context.config.distrust(one, lock.get(one));
-    let distrusted = lock.upstreams().filter_map(|one| Some((distrust(&one)?, one)));
-    let distrusted: BTreeMap<Upstream, (Rule, String, String)> = distrusted.map(|(why, one)| (one, why)).collect();
-    let own = context.edges().filter_map(|(_, edge)| Some(edge.remote.as_ref()?.locked(lock)?.source()));
-    let mut said: BTreeSet<Upstream> = own.collect();
-    let mut found = Vec::new();
-    for (one, upstream, chain) in behind(context, lock, &distrusted.keys().collect()) {
-        let (rule, why, help) = &distrusted[upstream];
-        let shown = one.shown();
-        let message = format!("`{shown}` is locked, but {upstream} behind it {why}: {shown} > {chain}");
-        let at = context.at_reference(*rule, one.edge, message, vec![help.clone()]);
-        found.push(Finding { reference: upstream.to_string(), subject: upstream.subject(), ..at });
-        said.insert(upstream.source());
-    }
-    // Nothing names them any more: they were localized, or are stale.
-    for (one, (rule, why, help)) in distrusted {
-        let source = one.source();
-        let message = format!("the lock contains {source}, which {why}");
-        let finding = Finding::new(rule, LOCK_NAME, message, vec![help]);
-        if said.insert(source.clone()) {
-            found.push(Finding { reference: source.to_string(), subject: source.subject(), ..finding });
+    let mut distrusted: BTreeMap<Upstream, (Rule, String, String)> = BTreeMap::new();
+    for upstream in lock.upstreams() {
+        if let Some(reason) = context.config.distrust(&upstream, lock.get(&upstream)) {
+            distrusted.insert(upstream, reason);
         }
     }
-    found
+    // The walk has reported what the tree names.
+    let named = context.edges().filter_map(|(_, edge)| Some(edge.remote.as_ref()?.locked(lock)?.source()));
+    let mut reported: BTreeSet<Upstream> = named.collect();
+    let mut findings = Vec::new();
+    for Behind { remote, upstream, chain } in behind(context, lock, &distrusted.keys().collect()) {
+        let (rule, why, help) = &distrusted[upstream];
+        let shown = remote.shown();
+        let message = format!("`{shown}` is locked, but {upstream} behind it {why}: {shown} > {chain}");
+        let finding = context.at_reference(*rule, remote.edge, message, vec![help.clone()]);
+        findings.push(Finding { reference: upstream.to_string(), subject: upstream.subject(), ..finding });
+        reported.insert(upstream.source());
+    }
+    // Nothing names the others any more: they were localized, or are stale.
+    for (upstream, (rule, why, help)) in distrusted {
+        let source = upstream.source();
+        let message = format!("the lock contains {source}, which {why}");
+        let finding = Finding::new(rule, LOCK_NAME, message, vec![help]);
+        if reported.insert(source.clone()) {
+            findings.push(Finding { reference: source.to_string(), subject: source.subject(), ..finding });
+        }
+    }
+    findings
 }
 
 #[cfg(test)]

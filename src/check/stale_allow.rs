@@ -1,7 +1,7 @@
-//! `stale-allow`: a comment or an entry of the configuration that allows nothing, because it is malformed or because
-//! there is nothing to allow, or gives no reason.
+//! `stale-allow`: a comment or an entry of the configuration that allows nothing, because it is malformed or has nothing to
+//! allow, or that gives no reason.
 //!
-//! Only the configuration can silence it.
+//! Only the configuration can silence this rule.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,69 +17,70 @@ use crate::tree::{LOCK_COMMAND, path};
 /// The form that the help for a malformed comment shows.
 pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, followed by the reason";
 
-/// Finds the patterns of `include` that match the directory of no kustomization, and those of `exclude` that match that of
-/// no file, or only what is reached all the same.
+/// Finds the patterns of `include` that match no directory of a kustomization, and those of `exclude` that match no directory of
+/// a file, or only roots that the walk reaches from others.
 pub(super) fn unmatched(context: &Context<'_>) -> Vec<Finding> {
-    let (config, said) = (context.config, context.input.own.unwrap_or(context.config));
-    if !context.input.paths.is_empty() || said.include.is_empty() && said.exclude.is_empty() {
+    let (config, written) = (context.config, context.input.change_config.unwrap_or(context.config));
+    if !context.input.paths.is_empty() || written.include.is_empty() && written.exclude.is_empty() {
         return Vec::new();
     }
-    // What cannot be listed is a failure elsewhere.
+    // If the tree cannot be listed, the check has failed already.
     let roots = context.tree.kustomizations().unwrap_or_default();
-    let included = covering(&said.include, &roots);
-    let effects = effects(context, &said.exclude, &roots);
+    let included = covering(&written.include, &roots);
+    let effects = effects(context, &written.exclude, &roots);
     let matches_no_root = |index: &usize| !effects[*index].has_roots;
     let in_use = if (0..effects.len()).any(|index| matches_no_root(&index)) {
-        covering(&said.exclude, &context.tree.below("").unwrap_or_default())
+        covering(&written.exclude, &context.tree.below("").unwrap_or_default())
     } else {
         BTreeSet::new()
     };
-    let include = (0..said.include.len()).filter(|index| !included.contains(index)).map(|index| &said.include[index]);
+    let include =
+        (0..written.include.len()).filter(|index| !included.contains(index)).map(|index| &written.include[index]);
     let exclude = (0..effects.len()).filter(matches_no_root).filter(|index| !in_use.contains(index));
-    let exclude = exclude.map(|index| &said.exclude[index]);
+    let exclude = exclude.map(|index| &written.exclude[index]);
     let known: HashSet<&str> = config.include.iter().chain(config.exclude.iter()).map(|glob| &*glob.text).collect();
     let known = |glob: &&Glob| known.contains(&*glob.text);
     let unmatched = |glob: &Glob| {
         let message = format!("nothing matches `{}`", shown(&glob.text));
         let help = "remove or correct it".to_owned();
-        stale(&said.file, glob.span, &glob.text, message, help)
+        stale(&written.file, glob.span, &glob.text, message, help)
     };
-    let reached = said.exclude.iter().zip(&effects).filter(|(glob, _)| known(glob));
-    let reached = reached.filter_map(|(glob, effect)| effect.without(&said.file, glob));
+    let reached = written.exclude.iter().zip(&effects).filter(|(glob, _)| known(glob));
+    let reached = reached.filter_map(|(glob, effect)| effect.without(&written.file, glob));
     include.chain(exclude).filter(known).map(unmatched).chain(reached).collect()
 }
 
-/// Returns the indices of the globs that cover the directory of a file.
+/// The indices of the globs that cover the directory of any of `files`.
 fn covering(globs: &Globs, files: &[String]) -> BTreeSet<usize> {
     let directories: BTreeSet<&str> = files.iter().map(|file| path::parent(file)).collect();
     directories.into_iter().flat_map(|directory| globs.covering(directory)).collect()
 }
 
-/// What a pattern of `exclude` does.
+/// The effect of a pattern of `exclude`.
 #[derive(Debug, Clone, Default)]
 struct Effect {
-    /// Whether it matches a kustomization.
+    /// Whether the pattern matches a kustomization.
     has_roots: bool,
-    /// Whether it keeps something out.
+    /// Whether the walk does not reach some kustomization that the pattern matches.
     keeps_out: bool,
-    /// A directory that it matches and that is reached all the same, and what reaches it.
+    /// A directory that the pattern matches, but that the walk reaches, and what leads there.
     reached: Option<(String, String)>,
 }
 
-/// Returns what each pattern of `exclude` does.
+/// The effect of each pattern of `exclude`, in their order.
 fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effect> {
     let (graph, mut effects) = (context.graph, vec![Effect::default(); exclude.len()]);
-    let own = graph.user_roots();
-    for directory in roots.iter().map(|place| path::parent(place)) {
+    let walked = graph.user_roots();
+    for directory in roots.iter().map(|file| path::parent(file)) {
         for index in exclude.covering(directory) {
             effects[index].has_roots = true;
-            effects[index].keeps_out |= !own.contains_key(directory);
+            effects[index].keeps_out |= !walked.contains_key(directory);
         }
     }
     if !effects.iter().any(Effect::may_be_none) {
         return effects;
     }
-    // Objects in these directories are not looked at.
+    // Targets in excluded directories were not read, so their objects cannot reach anything.
     match targets::candidates(context.tree).and_then(|search| search()) {
         Ok(files) => covering(exclude, &files).into_iter().for_each(|index| effects[index].keeps_out = true),
         Err(_) => effects.iter_mut().for_each(|effect| effect.keeps_out = true),
@@ -96,9 +97,9 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
             effects[*index].reached.get_or_insert_with(|| (directory.clone(), reference()));
         }
     }
-    for deployed in &context.deployed.here {
-        for root in deployed.target.roots(deployed.here) {
-            let by = || format!("{} deploys it", deployed.target.by());
+    for local in &context.deployed.local {
+        for root in local.target.roots(local.directory) {
+            let by = || format!("{} deploys it", local.target.by());
             for index in exclude.covering(root) {
                 effects[index].reached.get_or_insert_with(|| (root.to_owned(), by()));
             }
@@ -108,12 +109,12 @@ fn effects(context: &Context<'_>, exclude: &Globs, roots: &[String]) -> Vec<Effe
 }
 
 impl Effect {
-    /// Returns whether it matches only kustomizations that are reached all the same, as far as that is known.
+    /// Whether every kustomization that the pattern matches is reached anyway, as far as that is known.
     fn may_be_none(&self) -> bool {
         self.has_roots && !self.keeps_out
     }
 
-    /// Returns what to say of a pattern that matches only kustomizations that are reached all the same.
+    /// The finding for a pattern that keeps nothing out. `None` if it has an effect.
     fn without(&self, file: &str, glob: &Glob) -> Option<Finding> {
         let (directory, by) = self.reached.as_ref().filter(|_| self.may_be_none())?;
         let message = format!("`exclude: {}` has no effect on `{}`: {by}", shown(&glob.text), path::shown(directory));
@@ -122,7 +123,7 @@ impl Effect {
     }
 }
 
-/// Returns what is stale about an entry of the configuration whose reason is none.
+/// The finding for an entry of the configuration without a reason. `None` if it has one.
 pub(super) fn unreasoned(config: &Config, entry: &Allow) -> Option<Finding> {
     let (message, help) = is_placeholder(&entry.reason).then(|| unreasoned_with(&entry.reason))?;
     Some(stale(&config.file, entry.span, &entry.text, message, help))
@@ -133,7 +134,7 @@ fn unreasoned_with(reason: &str) -> (String, String) {
     (message, "give reviewers the reason why it stays".to_owned())
 }
 
-/// Returns what is stale about a comment, perhaps beside something that the lock holds.
+/// The finding for a comment that is malformed or unused. `is_locked` tells that the reference beside it is locked.
 pub(super) fn stale_comment(
     path: &str,
     comment: &Comment,
@@ -143,10 +144,10 @@ pub(super) fn stale_comment(
 ) -> Option<Finding> {
     let (message, help) = match &comment.said {
         Err(why) => (format!("this comment allows nothing: {why}"), FORM.to_owned()),
-        Ok(said) if is_placeholder(&said.reason) => unreasoned_with(&said.reason),
+        Ok(directive) if is_placeholder(&directive.reason) => unreasoned_with(&directive.reason),
         Ok(_) if !complete => return None,
-        Ok(said) => {
-            let unused: Vec<&Rule> = said.rules.iter().filter(|rule| !is_used(**rule)).collect();
+        Ok(directive) => {
+            let unused: Vec<&Rule> = directive.rules.iter().filter(|rule| !is_used(**rule)).collect();
             if unused.is_empty() {
                 return None;
             }

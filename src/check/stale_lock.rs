@@ -1,9 +1,8 @@
 //! `stale-lock`: an entry of the lock at the top that nothing references, or whose commit somebody has changed.
 //!
-//! An entry is needed if the tree names it, if a needed entry names it in turn, or if stored files came from it
-//! ([`crate::record::Lock::reach`]); so `git kustomize-localize lock`
-//! drops exactly what is reported here. The rule is silent where a reference could be out of sight: when only some
-//! paths or only targets are checked, and while a kustomization cannot be read.
+//! An entry is needed if the tree or another needed entry names it, or if stored files came from it
+//! ([`crate::record::Lock::reach`]), so `git kustomize-localize lock` drops exactly the reported entries. The rule is silent if
+//! the check may not see a reference: if it has paths, or if a kustomization cannot be read.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +19,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     if !context.input.paths.is_empty() || context.troubles.iter().any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
     }
-    let named = context.remotes.iter().filter_map(|one| one.locked.clone());
+    let named = context.remotes.iter().filter_map(|remote| remote.locked.clone());
     let charts = context.graph.charts.iter().filter_map(|chart| Some(chart.wanted.as_ref()?.upstream()));
     let needed = lock.reach(named.chain(charts).chain(lock.stored()));
     let needed: BTreeSet<Upstream> = needed.iter().map(Upstream::source).collect();
@@ -35,12 +34,12 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let all: Vec<_> = stale.chain(changed).collect();
     let bytes = if all.is_empty() { Vec::new() } else { context.tree.read(LOCK_NAME).unwrap_or_default() };
     let places = Lock::positions(&bytes);
-    let found = all.into_iter().filter_map(|(source, message, what)| {
-        let help = vec![format!("{what}: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
-        let finding = context.at_place(Rule::StaleLock, LOCK_NAME, *places.get(source)?, message, help);
+    let findings = all.into_iter().filter_map(|(source, message, action)| {
+        let help = vec![format!("{action}: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}")];
+        let finding = context.at_position(Rule::StaleLock, LOCK_NAME, *places.get(source)?, message, help);
         Some(Finding { field: "remotes".to_owned(), reference: source.to_string(), ..finding })
     });
-    found.collect()
+    findings.collect()
 }
 
 #[cfg(test)]

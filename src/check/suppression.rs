@@ -1,4 +1,4 @@
-//! What need not count: [comments](crate::config::Comments) in the files themselves, and the entries of `allow`.
+//! Exceptions: [comments](crate::config::Comments) in the files themselves, and the entries of `allow`.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -12,15 +12,16 @@ use crate::message::redact;
 use crate::record::{LOCK_NAME, stored};
 use crate::tree::{Entry, path};
 
-/// Marks what comments and the configuration allow, adds what is stale (`is_sure` that everything else was looked at), and
-/// gives every finding the severity that it has here; those of rules that are off go.
+/// Marks the findings that comments and the configuration allow, adds findings for stale exceptions, gives each finding the
+/// severity of the configuration, and drops those of rules that are off. Unused exceptions are stale only if `is_sure`, which
+/// tells that the check could look at everything.
 pub(super) fn apply(context: &Context<'_>, findings: &mut Vec<Finding>, is_sure: bool) {
     allow(context, findings, is_sure && context.input.paths.is_empty());
     context.config.judge(findings);
 }
 
-/// Returns the comments of all files that the walk read or findings are about, by their paths. A lock is ours, so that no
-/// comment in it lasts; in localized files upstream wrote them.
+/// The comments of all files that the walk read or that have findings, by their paths. Comments in a lock do not count, since
+/// `lock` rewrites it, nor those in localized files, which upstream wrote.
 fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<Comments>> {
     let files = context.graph.file_ids().zip(context.graph.files.iter());
     let mut all: HashMap<String, Rc<Comments>> =
@@ -37,12 +38,12 @@ fn comments(context: &Context<'_>, findings: &[Finding]) -> HashMap<String, Rc<C
 }
 
 fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
-    let (config, own) = (context.config, context.input.own);
-    let said = own.unwrap_or(config);
+    let (config, change_config) = (context.config, context.input.change_config);
+    let written = change_config.unwrap_or(config);
     let files = comments(context, findings);
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
     let mut locked: BTreeSet<(&str, usize)> = BTreeSet::new();
-    let mut used_entries = behind::entries(context, said);
+    let mut used_entries = behind::entries(context, written);
     for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut comment = None;
         if let Some((path, comments)) = files.get_key_value(finding.path.as_str()) {
@@ -51,22 +52,22 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
                 let waiting = remote.flat_map(|rule| comments.allowing(rule, finding.span));
                 locked.extend(waiting.map(|(index, _)| (path.as_str(), index)));
             }
-            for (index, said) in comments.allowing(finding.rule, finding.span) {
+            for (index, directive) in comments.allowing(finding.rule, finding.span) {
                 used.entry(path.as_str()).or_default().insert((index, finding.rule));
                 comment.get_or_insert_with(|| Allowed {
                     path: finding.path.clone(),
                     span: comments.comments[index].span,
-                    reason: said.reason.clone(),
-                    is_new: own.is_some(),
+                    reason: directive.reason.clone(),
+                    is_new: change_config.is_some(),
                 });
             }
         }
         let entry = |of: &Config| of.allowed_by(finding.rule, &finding.subject, &finding.path);
-        let by_own = entry(said);
-        used_entries.extend(by_own);
-        let base = own.and_then(|_| entry(config)).map(|index| by_entry(config, index, false));
-        let by_own = by_own.map(|index| by_entry(said, index, own.is_some()));
-        finding.allowed = base.or(comment).or(by_own);
+        let by_written = entry(written);
+        used_entries.extend(by_written);
+        let base = change_config.and_then(|_| entry(config)).map(|index| by_entry(config, index, false));
+        let by_written = by_written.map(|index| by_entry(written, index, change_config.is_some()));
+        finding.allowed = base.or(comment).or(by_written);
     }
     for (path, comments) in &files {
         let used = used.remove(path.as_str()).unwrap_or_default();
@@ -78,20 +79,20 @@ fn allow(context: &Context<'_>, findings: &mut Vec<Finding>, complete: bool) {
         }
     }
     let (mut stale, mut below) = (Vec::new(), None);
-    // One that comes in a change of its own covers what comes later.
+    // An entry that the change adds may be for a later change, so it is not stale yet.
     let known: HashSet<_> = config.allow.iter().map(Allow::meaning).collect();
-    for (index, entry) in said.allow.iter().enumerate() {
+    for (index, entry) in written.allow.iter().enumerate() {
         if complete && !used_entries.contains(&index) && known.contains(&entry.meaning()) {
-            let below = below.get_or_insert_with(|| count_below(&said.allow, findings));
-            stale.push(unused(said, entry, below[index]));
+            let below = below.get_or_insert_with(|| count_below(&written.allow, findings));
+            stale.push(unused(written, entry, below[index]));
         } else {
-            stale.extend(unreasoned(said, entry));
+            stale.extend(unreasoned(written, entry));
         }
     }
     findings.append(&mut stale);
 }
 
-/// Returns for each entry that names one reference how many would be covered by it with `refs: any`.
+/// For each entry that names one reference: how many findings it would cover with `refs: any`.
 fn count_below(allow: &Exceptions, findings: &[Finding]) -> Vec<usize> {
     let (wide, mut below) = (allow.widened(), vec![BTreeSet::new(); allow.len()]);
     for finding in findings {
@@ -102,7 +103,7 @@ fn count_below(allow: &Exceptions, findings: &[Finding]) -> Vec<usize> {
     below.iter().map(BTreeSet::len).collect()
 }
 
-/// Returns what is stale about an entry that covers nothing, and would cover so many references with `refs: any`.
+/// The finding for an entry that covers nothing. With `refs: any` it would cover `below` references.
 fn unused(config: &Config, entry: &Allow, below: usize) -> Finding {
     let text = shown(&redact::url(&entry.text));
     let (message, help) = match below {

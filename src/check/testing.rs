@@ -93,7 +93,7 @@ impl Scene {
             tree: Rc::new(self.tree),
             paths: &self.paths,
             config: &self.config,
-            own: self.own.as_ref(),
+            change_config: self.own.as_ref(),
             absences: None,
             identity: Some(&identity),
             build: None,

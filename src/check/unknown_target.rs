@@ -1,4 +1,4 @@
-//! `unknown-target`: what an object deploys is said by a template, a variable or a build, so it was not looked at.
+//! `unknown-target`: a template, a variable or a build decides what an object deploys, so the check could not look at it.
 
 use super::Context;
 use crate::message::finding::{Common, Finding, Rule};
@@ -20,8 +20,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             )
         };
         let common = Common { all, each: format!("{}: {why}", target.by()) };
-        let found = context.at_target(Rule::UnknownTarget, target, message, vec![help.to_owned()]);
-        Finding { common: Some(common), ..found }
+        let finding = context.at_target(Rule::UnknownTarget, target, message, vec![help.to_owned()]);
+        Finding { common: Some(common), ..finding }
     });
     findings.collect()
 }

@@ -1,27 +1,27 @@
-//! `unread-reference` and `not-built`: what only builds find.
+//! The findings of builds: `unread-reference`, `not-built`, `not-observed` and, if an engine refuses an output, `engine`.
 
 use crate::message::finding::{Finding, Rule};
 
-/// Makes a finding about a root, by its kustomization, and what builds it, about what a build asks for and no reference
-/// names.
+/// The finding for a request of a build that no reference names. `path` is the kustomization, `by` the target or path that
+/// names the build.
 pub(crate) fn unread_reference(path: &str, message: String, by: &str) -> Finding {
     let help = "write the reference plainly, and lock it: git kustomize-localize explain unread-reference";
     of_build(Rule::UnreadReference, path, message, by, help)
 }
 
-/// Makes one about a root that is not built; with `help` where it is known what was missing.
+/// The finding for a root that cannot be built. `help` replaces the general advice.
 pub(crate) fn not_built(path: &str, reason: &str, by: &str, help: Option<&str>) -> Finding {
     let mend = "fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize";
     of_build(Rule::NotBuilt, path, format!("not built: {reason}"), by, help.unwrap_or(mend))
 }
 
-/// Makes one about what an engine refuses of what was built for it.
+/// The finding for an output that its engine refuses.
 pub(crate) fn refused(path: &str, reason: &str, by: &str) -> Finding {
     let help = "set them in `postBuild.substitute`, write a default as `${NAME:=}`, or escape them as `$${NAME}`";
     of_build(Rule::Engine, path, reason.to_owned(), by, help)
 }
 
-/// Makes one about a build that nobody watches, and why.
+/// The finding for a build whose requests cannot be seen, and the reason.
 pub(crate) fn not_observed(path: &str, why: &str, by: &str) -> Finding {
     let help = "build on another machine, or read what the functions do: git kustomize-localize explain not-observed";
     of_build(Rule::NotObserved, path, format!("what its functions ask for is not seen: {why}"), by, help)

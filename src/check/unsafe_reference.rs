@@ -1,5 +1,5 @@
-//! `unsafe-reference`: a reference that nothing should be given: what git could take for an option or
-//! for another place, a scheme that kustomize cannot read, a login in a URL.
+//! `unsafe-reference`: a reference that must not be passed to any program: git could read it as an option or as another
+//! path, kustomize does not know its scheme, or the URL contains a login.
 //!
 //! A login is reported even if the reference is locked: everybody who can read the repository can read it.
 
@@ -17,7 +17,7 @@ pub(super) use ambiguous_path::Ambiguity;
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (_, edge) in context.edges() {
-        // A reference to something in the tree is a path, and its name is not a secret.
+        // A local reference is a path, and the name of a file is not a secret.
         if !matches!(edge.target, Target::Remote | Target::Unchanged | Target::Broken) {
             continue;
         }
@@ -55,8 +55,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Returns the user name in a URL as Azure DevOps and Bitbucket give it to everybody who wants to clone; `None` where it may be
-/// a token.
+/// The user name in a clone URL as Azure DevOps and Bitbucket show it to everybody. `None` if it may be a token.
 fn clone_user(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
     let (authority, path) = rest.split_once('/')?;
@@ -71,13 +70,13 @@ fn clone_user(text: &str) -> Option<&str> {
     (is_plain && is_of_forge && is_all()).then_some(user)
 }
 
-/// Returns the message and help for a user name, of which `shown` shows nothing.
+/// The message and help for a URL with a user name; `shown` is the URL without it.
 fn user_name(shown: &str, user: &str) -> (String, Vec<String>) {
     let message = format!("`{shown}` contains a user name: git asks in that name, whoever builds");
     (message, vec![format!("remove `{user}@`")])
 }
 
-/// Returns the message and help for a secret, of which `shown` shows nothing.
+/// The message and help for a URL with a secret; `shown` is the URL without it.
 fn secret(shown: &str) -> (String, Vec<String>) {
     (
         format!("`{shown}` contains a login or a token"),

@@ -1,38 +1,38 @@
-//! A file that a Flux target reaches is not in the artifact of its source.
+//! A Flux target reaches a file that is not in the artifact of its source.
 
 use crate::check::Context;
-use crate::check::deployed::One;
+use crate::check::deployed::LocalTarget;
 use crate::graph::{FileId, RootId, Target};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::Ignored;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in &context.deployed.here {
-        look(context, one, &mut findings);
+    for local in &context.deployed.local {
+        look(context, local, &mut findings);
     }
     findings
 }
 
-fn look(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
-    let target = one.target;
-    let said = |path: &str, rule: &Ignored| {
+fn look(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Finding>) {
+    let target = local.target;
+    let message = |path: &str, rule: &Ignored| {
         format!("{} reaches `{path}`, which is not in its artifact: {}", target.by(), rule.why())
     };
     let help = |path: &str, rule: &Ignored| vec![rule.help("it", &format!("/{path}"))];
     let out = |file: FileId| -> Option<(&str, Ignored)> {
         let path = context.graph.user_path(file)?;
-        Some((path, one.here.left_out(path)?))
+        Some((path, local.directory.left_out(path)?))
     };
-    // A root of which nothing is there says it once.
+    // A root whose kustomization is left out has one finding, not one for each reference.
     let is_out = |root: RootId| out(context.graph.roots[root].file).is_some();
-    for root in &one.starts {
+    for root in &local.starts {
         if let Some((path, rule)) = out(context.graph.roots[*root].file) {
-            let found = context.at_target(Rule::Engine, target, said(path, &rule), help(path, &rule));
-            findings.push(Finding { about: format!("{} {path}", found.about), ..found });
+            let finding = context.at_target(Rule::Engine, target, message(path, &rule), help(path, &rule));
+            findings.push(Finding { about: format!("{} {path}", finding.about), ..finding });
         }
     }
-    for root in one.roots.iter().filter(|root| !is_out(**root)) {
+    for root in local.roots.iter().filter(|root| !is_out(**root)) {
         for edge in &context.graph.roots[*root].edges {
             let reached = match edge.target {
                 Target::File(file) => out(file),
@@ -42,7 +42,7 @@ fn look(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
             let Some((path, rule)) = reached else {
                 continue;
             };
-            let message = said(path, &rule);
+            let message = message(path, &rule);
             findings.push(context.at_reference(Rule::Engine, edge, message, help(path, &rule)));
         }
     }

@@ -1,10 +1,10 @@
-//! Argo CD takes files that localizing made for an application, or for the manifests of one.
+//! Argo CD reads localized files as an application, or as manifests of one.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::check::Context;
-use crate::check::deployed::One;
+use crate::check::deployed::LocalTarget;
 use crate::message::failure::Result;
 use crate::message::finding::{Finding, Rule};
 use crate::message::position::Position;
@@ -17,20 +17,20 @@ use crate::tree::path;
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let generators = context.deployed.targets.generators.iter();
-    // Asked for by the directories that hold the objects only, as long as paths narrow the check.
-    let is_asked = |one: &&GitGenerator| context.input.paths.is_empty() && one.revision.is_this;
-    let mut generators = generators.filter(is_asked).peekable();
+    // A generator looks at the whole tree, so a check of given paths leaves it out.
+    let is_current = |generator: &&GitGenerator| context.input.paths.is_empty() && generator.revision.is_this;
+    let mut generators = generators.filter(is_current).peekable();
     if generators.peek().is_some()
         && let Some(made) = context.looked(made(context))
     {
-        findings.extend(generators.filter_map(|one| generated(context, one, &made)));
+        findings.extend(generators.filter_map(|generator| generated(context, generator, &made)));
     }
-    let here = context.deployed.here.iter();
-    findings.extend(here.filter_map(|one| context.looked(recursive(context, one))?));
+    let local = context.deployed.local.iter();
+    findings.extend(local.filter_map(|local| context.looked(recursive(context, local))?));
     findings
 }
 
-/// What localizing made.
+/// The directories and files that localizing wrote.
 #[derive(Default)]
 struct Made {
     directories: BTreeSet<String>,
@@ -51,25 +51,25 @@ fn made(context: &Context<'_>) -> Result<Made> {
     Ok(made)
 }
 
-fn is_vendored(place: &str) -> bool {
-    path::components(place).any(|name| name == LOCALIZED_FILES)
+fn is_vendored(path: &str) -> bool {
+    path::components(path).any(|name| name == LOCALIZED_FILES)
 }
 
-/// Finds what a generator makes applications of.
+/// The finding for a generator that makes an application of localized files.
 fn generated(context: &Context<'_>, generator: &GitGenerator, made: &Made) -> Option<Finding> {
     let takes = generator.matcher()?;
-    let from = |place| path::below(place, &generator.base);
-    // A copy is meant to be deployed, but not beside its original.
-    let is_copied = |place: &str| {
+    let from = |path| path::below(path, &generator.base);
+    // A copy is meant to be deployed, but not together with its original.
+    let is_copied = |path: &str| {
         context.locks.iter().any(|(copy, lock)| {
-            let inside = from(copy).and_then(|copy| path::below(place, copy));
+            let inside = from(copy).and_then(|copy| path::below(path, copy));
             let original = lock.target.as_deref().and_then(from).zip(inside);
             original.is_some_and(|(original, inside)| takes(&path::join(original, inside)))
         })
     };
     let (all, kind) = if generator.is_files { (&made.files, "files") } else { (&made.directories, "directories") };
-    let taken = all.iter().filter_map(|place| from(place));
-    let taken: BTreeSet<&str> = taken.filter(|one| takes(one) && (is_vendored(one) || is_copied(one))).collect();
+    let taken = all.iter().filter_map(|path| from(path));
+    let taken: BTreeSet<&str> = taken.filter(|path| takes(path) && (is_vendored(path) || is_copied(path))).collect();
     let first = taken.first()?;
     let more = match taken.len() {
         1 => String::new(),
@@ -77,17 +77,18 @@ fn generated(context: &Context<'_>, generator: &GitGenerator, made: &Made) -> Op
     };
     let object = &generator.object;
     let message = format!("Argo CD {object} makes an application of the localized `{first}`{more}");
-    let excluded: BTreeSet<String> = taken.iter().map(|place| generator.exclusion(place)).collect();
+    let excluded: BTreeSet<String> = taken.iter().map(|path| generator.exclusion(path)).collect();
     let excluded: Vec<String> = excluded.into_iter().collect();
     let help = vec![format!("exclude it in `git.{kind}`: {}", excluded.join(", "))];
-    let found = context.at_place(Rule::Engine, &object.file, Position::new(object.line, 1), message, help);
-    Some(Finding { about: format!("{kind} {}", object.name), ..found })
+    let finding = context.at_position(Rule::Engine, &object.file, Position::new(object.line, 1), message, help);
+    Some(Finding { about: format!("{kind} {}", object.name), ..finding })
 }
 
-/// Finds localized files that an application takes for manifests.
-fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
-    let files = manifests(context.tree, one.target, one.here)?.filter(|_| one.target.build.directory.recurse);
-    let (Found::Directory(directory), Some(files)) = (&one.here.found, files) else { return Ok(None) };
+/// The finding for an application that reads localized files as manifests.
+fn recursive(context: &Context<'_>, local: &LocalTarget<'_>) -> Result<Option<Finding>> {
+    let files =
+        manifests(context.tree, local.target, local.directory)?.filter(|_| local.target.build.directory.recurse);
+    let (Found::Directory(directory), Some(files)) = (&local.directory.found, files) else { return Ok(None) };
     let is_made = |file: &&String| {
         let inside = path::below(file, directory).unwrap_or_default();
         path::components(inside).any(|name| name == LOCALIZED_FILES)
@@ -96,10 +97,10 @@ fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
         return Ok(None);
     };
     let message =
-        format!("{} applies every manifest below `{directory}`, including the localized `{first}`", one.target.by());
+        format!("{} applies every manifest below `{directory}`, including the localized `{first}`", local.target.by());
     let help =
         vec![format!("exclude them in `directory`: exclude: '{{{LOCALIZED_FILES}/**,**/{LOCALIZED_FILES}/**}}'")];
-    Ok(Some(context.at_target(Rule::Engine, one.target, message, help)))
+    Ok(Some(context.at_target(Rule::Engine, local.target, message, help)))
 }
 
 #[cfg(test)]

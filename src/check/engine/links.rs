@@ -1,4 +1,4 @@
-//! Argo CD makes nothing of a repository that holds a link out of it, wherever that is.
+//! Argo CD refuses a repository that contains a link out of it, in any directory.
 
 use crate::check::Context;
 use crate::message::failure::Result;
@@ -8,7 +8,7 @@ use crate::message::redact::visible;
 use crate::tree::{Entry, path};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let argo = context.deployed.here.iter().filter(|one| one.target.engine.refuses_links()).count();
+    let argo = context.deployed.local.iter().filter(|local| local.target.engine.refuses_links()).count();
     if argo == 0 || !context.input.paths.is_empty() {
         return Vec::new();
     }
@@ -22,25 +22,25 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             "replace the link with a copy of its target, or with a relative link that stays in the repository"
                 .to_owned(),
         ];
-        Finding { span: None, ..context.at_place(Rule::Engine, &link, Position::new(1, 1), message, help) }
+        Finding { span: None, ..context.at_position(Rule::Engine, &link, Position::new(1, 1), message, help) }
     });
     findings.collect()
 }
 
-/// Returns every link that is absolute, or leaves the repository on its way, with what it says. As Argo CD finds them
-/// (`CheckOutOfBoundsSymlinks`): by their texts, whether they lead to something or not.
+/// The links that are absolute or leave the repository, each with its target. Argo CD (`CheckOutOfBoundsSymlinks`) looks only
+/// at the texts of links, whether their targets exist or not.
 fn out_of_bounds(context: &Context<'_>) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
+    let mut links = Vec::new();
     for link in context.tree.below("")? {
         if context.tree.entry(&link)? != Some(Entry::Link) {
             continue;
         }
         let target = String::from_utf8_lossy(&context.tree.read(&link)?).into_owned();
         if target.starts_with('/') || path::resolve(path::parent(&link), &target).is_none() {
-            found.push((link, target));
+            links.push((link, target));
         }
     }
-    Ok(found)
+    Ok(links)
 }
 
 #[cfg(test)]

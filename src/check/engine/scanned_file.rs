@@ -1,7 +1,7 @@
-//! Flux makes a kustomization of a directory that has none, and a file in it keeps that from being built.
+//! Flux generates a kustomization for a directory without one, and a file in the directory makes its build fail.
 
 use crate::check::Context;
-use crate::check::deployed::One;
+use crate::check::deployed::LocalTarget;
 use crate::kustomization::{Kind, looks_like_resources};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::Found;
@@ -9,16 +9,20 @@ use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for one in &context.deployed.here {
-        if let (true, Found::Directory(directory)) = (one.target.engine.generates(), &one.here.found) {
-            findings.extend(context.looked(scan(context, one, directory)).into_iter().flatten());
+    for local in &context.deployed.local {
+        if let (true, Found::Directory(directory)) = (local.target.engine.generates(), &local.directory.found) {
+            findings.extend(context.looked(scan(context, local, directory)).into_iter().flatten());
         }
     }
     findings
 }
 
-fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message::failure::Result<Vec<Finding>> {
-    let (by, about) = (one.target.by(), one.target.name());
+fn scan(
+    context: &Context<'_>,
+    local: &LocalTarget<'_>,
+    directory: &str,
+) -> crate::message::failure::Result<Vec<Finding>> {
+    let (by, about) = (local.target.by(), local.target.name());
     let help = || {
         vec![
             "add a kustomization that names the files to build".to_owned(),
@@ -26,9 +30,9 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
         ]
     };
     let mut findings = Vec::new();
-    for root in &one.starts {
+    for root in &local.starts {
         let root = &context.graph.roots[*root];
-        // The object may add components of its own.
+        // A Component outside of the directory is one that the object itself adds.
         if root.kind == Some(Kind::Component) && path::is_in(&root.directory, directory) {
             let message = format!(
                 "{by} generates a kustomization for `{}`, and takes this Component for a resource",
@@ -38,12 +42,12 @@ fn scan(context: &Context<'_>, one: &One<'_>, directory: &str) -> crate::message
             findings.push(Finding { about: about.clone(), ..Finding::new(Rule::Engine, file, message, help()) });
         }
     }
-    for file in one.here.scanned.iter().filter(|one| !one.is_root) {
+    for file in local.directory.scanned.iter().filter(|file| !file.is_root) {
         let bytes = context.tree.read(&file.path)?;
         let Err(why) = looks_like_resources(&bytes) else {
             continue;
         };
-        // Nothing at all is no object, and no error.
+        // Flux accepts a file without any object.
         if why == "without any object" {
             continue;
         }

@@ -1,4 +1,5 @@
-//! Argo CD builds an application anew only for a change of what its annotation names, which is less than the build reads.
+//! Argo CD builds an application again only if a path in its annotation changes, and the annotation lacks a path that the build
+//! reads.
 
 use crate::check::Context;
 use crate::message::failure::Result;
@@ -14,22 +15,22 @@ fn look(context: &Context<'_>) -> Result<Vec<Finding>> {
     let targets = context.deployed.targets;
     let mut findings = Vec::new();
     let mut values = None;
-    for one in context.deployed.here.iter().filter(|one| one.target.said.contains(GENERATE_PATHS)) {
-        let unwatched = unwatched(context.graph, targets, one.target, one.here)?;
+    for local in context.deployed.local.iter().filter(|local| local.target.said.contains(GENERATE_PATHS)) {
+        let unwatched = unwatched(context.graph, targets, local.target, local.directory)?;
         let Some(first) = unwatched.first() else { continue };
         let more = match unwatched.len() {
             1 => String::new(),
             count => format!(", and {} more,", count - 1),
         };
-        let message = format!("{} reads `{first}`{more} without watching for changes", one.target.by());
+        let message = format!("{} reads `{first}`{more} without watching for changes", local.target.by());
         if values.is_none() {
             values = Some(generate_paths(context.graph, targets)?);
         }
-        let Object { file, line, .. } = &one.target.object;
-        let value = values.as_ref().and_then(|values| values.get(&one.target.object));
+        let Object { file, line, .. } = &local.target.object;
+        let value = values.as_ref().and_then(|values| values.get(&local.target.object));
         let help = value.map(|value| format!("write {GENERATE_PATHS}: {value}")).into_iter().collect();
-        let found = context.at_place(Rule::Engine, file, Position::new(*line, 1), message, help);
-        findings.push(Context::warning(Finding { about: one.target.name(), ..found }));
+        let finding = context.at_position(Rule::Engine, file, Position::new(*line, 1), message, help);
+        findings.push(Context::warning(Finding { about: local.target.name(), ..finding }));
     }
     Ok(findings)
 }

@@ -1,4 +1,4 @@
-//! An object adds a component or a patch by its URL, which stands in no kustomization.
+//! An object adds a component or a patch by URL, which no kustomization contains.
 
 use crate::check::Context;
 use crate::message::finding::{Finding, Rule};
@@ -9,10 +9,10 @@ use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // Wherever they are deployed from: this repository says what is added.
+    // All targets, wherever they are deployed from: the object that adds the URL is in this repository.
     for target in context.deployed.all() {
         for component in &target.build.components {
-            // Whatever is here by that name: kustomize is given the text, which is a URL for it.
+            // Even if a file has that name: the engine passes the text to kustomize, which reads a URL.
             let component = &component.text;
             let is_pattern = target.engine.takes_patterns() && may_match_url(&component.text);
             if is_url(&component.text) || is_pattern {
@@ -28,11 +28,11 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Returns whether a pattern of Argo CD may match a name that is a URL for kustomize: those begin with the host or the
-/// user, and a match with what stands before the first wildcard.
+/// Whether a pattern of Argo CD may match a name that kustomize reads as a URL. Such a name begins with a host or a user, so
+/// the part of the pattern before its first wildcard decides.
 fn may_match_url(pattern: &str) -> bool {
     const WILDCARDS: [char; 4] = ['*', '?', '[', '\\'];
-    // What matches is cleaned; what climbs stays a path.
+    // Argo CD cleans the matches; one that leaves the directory stays a path.
     let Some(cleaned) = path::resolve("", pattern).filter(|_| pattern.contains(WILDCARDS)) else {
         return false;
     };
@@ -40,29 +40,29 @@ fn may_match_url(pattern: &str) -> bool {
     first.contains(WILDCARDS) || first.contains(['@', ':']) || first.eq_ignore_ascii_case("github.com")
 }
 
-fn finding(context: &Context<'_>, target: &Target, added: &Text, what: &str) -> Finding {
+fn finding(context: &Context<'_>, target: &Target, added: &Text, kind: &str) -> Finding {
     let shown = redact::url(&added.text);
-    let is_pattern = what == "component" && !is_url(&added.text);
+    let is_pattern = kind == "component" && !is_url(&added.text);
     let why = match target.engine {
         _ if is_pattern => "a pattern: kustomize takes some names for URLs",
         engine if engine.generates() => "which Flux refuses: it must be local and relative",
         _ => "which each build fetches again",
     };
-    let message = format!("{} adds the {what} `{shown}`, {why}", target.by());
+    let message = format!("{} adds the {kind} `{shown}`, {why}", target.by());
     let help = if is_pattern {
         "begin it with a directory name, or name each component".to_owned()
     } else {
         format!(
             "move it to `{}` of the kustomization, where it is localized and locked",
-            if what == "patch" { "patches" } else { "components" }
+            if kind == "patch" { "patches" } else { "components" }
         )
     };
-    let place = added.position;
+    let position = added.position;
     let subject = Upstream::named(&redact::url(&added.text)).subject();
     Finding {
         reference: shown,
         subject,
-        ..context.at_place(Rule::RemoteReference, &added.file, place, message, vec![help])
+        ..context.at_position(Rule::RemoteReference, &added.file, position, message, vec![help])
     }
 }
 

@@ -1,10 +1,10 @@
-//! A text that kustomize takes for a git URL, and that was surely meant as something else.
+//! A text that kustomize reads as a git URL, but that was probably meant as something else.
 //!
-//! kustomize looks at the text before it looks at the disk (`NewRepoSpecFromURL`): a directory `app@v1/base/x` or
-//! `github.com/org/repo/dir` is never reached by that name, `./` before it is all that helps. And it cuts a
-//! URL at the first `.git` or `_git/`, also in the middle of `.github` and `my_git/`.
+//! kustomize looks at the text before it looks at the disk (`NewRepoSpecFromURL`), so it never finds a directory named
+//! `app@v1/base/x` or `github.com/org/repo/dir`, unless `./` precedes the name. And it cuts a URL at the first `.git` or
+//! `_git/`, even within `.github` and `my_git/`.
 //!
-//! An ambiguous path is not reported as a remote reference as well: locking it is not the fix.
+//! An ambiguous path is not reported as a remote reference, too: locking it is not the fix.
 
 use crate::check::Context;
 use crate::graph::{RemoteRef, Wants};
@@ -13,9 +13,9 @@ use crate::message::redact;
 use crate::reference::{self, RepoSpec};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
-    let remotes = context.remotes.iter().filter_map(|one| {
-        let shown = one.shown();
-        let (message, help) = match one.ambiguity.as_ref()? {
+    let remotes = context.remotes.iter().filter_map(|remote| {
+        let shown = remote.shown();
+        let (message, help) = match remote.ambiguity.as_ref()? {
             Ambiguity::NoHost => (
                 format!("kustomize takes `{shown}` for a git URL without a host, because of its `@`"),
                 vec![
@@ -28,21 +28,21 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                 vec![format!("mark the end of the repository: `{better}`")],
             ),
         };
-        Some((one.edge, message, help))
+        Some((remote.edge, message, help))
     });
     remotes.map(|(edge, message, help)| context.at_reference(Rule::UnsafeReference, edge, message, help)).collect()
 }
 
-/// Why a text that kustomize takes for a git URL was probably meant as something else.
+/// The reason why a text that kustomize reads as a git URL was probably meant as something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::check) enum Ambiguity {
-    /// It has neither a scheme nor a `:`, so that no git could take it for a URL.
+    /// The text has neither a scheme nor a `:`, so that git does not read it as a URL.
     NoHost,
-    /// The repository is cut in the middle of a name.
+    /// kustomize ends the repository within a name.
     Split {
-        /// What kustomize takes for the repository.
+        /// The repository that kustomize reads.
         repository: String,
-        /// What to write instead.
+        /// The text to write instead.
         better: String,
     },
 }
@@ -63,7 +63,7 @@ impl Ambiguity {
     }
 }
 
-/// Finds a repository that is cut in the middle of a name.
+/// The ambiguity of a URL whose repository kustomize ends within a name, if it does.
 fn split(text: &str, spec: &RepoSpec) -> Option<Ambiguity> {
     let (location, query) = match text.find('?') {
         Some(at) => text.split_at(at),

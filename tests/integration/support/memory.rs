@@ -62,7 +62,7 @@ impl Memory {
         Ok(check(Input {
             source: Snapshot::Index,
             config: &config,
-            own: None,
+            change_config: None,
             tree: Rc::new(self.tree.clone()),
             paths: &[],
             absences: None,
