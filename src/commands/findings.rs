@@ -33,6 +33,8 @@ fn counted_by_rule<'a>(findings: impl IntoIterator<Item = &'a Finding>, what: &s
 pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose: bool) -> String {
     let color = console::colors_enabled_stderr();
     let shown = Shown { verbose, color, ..Shown::default() };
+    // How to lock is said once, below them.
+    let findings: &[Finding] = &findings.iter().cloned().map(without_lock_command).collect::<Vec<_>>();
     let mut out = each(&wanted(findings, verbose), shown);
     let errors: Vec<&Finding> = findings.iter().filter(|one| one.fails()).collect();
     let rules: BTreeSet<Rule> = errors.iter().map(|error| error.rule).collect();
@@ -57,6 +59,14 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
     }
     out += &messages::failures(&[failure]);
     out
+}
+
+/// Returns the finding without its ways out, if one of them is to lock the reference.
+fn without_lock_command(mut finding: Finding) -> Finding {
+    let is_lockable =
+        finding.rule == Rule::RemoteReference && finding.help.iter().any(|help| help.contains(LOCK_COMMAND));
+    finding.help.retain(|_| !is_lockable);
+    finding
 }
 
 /// Returns the command that explains rules.

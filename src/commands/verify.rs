@@ -140,7 +140,7 @@ impl Outcome for Verified {
 fn told(record: &Record) -> String {
     let directory = path::shown(&record.directory);
     let from = record.target.as_ref().map(|target| format!(" from {target}")).unwrap_or_default();
-    let (files, remotes) = (counted(record.files, "file"), counted(record.remotes, "remote"));
+    let (files, remotes) = (counted(record.files, "localized file"), counted(record.remotes, "upstream"));
     let by = match &record.recorded_by {
         Some(commit) => format!("and in the message of {}", short(commit)),
         None => "alone".to_owned(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::What;
 use crate::fetch::Fetcher;
 use crate::graph::{Source, Start, no_directory};
-use crate::message::failure::{Failure, Result};
+use crate::message::failure::{Failure, Result, nearest};
 use crate::message::redact;
 use crate::plan::copy;
 use crate::reference::{self, RepoSpec, default_new_dir};
@@ -165,7 +165,11 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
         Some(Resolved::Missing { .. }) if is_committed => {
             ("is not in the source commit", "commit it first, or use `--no-commit`")
         }
-        Some(Resolved::Missing { .. }) => ("does not exist", NAME_IT),
+        Some(Resolved::Missing { path }) => {
+            let failure = Failure::new(format!("the {what} `{text}` does not exist"));
+            let meant = nearest(&path, workspace.roots()?).map(|root| tree.word(root));
+            return Err(failure.hint(meant.map_or(NAME_IT.to_owned(), |root| format!("did you mean `{root}`?"))));
+        }
         Some(Resolved::Submodule { .. }) => {
             ("is in a submodule", "run it in the submodule, or name its repository by URL")
         }

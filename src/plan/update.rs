@@ -152,9 +152,7 @@ pub(crate) fn moved_versions(
             return None;
         };
         let (was, new) = (short(was.hex()), short(new.hex()));
-        let failure = Failure::new(format!(
-            "{upstream}: a version should never change, but this one did, and stays locked: {was} -> {new}"
-        ));
+        let failure = Failure::new(format!("{upstream} moved: {was} -> {new}; the lock keeps {was}"));
         let update = command("git kustomize-localize update", [upstream.to_string()]);
         Some((upstream.clone(), failure.hint(format!("find out why; if it is intended: {update}"))))
     })

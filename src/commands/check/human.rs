@@ -111,7 +111,7 @@ fn summary(checked: &Checked) -> String {
         (failed, format!("{failed} could not be checked")),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
-    let found = if parts.is_empty() { "nothing found".to_owned() } else { parts.join(", ") };
+    let found = if parts.is_empty() { "no problems found".to_owned() } else { parts.join(", ") };
     let not_known = checked.builds.as_ref().map_or(0, |builds| builds.unknown.len());
     let unknown = [
         (unknown, format!("; {} unknown", counted(unknown, "target"))),

@@ -194,7 +194,7 @@ fn the_last_line_names_the_source_and_the_result() {
         let checked = Checked { source, ..reporting(Vec::new()) };
         assert_eq!(
             human(&checked, Shown::default()),
-            format!("checked 1 kustomization with 0 references in {name}: nothing found\n")
+            format!("checked 1 kustomization with 0 references in {name}: no problems found\n")
         );
     }
     let unknown = Finding { rule: Rule::UnknownTarget, severity: Severity::Warning, ..finding() };

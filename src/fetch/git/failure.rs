@@ -63,7 +63,7 @@ const CAUSES: [Cause; 9] = [
             "returned error: 410",
         ],
         FailureKind::NoRepository,
-        "check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository was moved, ask for its new URL, or who may read it",
+        "check the URL (kustomize splits it after two segments, at `.git`, or at `//`); if the repository moved or is private, ask its owner",
     ),
 ];
 

@@ -249,7 +249,7 @@ fn an_unknown_host_is_named() {
     let host = format!("{}.localhost", "x".repeat(64));
     let error = get(&format!("http://{host}/f")).unwrap_err();
     assert_eq!(error.kind, FailureKind::NoConnection);
-    assert!(error.message.starts_with(&format!("{host} was not found: ")), "{error:?}");
+    assert!(error.message.starts_with(&format!("could not resolve {host}: ")), "{error:?}");
 }
 
 #[test]

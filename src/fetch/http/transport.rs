@@ -162,12 +162,12 @@ impl Client {
         // Which proxy failed, an https URL tells; another one does not.
         let (host, hint) = match url.scheme() {
             _ if is_of_proxy => (PROXY.to_owned(), CHECK_PROXY),
-            "http" => (host, CHECK_HTTP),
+            "http" if std::env::var_os("http_proxy").is_some() => (host, CHECK_HTTP),
             _ => (host, CHECK_HOST),
         };
         if error.is_dns() {
             // The resolver has asked several times.
-            Stop { again: None, ..unreached(format!("{host} was not found: {reason}"), hint) }
+            Stop { again: None, ..unreached(format!("could not resolve {host}: {reason}"), hint) }
         } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
             let missing = std::env::var("SSL_CERT_FILE").ok().filter(|file| !Path::new(file).exists());
             let hint = missing.map(|file| format!("`SSL_CERT_FILE` names a file that does not exist: {file}"));

@@ -57,7 +57,7 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
     // It cannot tell what the commit on top has changed.
     let verify = ["verify", "origin/localized/main"];
     clone.run_unchanged(&verify).fails(2).says(expect![[r#"
-        .: 3 files, 1 remote; recorded in the lock alone
+        .: 3 localized files, 1 upstream; recorded in the lock alone
         NOT verified origin/localized/main (<0>): not everything could be checked
         error: no commit of `origin/localized/main` in this shallow clone has a record
           hint: git fetch --deepen=100
@@ -67,7 +67,7 @@ fn a_gate_in_a_shallow_clone_that_lacks_the_record_says_so() {
     clone.run_unchanged(&verify).fails(1).says(expect![[r#"
             other/config.yaml: differs from the tree recorded in the message of <0>
 
-            .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+            .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
             NOT verified origin/localized/main (<1>): 1 difference
         "#]]);
 }

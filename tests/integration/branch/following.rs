@@ -185,8 +185,6 @@ fn what_the_lock_lacks_is_what_check_finds() {
           |
         1 | resources: ['https://github.com/acme/lib//web?ref=v1']
           |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
-          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
-          = help: or vendor it: git kustomize-localize vendor :/app
 
         error: <0> has 1 error (remote-reference 1): nothing was committed
           hint: for more: git kustomize-localize explain remote-reference

@@ -45,7 +45,7 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     assert_eq!(found["subject"], "second");
     assert_eq!(found["body"], "With a body.");
     work.run(&["verify", "localized/main", "--rebuild"]).success().says(expect![[r#"
-        .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
         verified localized/main (<0>): as recorded, the same when localized again
     "#]]);
 
@@ -57,7 +57,7 @@ fn the_branch_names_its_source_commit_and_goes_on_doing_so() {
     work.run(&["verify", "localized/main"]).fails(1).says(expect![[r#"
         hydrator.metadata: differs from the tree recorded in the message of <0>
 
-        .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
         NOT verified localized/main (<1>): 1 difference
     "#]]);
     work.run(&IN_PLACE).fails(2).says(expect![[r#"

@@ -129,7 +129,7 @@ fn a_shallow_clone_can_verify_what_it_pushes() {
     branch.run_unchanged(&["verify"]).success();
     let again = branch.run_unchanged(&["verify", "--rebuild"]);
     again.fails(2).says(expect![[r#"
-        .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
         NOT verified HEAD (<0>): not everything could be checked
         error: `.` cannot be localized again: this shallow clone lacks the source commit <1>
           hint: git fetch --unshallow

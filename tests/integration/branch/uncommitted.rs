@@ -32,7 +32,7 @@ fn kustomizations_that_are_not_committed_are_named() {
     check.success().says(expect![[r#"
         not tracked by git: 2 files that `branch` does not see: app/kustomization.yaml, app/map.yaml
         hint: git add -- :/app && git commit
-        checked 1 kustomization with 1 reference in the working tree: nothing found
+        checked 1 kustomization with 1 reference in the working tree: no problems found
     "#]]);
     let report: Value = serde_json::from_str(&work.run(&["check", "--format=json"]).stdout).unwrap();
     assert_eq!(report["untracked"], serde_json::json!(["app/kustomization.yaml", "app/map.yaml"]));
@@ -108,7 +108,7 @@ fn a_file_that_only_the_working_tree_has_is_named() {
     work.run_unchanged(&["check"]).success().says(expect![[r#"
             not tracked by git: 1 file that `branch` does not see: app/map.yaml
             hint: git add -- :/app && git commit
-            checked 1 kustomization with 1 reference in the working tree: nothing found
+            checked 1 kustomization with 1 reference in the working tree: no problems found
         "#]]);
     work.run_unchanged(&IN_PLACE).fails(1).says(expect![[r#"
         error[missing-path]: `app/map.yaml` is on disk, but not committed
@@ -134,12 +134,12 @@ fn a_file_that_only_the_working_tree_has_is_named() {
     work.run_unchanged(&["check"]).success().says(expect![[r#"
         not tracked by git: 7 files that `branch` does not see: app/a.yaml, app/b.yaml, app/c.yaml, app/d.yaml, app/e.yaml and 2 more
         hint: git add -- :/app && git commit
-        checked 1 kustomization with 7 references in the working tree: nothing found
+        checked 1 kustomization with 7 references in the working tree: no problems found
     "#]]);
     work.run_unchanged(&["check", "-v"]).success().says(expect![[r#"
         not tracked by git: 7 files that `branch` does not see: app/a.yaml, app/b.yaml, app/c.yaml, app/d.yaml, app/e.yaml, app/f.yaml, app/g.yaml
         hint: git add -- :/app && git commit
-        checked 1 kustomization with 7 references in the working tree: nothing found
+        checked 1 kustomization with 7 references in the working tree: no problems found
     "#]]);
 }
 
@@ -153,7 +153,7 @@ fn a_chart_that_only_the_working_tree_has_is_named() {
     work.run_unchanged(&["check"]).success().says(expect![[r#"
         not tracked by git: 2 files that `branch` does not see: app/charts/web/Chart.yaml, app/charts/web/values.yaml
         hint: git add -- :/app/charts/web && git commit
-        checked 1 kustomization with 0 references in the working tree: nothing found
+        checked 1 kustomization with 0 references in the working tree: no problems found
     "#]]);
     // git adds a repository within another one as a submodule, and never its files.
     work.git(&["init", "--quiet", "app/charts/web"]);
@@ -179,7 +179,7 @@ fn a_lock_that_is_not_committed_is_named() {
     check.success().says(expect![[r#"
         not tracked by git: 1 file that `branch` does not see: kustomize-localize.lock
         hint: git add -- :/kustomize-localize.lock && git commit
-        checked 3 kustomizations with 4 references in the working tree: nothing found
+        checked 3 kustomizations with 4 references in the working tree: no problems found
     "#]]);
     work.run_unchanged(&IN_PLACE).fails(2).says(expect![[r#"
         error: files in use have uncommitted changes: `kustomize-localize.lock`

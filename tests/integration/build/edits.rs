@@ -148,7 +148,7 @@ spec:
          = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
 
         for more: git kustomize-localize explain not-built
-        checked 2 kustomizations with 2 references in the working tree, 1 build (kustomize/…, network closed): nothing found; 1 not built
+        checked 2 kustomizations with 2 references in the working tree, 1 build (kustomize/…, network closed): no problems found; 1 not built
     "#]]);
     // Only the cluster knows it, or another program.
     work.write("argo/a.yaml", application("all", "web", "images: ['nginx:$ARGOCD_APP_REVISION_SHORT']"));
@@ -157,7 +157,7 @@ spec:
     "#]]);
     work.run(&["check", "--build", "-v"]).success().says(expect![[r#"
         unknown: Argo CD Application all (argo/a.yaml:1): `ARGOCD_APP_REVISION_SHORT` is only known to Argo CD
-        checked 2 kustomizations with 2 references in the working tree, 1 build (kustomize/…, network closed): nothing found; 1 build unknown
+        checked 2 kustomizations with 2 references in the working tree, 1 build (kustomize/…, network closed): no problems found; 1 build unknown
     "#]]);
     let version = r#"{"clientVersion": {"gitVersion": "v1.34.1"}, "kustomizeVersion": "v5.7.1"}"#;
     sandbox.script("kubectl", &format!("echo '{version}'"));

@@ -301,14 +301,14 @@ fn what_runs_code_is_built_twice() {
     work.decide("rules: {function: off}\n");
     let run = |args: &[&str]| work.run(&[args, &FLAGS[..]].concat());
     run(&["check", "--build"]).success().says(expect![[r#"
-        checked 1 kustomization with 3 references in the working tree, 1 build (kustomize/…, network closed): nothing found
+        checked 1 kustomization with 3 references in the working tree, 1 build (kustomize/…, network closed): no problems found
     "#]]);
     work.write("app/fn.sh", "#!/bin/sh\nsed \"s/name: cm/name: cm-$(date +%N)/\"\n");
     work.commit("random");
     let output = run(&["check", "--build"]);
     output.success().says(expect![[r#"
         unknown: app/kustomization.yaml: it builds to something else each time
-        checked 1 kustomization with 3 references in the working tree, 1 build (kustomize/…, network closed): nothing found; 1 build unknown
+        checked 1 kustomization with 3 references in the working tree, 1 build (kustomize/…, network closed): no problems found; 1 build unknown
     "#]]);
 }
 

@@ -228,7 +228,7 @@ fn no_request_gets_out_on_any_machine_and_each_is_reported() {
     "#]]
     .assert_eq(&verdicts[0].1);
     expect![[r#"
-        checked 1 kustomization with … references in the working tree, 1 build (kustomize/…, network closed): nothing found
+        checked 1 kustomization with … references in the working tree, 1 build (kustomize/…, network closed): no problems found
     "#]]
     .assert_eq(&verdicts[1].1);
     let plugin = verdicts.iter().find(|(kind, ..)| *kind == "plugin").unwrap();
@@ -238,6 +238,6 @@ fn no_request_gets_out_on_any_machine_and_each_is_reported() {
          = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
 
         for more: git kustomize-localize explain not-built
-        checked 1 kustomization with … references in the working tree, 0 builds (kustomize/…, network closed): nothing found; 1 not built
+        checked 1 kustomization with … references in the working tree, 0 builds (kustomize/…, network closed): no problems found; 1 not built
     "#]].assert_eq(&plugin.1);
 }

@@ -32,7 +32,7 @@ const CHANGES: [Change; 11] = [
     ("it is merged", &[("note", "x")], 0, &[" allowed\n"]),
     ("a bump", &[(ROOT, BUMPED)], 0, &[" allowed\n"]),
     ("under the same comment", &[(ROOT, EVIL)], 1, &["error[new-exception]", "example.com/evil"]),
-    ("without it", &[(ROOT, LOCAL)], 0, &["nothing found"]),
+    ("without it", &[(ROOT, LOCAL)], 0, &["no problems found"]),
     (
         "an entry",
         &[(ROOT, REMOTE), (FILE, ENTRY)],
@@ -84,7 +84,7 @@ fn an_entry_in_a_change_of_its_own_counts_from_the_next_on() {
     repo.run(&base).success().says(expect![[r#"
         new in the configuration: +allow:
         new in the configuration: +- {url: example.com, refs: any, rules: [remote-reference, floating-ref], reason: ours}
-        checked 1 kustomization with 1 reference in commit <0> (HEAD): nothing found
+        checked 1 kustomization with 1 reference in commit <0> (HEAD): no problems found
     "#]]);
     repo.write(ROOT, REMOTE);
     repo.commit("remote");

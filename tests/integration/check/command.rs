@@ -125,7 +125,7 @@ fn an_empty_repository_has_nothing_wrong_and_says_so() {
     let repo = sandbox.repo("work");
     assert!(!repo.git_directory().join("index").exists());
     check(&repo, &[]).success().says(expect![[r#"
-        no kustomization in the working tree: nothing found
+        no kustomization in the working tree: no problems found
     "#]]);
     check(&repo, &["."]).fails(2);
     check(&repo, &["--rev", "HEAD"]).fails(2).says(expect![[r#"
@@ -135,7 +135,7 @@ fn an_empty_repository_has_nothing_wrong_and_says_so() {
     // The first commit is checked like any other, and what is not part of it is counted.
     repo.write("kustomization.yaml", remote(REMOTE));
     check(&repo, &["--staged"]).success().says(expect![[r#"
-        no kustomization in the index (1 untracked or ignored: git add them): nothing found
+        no kustomization in the index (1 untracked or ignored: git add them): no problems found
     "#]]);
     check(&repo, &["--staged", "."]).fails(2).says(expect![[r#"
         error: no kustomization in `.`

@@ -39,7 +39,7 @@ fn the_configuration_comes_from_the_checked_tree() {
     repo.write(&format!("a/{FILE}"), "rules: {remote-reference: error}\n");
     repo.git(&["add", "--all"]);
     sandbox.run(&repo.path().join("a"), &["check"]).success().says(expect![[r#"
-        checked 1 kustomization with 1 reference in the working tree: nothing found
+        checked 1 kustomization with 1 reference in the working tree: no problems found
     "#]]);
 }
 

@@ -226,7 +226,7 @@ fn intent_to_add_entries_are_missing() {
     repo.git(&["add", "-N", "extra/kustomization.yaml"]);
     // Unstaged changes are not part of a commit.
     check(&repo, &["--staged"]).success().says(expect![[r#"
-        checked 3 kustomizations with 3 references in the index: nothing found
+        checked 3 kustomizations with 3 references in the index: no problems found
     "#]]);
     repo.git(&["add", "extra"]);
     check(&repo, &["--staged"]).fails(1).says(expect![[r#"
@@ -318,7 +318,7 @@ fn a_partial_clone_fetches_nothing() {
         clone.git(&["cat-file", "-e", &id]);
     }
     clone.run(&["check", "--staged"]).success().says(expect![[r#"
-        checked 3 kustomizations with 3 references in the index: nothing found
+        checked 3 kustomizations with 3 references in the index: no problems found
     "#]]);
     // Where something is deployed, any other YAML file may say more.
     clone.write(".kustomize-localize", "targets: [{path: base, engine: argo-cd}]\n");

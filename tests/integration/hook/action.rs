@@ -482,7 +482,7 @@ fn what_branch_makes_is_verified_and_no_change() {
     };
     push(&mut runner, "localized/main").success().says(expect![[r#"
         ::stop-commands::<0>
-        .: 3 files, 1 remote; recorded in the lock and in the message of <1>
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <1>
         verified HEAD (<1>): as recorded
         ::<0>::
     "#]]);
@@ -504,7 +504,7 @@ fn what_branch_makes_is_verified_and_no_change() {
         ::stop-commands::<0>
         app/kustomization.yaml: differs from the tree recorded in the message of <1>
 
-        .: 3 files, 1 remote; recorded in the lock and in the message of <1>
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <1>
         NOT verified HEAD (<2>): 1 difference
         ::<0>::
         ::error title=git kustomize-localize::localized/main is not what its record says: see the log
@@ -802,7 +802,7 @@ fn a_summary_shows_what_is_deployed() {
     assert!(!runner.file("GITHUB_STEP_SUMMARY").contains("+++"));
     runner.set("inputs.diff", "yes");
     runner.run().fails(2).says(expect![[r#"
-        checked 1 kustomization with 1 reference in commit <0> (HEAD), 1 build (kustomize/…, network closed): nothing found
+        checked 1 kustomization with 1 reference in commit <0> (HEAD), 1 build (kustomize/…, network closed): no problems found
         ::error title=git kustomize-localize::diff is true, false or auto
     "#]]);
 }

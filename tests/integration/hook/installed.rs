@@ -263,7 +263,7 @@ fn a_hook_warns_of_what_is_touched_alone() {
           = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
 
         for more: git kustomize-localize explain unknown-target
-        checked 1 kustomization with 1 reference in the index: nothing found; 1 target unknown
+        checked 1 kustomization with 1 reference in the index: no problems found; 1 target unknown
     "#]]);
     repo.git(&["commit", "-q", "-m", "app"]);
     let old = repo.id("HEAD");
@@ -287,7 +287,7 @@ fn a_hook_warns_of_what_is_touched_alone() {
           = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
 
         for more: git kustomize-localize explain unknown-target
-        checked 1 kustomization with 1 reference in commit <0>: nothing found; 1 target unknown
+        checked 1 kustomization with 1 reference in commit <0>: no problems found; 1 target unknown
     "#]]);
     // What decides elsewhere may change anything.
     staged(CONFIG, &format!("{own}helm: false\n")).success().says(expect![[r#"
@@ -300,7 +300,7 @@ fn a_hook_warns_of_what_is_touched_alone() {
           = help: write it out, or allow it: # kustomize-localize: allow[unknown-target] REASON
 
         for more: git kustomize-localize explain unknown-target
-        checked 1 kustomization with 1 reference in the index: nothing found; 1 target unknown
+        checked 1 kustomization with 1 reference in the index: no problems found; 1 target unknown
     "#]]);
     repo.git(&["commit", "-q", "-m", "config"]);
     // What fails is said, wherever it is.

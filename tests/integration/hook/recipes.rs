@@ -147,9 +147,9 @@ fn gitlab_checks_and_follows() {
     origin.git(&["merge-base", "--is-ancestor", &tip, "localized/main"]);
     let tip = origin.id("localized/main");
     run(&project, &late, &localize).success().says(expect![[r#"
-        checked 3 kustomizations with 4 references in commit <0> (HEAD), 2 builds (kustomize/…, network closed): nothing found
+        checked 3 kustomizations with 4 references in commit <0> (HEAD), 2 builds (kustomize/…, network closed): no problems found
         nothing to do: branch localized/main (<1>) already has <0> localized
-        .: 3 files, 1 remote; recorded in the lock and in the message of <1>
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <1>
         verified localized/main (<1>): as recorded
         Everything up-to-date
     "#]]);
@@ -380,10 +380,10 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
     let again = sandbox.clone_of(&origin, "again");
     run(&project, &again, &whole).success().says(expect![[r#"
         ::add-mask::eC1hY2Nlc3MtdG9rZW46
-        checked 3 kustomizations with 4 references in commit <0> (HEAD), 2 builds (kustomize/…, network closed): nothing found
+        checked 3 kustomizations with 4 references in commit <0> (HEAD), 2 builds (kustomize/…, network closed): no problems found
         nothing to do: branch localized/main (<1>) already has <0> localized
           verified: 2 builds verified before, from the same inputs (kustomize/…)
-        .: 3 files, 1 remote; recorded in the lock and in the message of <1>
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <1>
         verified localized/main (<1>): as recorded
     "#]]);
     let log = origin.git(&["log", "--first-parent", "--format=%H", "localized/main"]);

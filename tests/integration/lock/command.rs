@@ -327,7 +327,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         .stdout_has("  added https://files.example.com/new.yaml ")
         .lacks("dropped")
         // They were resolved once.
-        .stderr_has("if the repository was moved, ask for its new URL")
+        .stderr_has("if the repository moved or is private, ask its owner")
         .lacks("remote, run `git")
         .stderr_has("error: 2 references could not be locked\n");
     let after = read(&world);

@@ -70,7 +70,7 @@ fn directories_that_a_change_adds_are_new_in_the_lock() {
     let output = repo.run(&args);
     output.success().says(expect![[r#"
         new in the lock: kustomize-localize.lock:3: https://git.example.com/o/r//b/c?ref=v1 gitCommit:<0>
-        checked 1 kustomization with 2 references in commit <1> (HEAD): nothing found
+        checked 1 kustomization with 2 references in commit <1> (HEAD): no problems found
     "#]]);
     assert_eq!(output.stdout.matches("new in the lock").count(), 1);
     let output = repo.run(&[&args[..], &["--format=json"]].concat());

@@ -114,7 +114,7 @@ fn a_tag_that_moved_stays_until_it_is_named() {
             … days old
             <1> two
           file kustomize-localize.lock (703)
-        error: https://github.com/acme/lib?ref=v1: a version should never change, but this one did, and stays locked: <0> -> <1>
+        error: https://github.com/acme/lib?ref=v1 moved: <0> -> <1>; the lock keeps <0>
           hint: find out why; if it is intended: git kustomize-localize update 'https://github.com/acme/lib?ref=v1'
     "#]]);
     upstream(&world).git(&["tag", "-f", "-a", "v1", "-m", "again"]);
@@ -124,7 +124,7 @@ fn a_tag_that_moved_stays_until_it_is_named() {
             … days old
             <1> two
           to stage it: git add -f -- :/kustomize-localize.lock
-        error: https://github.com/acme/lib?ref=v1: a version should never change, but this one did, and stays locked: <0> -> <1>
+        error: https://github.com/acme/lib?ref=v1 moved: <0> -> <1>; the lock keeps <0>
           hint: find out why; if it is intended: git kustomize-localize update 'https://github.com/acme/lib?ref=v1'
     "#]]);
     let lock = world.work.read(LOCK);
@@ -133,7 +133,7 @@ fn a_tag_that_moved_stays_until_it_is_named() {
     // One thing is said, not that there is nothing to do.
     update(&world, &[]).fails(1).says(expect![[r#"
         kustomize-localize.lock not changed: 4 remote references
-        error: https://github.com/acme/lib?ref=v1: a version should never change, but this one did, and stays locked: <0> -> <1>
+        error: https://github.com/acme/lib?ref=v1 moved: <0> -> <1>; the lock keeps <0>
           hint: find out why; if it is intended: git kustomize-localize update 'https://github.com/acme/lib?ref=v1'
     "#]]);
     // With an empty cache it is the fetch that finds out.
@@ -141,7 +141,7 @@ fn a_tag_that_moved_stays_until_it_is_named() {
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
     update(&world, &[]).fails(1).says(expect![[r#"
         kustomize-localize.lock not changed: 4 remote references
-        error: https://github.com/acme/lib?ref=v1: a version should never change, but this one did, and stays locked: <0> -> <1>
+        error: https://github.com/acme/lib?ref=v1 moved: <0> -> <1>; the lock keeps <0>
           hint: find out why; if it is intended: git kustomize-localize update 'https://github.com/acme/lib?ref=v1'
     "#]]);
     update(&world, &["https://github.com/acme/lib?ref=v1"]).success().says(expect![[r#"
@@ -165,7 +165,7 @@ fn what_stays_lets_nobody_be_asked_twice() {
         wrote kustomize-localize.lock: 4 remote references
           moved https://files.example.com/app.yaml <0> -> <1>
           to stage it: git add -f -- :/kustomize-localize.lock
-        error: https://github.com/acme/files/releases/download/v1.0.0/app.yaml: a version should never change, but this one did, and stays locked: <0> -> <1>
+        error: https://github.com/acme/files/releases/download/v1.0.0/app.yaml moved: <0> -> <1>; the lock keeps <0>
           hint: find out why; if it is intended: git kustomize-localize update https://github.com/acme/files/releases/download/v1.0.0/app.yaml
     "#]]);
     let asked = world.server.log();
@@ -181,7 +181,7 @@ fn other_bytes_under_a_version_stay_until_they_are_named() {
     update(&world, &[])
         .fails(1).says(expect![[r#"
             kustomize-localize.lock not changed: 4 remote references
-            error: https://github.com/acme/files/releases/download/v1.0.0/app.yaml: a version should never change, but this one did, and stays locked: <0> -> <1>
+            error: https://github.com/acme/files/releases/download/v1.0.0/app.yaml moved: <0> -> <1>; the lock keeps <0>
               hint: find out why; if it is intended: git kustomize-localize update https://github.com/acme/files/releases/download/v1.0.0/app.yaml
         "#]]);
     update(&world, &[TAGGED]).success().says(expect![[r#"
@@ -449,7 +449,7 @@ fn only_named_localized_files_are_brought_in_again() {
             … days old
             <1> two
           to stage it: git add -f -- :/kustomize-localize.lock :/localized-files :/over/localized-files
-        error: https://github.com/acme/lib?ref=v1: a version should never change, but this one did, and stays locked: <0> -> <1>
+        error: https://github.com/acme/lib?ref=v1 moved: <0> -> <1>; the lock keeps <0>
           hint: find out why; if it is intended: git kustomize-localize update 'https://github.com/acme/lib?ref=v1'
     "#]]);
     world.work.commit("updated");

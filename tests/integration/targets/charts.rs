@@ -85,14 +85,14 @@ fn a_gate_that_builds_renders_charts_too() {
     let check = ["check", "--build"];
     let output = work.run_unchanged(&check);
     output.success().says(expect![[r#"
-        no kustomization in the working tree, 2 builds (kustomize/…, network closed): nothing found
+        no kustomization in the working tree, 2 builds (kustomize/…, network closed): no problems found
     "#]]);
     sandbox.script("helm", &format!("{HELM}date +%s%N | sed 's/^/# /'\n"));
     let output = work.run_unchanged(&check);
     output.success().says(expect![[r#"
         unknown: Argo CD Application web (argo/web.yaml:1): its chart renders to something else each time
         unknown: Flux HelmRelease released (flux/web.yaml:1): its chart renders to something else each time
-        no kustomization in the working tree, 0 builds (kustomize/…, network closed): nothing found; 2 builds unknown
+        no kustomization in the working tree, 0 builds (kustomize/…, network closed): no problems found; 2 builds unknown
     "#]]);
     sandbox.script("helm", HELM);
     fs::remove_file(work.path().join("charts/web/Chart.yaml")).unwrap();
@@ -108,14 +108,14 @@ fn a_gate_that_builds_renders_charts_too() {
 
         note: repeated help is omitted: -v shows it
         for more: git kustomize-localize explain not-built
-        no kustomization in the working tree, 0 builds (kustomize/…, network closed): nothing found; 2 not built
+        no kustomization in the working tree, 0 builds (kustomize/…, network closed): no problems found; 2 not built
     "#]]);
     // What nothing here builds is no error of the chart.
     work.decide("rules: {'*': error}\n");
     work.run(&check).success().says(expect![[r#"
         unknown: Argo CD Application web (argo/web.yaml:1): it is a Helm chart, and `helm` is off
         unknown: Flux HelmRelease released (flux/web.yaml:1): it is a Helm chart, and `helm` is off
-        no kustomization in the working tree, 0 builds (kustomize/…, network closed): nothing found; 2 builds unknown
+        no kustomization in the working tree, 0 builds (kustomize/…, network closed): no problems found; 2 builds unknown
     "#]]);
 }
 

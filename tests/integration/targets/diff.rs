@@ -922,10 +922,10 @@ fn variables_that_the_target_says_are_filled_in() {
           = help: build it: git kustomize-localize check --build
 
         for more: git kustomize-localize explain unknown-target
-        checked 5 kustomizations with 8 references in the working tree: nothing found; 1 target unknown
+        checked 5 kustomizations with 8 references in the working tree: no problems found; 1 target unknown
     "#]]);
     work.run(&["check", "--build"]).success().says(expect![[r#"
-        checked 5 kustomizations with 8 references in the working tree, 5 builds (kustomize/…, network closed): nothing found
+        checked 5 kustomizations with 8 references in the working tree, 5 builds (kustomize/…, network closed): no problems found
     "#]]);
     work.write("clusters/apps.yaml", flux("apps", "./volume", &variables(", SIZE: 1Gi")));
     let output = work.run_unchanged(&["diff", "HEAD"]);

@@ -42,7 +42,7 @@ fn a_fresh_result_verifies() {
         verify(work, args)
             .success()
             .stdout_has(&format!(
-                "localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock and in the message of {by}\n"
+                "localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of {by}\n"
             ))
             .stdout_has(": as recorded\n");
     }
@@ -63,7 +63,7 @@ fn a_fresh_result_verifies() {
     verify(work, &[]).fails(1).says(expect![[r#"
         localized-overlay/kustomize-localize.lock: no commit message has its record
 
-        localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
         NOT verified HEAD (<0>): 1 difference
     "#]]);
 }
@@ -129,7 +129,7 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
         localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml: differs from the tree recorded in the message of <0>
         localized-overlay/kustomize-localize.lock: differs from the tree recorded in the message of <0>
 
-        localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock and in the message of <0>
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <0>
         NOT verified HEAD (<1>): 2 differences
     "#]]);
     assert!(!output.stdout.contains("was changed"), "{output:?}");
@@ -139,7 +139,7 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     verify(work, &[&rewritten]).fails(1).says(expect![[r#"
         localized-overlay/kustomize-localize.lock: no commit message has its record
 
-        localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
         NOT verified <0>: 1 difference
     "#]]);
 }
@@ -164,7 +164,7 @@ fn remaining_remote_references_are_named() {
     verify(work, &[]).fails(1).says(expect![[r#"
         other/kustomization.yaml:2:3: `https://example.com/acme/remote.git?ref=v1` is still remote (resources[0])
 
-        .: 3 files, 1 remote; recorded in the lock alone
+        .: 3 localized files, 1 upstream; recorded in the lock alone
         NOT verified HEAD (<0>): 1 difference
     "#]]);
 }
@@ -291,7 +291,7 @@ fn localizing_again_needs_the_source_commit() {
     verify(work, &["--rebuild"]).fails(2).says(expect![[r#"
             localized-overlay/kustomize-localize.lock: no commit message has its record
 
-            localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock alone
+            localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
             NOT verified HEAD (<0>): 1 difference
             error: `localized-overlay` cannot be localized again: no commit message names the source commit
               hint: verify the branch itself, for example: git kustomize-localize verify localized/main

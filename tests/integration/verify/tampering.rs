@@ -333,7 +333,7 @@ fn a_copy_that_is_gone_as_a_whole_is_named() {
     work.run_unchanged(&["verify", "localized/main"]).fails(1).says(expect![[r#"
         localized-other: differs from the tree recorded in the message of <0>
 
-        localized-overlay from example/overlay: 6 files, 1 remote; recorded in the lock and in the message of <1>
+        localized-overlay from example/overlay: 6 localized files, 1 upstream; recorded in the lock and in the message of <1>
         NOT verified localized/main (<2>): 1 difference
     "#]]);
 }
@@ -370,7 +370,7 @@ fn a_branch_of_ours_holds_nothing_else() {
             more: differs from the tree recorded in the message of <0>
             other/config.yaml: differs from the tree recorded in the message of <0>
 
-            .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+            .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
             NOT verified origin/localized/main (<1>): 3 differences
         "#]]);
 }
@@ -385,7 +385,7 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
     work.git(&["merge", "--quiet", "--squash", "localized/main"]);
     work.git(&["commit", "--quiet", "--no-edit"]);
     work.run(&["verify"]).success().says(expect![[r#"
-        .: 3 files, 1 remote; recorded in the lock alone
+        .: 3 localized files, 1 upstream; recorded in the lock alone
         verified HEAD (<0>): as recorded
     "#]]);
     // The same on the branch is not a squash, whatever its subject.
@@ -396,7 +396,7 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
     work.run(&["verify"]).fails(1).says(expect![[r#"
         README.md: differs from the tree recorded in the message of <0>
 
-        .: 3 files, 1 remote; recorded in the lock and in the message of <0>
+        .: 3 localized files, 1 upstream; recorded in the lock and in the message of <0>
         NOT verified HEAD (<0>): 1 difference
     "#]]);
 }

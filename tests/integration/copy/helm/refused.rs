@@ -221,7 +221,7 @@ fn another_archive_than_the_locked_one_is_refused() {
     work.run_unchanged(&["update"])
         .fails(1).says(expect![[r#"
             kustomize-localize.lock not changed: 1 remote reference
-            error: https://charts.example/stable#nginx@1.2.3: a version should never change, but this one did, and stays locked: <0> -> <1>
+            error: https://charts.example/stable#nginx@1.2.3 moved: <0> -> <1>; the lock keeps <0>
               hint: find out why; if it is intended: git kustomize-localize update 'https://charts.example/stable#nginx@1.2.3'
             error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@1.2.3 has changed since it was locked: expected sha256 <0>, found <1>
               hint: to lock its new content: `git kustomize-localize update`; if only the lock of NEW_DIR has it, remove NEW_DIR and copy again

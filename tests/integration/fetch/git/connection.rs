@@ -232,7 +232,7 @@ fn a_proxy_or_a_certificate_that_is_not_there_is_named() {
     for (set, url, said) in [
         ("https_proxy=http://proxy.invalid:3128", "https://git.example.com/acme/base.git?ref=v1", "`https_proxy`"),
         ("https_proxy=http://127.0.0.1:9", "https://git.example.com/acme/base.git?ref=v1", "`https_proxy`"),
-        ("https_proxy=http://proxy.invalid:3128", &file, "the proxy (`https_proxy`) was not found"),
+        ("https_proxy=http://proxy.invalid:3128", &file, "could not resolve the proxy (`https_proxy`)"),
         ("https_proxy=http://127.0.0.1:9", &file, "cannot connect to the proxy (`https_proxy`)"),
         ("no_proxy=*", "https://127.0.0.1:1/cm.yaml", "hint: check the host name and the network\n"),
         ("GIT_SSL_CAINFO=/no/such.pem", &there, "`GIT_SSL_CAINFO` names a file that does not exist: /no/such.pem"),

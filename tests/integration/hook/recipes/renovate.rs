@@ -127,7 +127,7 @@ fn an_update_by_a_bot_is_locked_in_one_more_commit() {
     let lock = checkout.show("HEAD", "kustomize-localize.lock");
     assert!(lock.contains("ref: v2") && !lock.contains("ref: v1"), "{lock}");
     checkout.run(&["check", "--rev", "HEAD"]).success().says(expect![[r#"
-        checked 3 kustomizations with 4 references in commit <0> (HEAD): nothing found
+        checked 3 kustomizations with 4 references in commit <0> (HEAD): no problems found
     "#]]);
     let author = checkout.git(&["log", "-1", "--format=%ae"]);
     let ignored = &preset()["gitIgnoredAuthors"];

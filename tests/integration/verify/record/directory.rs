@@ -20,7 +20,7 @@ fn a_directory_is_verified_wherever_it_lies() {
     let project = written();
     let work = &project.work;
     verify(work, &[COPY]).success().says(expect![[r#"
-        . from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
         verified localized-overlay: as recorded
     "#]]);
     let report = parsed(verify(work, &["./localized-overlay/", "--format=json"]).success());
@@ -61,7 +61,7 @@ fn a_directory_is_verified_wherever_it_lies() {
             overlay/kustomization.yaml: is not a file, although the lock lists it as one
             overlay/kustomization.yaml: `overlay/kustomization.yaml` is not a file in its directory: kustomize finds no kustomization (invalid-kustomization)
 
-            . from example/overlay: 6 files, 1 remote; recorded in the lock alone
+            . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
             NOT verified over: 14 differences
         "#]]);
     fs::remove_file(outside.join("base")).unwrap();
@@ -72,7 +72,7 @@ fn a_directory_is_verified_wherever_it_lies() {
         overlay/kustomization.yaml: is not a file, although the lock lists it as one
         overlay/kustomization.yaml: `overlay/kustomization.yaml` is not a file in its directory: kustomize finds no kustomization (invalid-kustomization)
 
-        . from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
         NOT verified over: 4 differences
     "#]]);
 }
@@ -92,7 +92,7 @@ fn remaining_remote_references_of_a_directory_are_named() {
     verify(work, &[COPY]).fails(1).says(expect![[r#"
         overlay/kustomization.yaml:4:14: `https://example.com/acme/remote.git?ref=v1` is still remote (components[0])
 
-        . from example/overlay: 6 files, 1 remote; recorded in the lock alone
+        . from example/overlay: 6 localized files, 1 upstream; recorded in the lock alone
         NOT verified localized-overlay: 1 difference
     "#]]);
 }

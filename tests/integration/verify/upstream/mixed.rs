@@ -125,7 +125,7 @@ fn a_branch_with_nothing_remote_is_as_recorded() {
     work.commit("app");
     work.run(&["branch", "--no-verify"]).success();
     ask(&work, &["localized/main"]).success().says(expect![[r#"
-        .: 0 files, 0 remotes; recorded in the lock and in the message of <0>
+        .: 0 localized files, 0 upstreams; recorded in the lock and in the message of <0>
         upstream of 0 remotes: nothing to check
         verified localized/main (<0>): as recorded
     "#]]);

@@ -221,7 +221,7 @@ fn only_an_update_that_is_taken_is_offered() {
     "#]]);
     repo.run_unchanged(&["update"]).fails(1).says(expect![[r#"
         kustomize-localize.lock not changed: 1 remote reference
-        error: file:///home/me/srv/acme/base?ref=v1: a version should never change, but this one did, and stays locked: <0> -> <1>
+        error: file:///home/me/srv/acme/base?ref=v1 moved: <0> -> <1>; the lock keeps <0>
           hint: find out why; if it is intended: git kustomize-localize update 'file:///home/me/srv/acme/base?ref=v1'
     "#]]);
     repo.run(&["update", &format!("{url}?ref=v1")]).success();
