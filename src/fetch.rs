@@ -1,8 +1,8 @@
-//! Bringing in what remote references name: the only room that reaches the network.
+//! Fetches the content of remote references. No other room reaches the network.
 //!
-//! Three kinds of things are brought in, each once a run: commits of repositories, files and charts. A lock decides
-//! before the network does, and its bytes come from the branch's tip or the cache where they can; what the network has
-//! to be asked for at one depth of the walk is requested side by side.
+//! There are three kinds of content: commits of repositories, files and charts. Each is fetched once per run. A lock
+//! decides before the network does, and its content comes from the tip of a localized branch or from the cache if they
+//! have it. Everything else that one level of the walk needs is requested in parallel.
 
 mod answers;
 mod budget;
@@ -52,40 +52,40 @@ use checkout::CheckoutTree;
 use git::{Fetched, GitRequest};
 use tip::TipTree;
 
-/// How long one fetch may take where the URL does not say.
+/// The longest time for one fetch, unless the URL has a timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What to do where a commit is localized whose lock lacks something.
+/// The hint for a commit whose lock lacks an upstream.
 const COMMIT_LOCK: &str =
     "lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit";
 
-/// What to do about a lock that no longer fits what is upstream.
-const RELOCK: &str = "to lock its new content: `git kustomize-localize update`; if only the lock of NEW_DIR has it, \
+/// The hint for a lock that does not match upstream any more.
+const HINT_RELOCK: &str = "to lock its new content: `git kustomize-localize update`; if only the lock of NEW_DIR has it, \
                       remove NEW_DIR and copy again";
 
-/// What to do where only the network could help.
-pub(crate) const ONLINE: &str = "run once without `--offline`";
+/// The hint for content that only the network has.
+pub(crate) const HINT_RUN_ONLINE: &str = "run once without `--offline`";
 
-/// What changes how remote references are brought in.
+/// The options of fetching.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options {
-    /// The largest file that is taken, in bytes; none: [`MAX_FILE_SIZE`].
+    /// The largest file that is accepted, in bytes. [`MAX_FILE_SIZE`] if `None`.
     pub max_file_size: Option<u64>,
-    /// Fetch what an upstream names also from addresses that are not public.
+    /// Whether an upstream may reference addresses that are not public.
     pub allow_private: bool,
-    /// A lock that decides nothing: what it holds was there once.
+    /// An older lock. It pins nothing; it shows which upstreams existed when it was written.
     pub before: Option<Rc<Lock>>,
-    /// Refuse what no lock holds: nothing is resolved.
+    /// Whether references that no lock has are refused. Nothing is resolved then.
     pub locked: bool,
-    /// Use only what locks, tips and cache hold.
+    /// Whether only locks, tips and the cache are used.
     pub offline: bool,
-    /// Pull charts with the user's helm.
+    /// Whether charts are pulled with the user's helm.
     pub helm: bool,
-    /// Show no progress.
+    /// Whether progress is hidden.
     pub quiet: bool,
 }
 
-/// One thing to bring in.
+/// The identity of content to fetch.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
     Git(RepoSpec),
@@ -94,7 +94,7 @@ enum Key {
 }
 
 impl Key {
-    /// Returns what it is in a record, without secrets.
+    /// The upstream as a record names it, without secrets.
     fn upstream(&self) -> Upstream {
         match self {
             Key::Git(spec) => Upstream::git(spec),
@@ -104,18 +104,18 @@ impl Key {
     }
 }
 
-/// A key that is wanted.
-struct Job {
+/// A fetch to do.
+struct FetchJob {
     key: Key,
-    /// The commit or the sha256 that it must be: a lock, or the ref itself, says so.
+    /// The commit or SHA-256 that the content must have, from a lock or from the ref itself. `None` if any is accepted.
     id: Option<String>,
-    /// Who signed it, as that lock says.
+    /// The signer in the lock.
     signed: Option<String>,
     timeout: Duration,
 }
 
-impl Job {
-    /// Returns what to fetch of a repository; none for anything else.
+impl FetchJob {
+    /// The request to git. `None` unless the key is a repository.
     fn request(&self) -> Option<GitRequest> {
         let Key::Git(key) = &self.key else { return None };
         let reference = key.reference.as_deref();
@@ -125,25 +125,25 @@ impl Job {
     }
 }
 
-/// What the network gave for a key.
-enum Got {
+/// The answer of the network for a key.
+enum Downloaded {
     Commit(Fetched),
     Bytes(Vec<u8>),
 }
 
-/// Brings in what remote references name, each once.
+/// Fetches the content of remote references, each once.
 pub(crate) struct Fetcher {
     network: Rc<Network>,
     options: Options,
-    /// In the order in which they decide: that of the repository, then that of NEW_DIR.
+    /// The locks, in the order in which they decide: first the lock of the repository, then that of NEW_DIR.
     locks: Vec<Rc<Lock>>,
     tips: OnceCell<Vec<Tip>>,
-    /// The repository whose localized branches are looked at, if something is wanted.
+    /// The repository whose localized branches are read when something is fetched. `None` if only the given tips count.
     branches: Option<Rc<LocalRepo>>,
     known: HashMap<Key, Result<RemoteContent>>,
-    /// The repositories whose files are taken from the cache.
+    /// The repositories that were opened from the cache.
     opened: HashMap<RepoSpec, (Rc<CheckoutTree>, Rc<Repository>)>,
-    /// Who signed which commit of what, by a key of which file.
+    /// The verified signers, by upstream, commit and file of keys.
     verified: RefCell<HashMap<(Upstream, String, String), Result<String>>>,
 }
 
@@ -162,33 +162,34 @@ impl Fetcher {
         }
     }
 
-    /// Takes what is locked from the localized branches of a repository, too.
-    pub(crate) fn with_branches(self, here: Option<&Rc<LocalRepo>>) -> Self {
-        Fetcher { tips: OnceCell::new(), branches: here.cloned(), ..self }
+    /// Also takes locked content from the localized branches of a repository.
+    pub(crate) fn with_branches(self, repo: Option<&Rc<LocalRepo>>) -> Self {
+        Fetcher { tips: OnceCell::new(), branches: repo.cloned(), ..self }
     }
 
-    /// Lets another lock and another tip decide from now on. What that lock says otherwise is forgotten.
+    /// Replaces the locks and tips. Content that the new lock pins differently is forgotten.
     pub(crate) fn relock(&mut self, lock: Lock, tip: Tip) {
-        let old = |one: &Upstream| self.locks.iter().find_map(|lock| lock.get(one));
-        let is_same = |one: &Upstream| old(one) == lock.get(one);
-        self.known.retain(|key, _| is_same(&key.upstream()));
-        self.opened.retain(|key, _| is_same(&Upstream::git(key)));
+        let changed = |upstream: Upstream| {
+            let pinned = self.locks.iter().find_map(|lock| lock.get(&upstream));
+            pinned != lock.get(&upstream)
+        };
+        self.known.retain(|key, _| !changed(key.upstream()));
+        self.opened.retain(|key, _| !changed(Upstream::git(key)));
         self.locks = vec![Rc::new(lock)];
         self.tips = OnceCell::from(vec![tip]);
     }
 
-    /// Refuses what no lock holds, or takes it as it is today.
+    /// Sets whether references that no lock has are refused, or resolved as they are today.
     pub(crate) fn locked(mut self, locked: bool) -> Self {
         self.options.locked = locked;
         self
     }
 
-    /// Returns what was brought in as it is today: no lock holds it, and it may be something else tomorrow.
+    /// The upstreams that were fetched although no lock pins them, so that they may be something else tomorrow.
     pub(crate) fn unlocked(&self) -> impl Iterator<Item = Upstream> {
-        let is_there = |known: &Result<RemoteContent>| !matches!(known, Err(_) | Ok(RemoteContent::Chart(None)));
-        let found = self.known.iter().filter(move |(_, known)| is_there(known)).map(|(key, _)| key.upstream());
-        let is_fixed = |one: &Upstream| one.pin() == Pin::Commit;
-        found.filter(move |one| !is_fixed(one) && self.locks.iter().all(|lock| lock.get(one).is_none()))
+        let fetched = self.known.iter().filter(|(_, known)| !matches!(known, Err(_) | Ok(RemoteContent::Chart(None))));
+        let upstreams = fetched.map(|(key, _)| key.upstream()).filter(|upstream| upstream.pin() != Pin::Commit);
+        upstreams.filter(|upstream| self.locks.iter().all(|lock| lock.get(upstream).is_none()))
     }
 
     fn tips(&self) -> Result<&[Tip]> {
@@ -199,7 +200,7 @@ impl Fetcher {
         Ok(self.tips.get_or_init(|| tips))
     }
 
-    /// Brings in one repository: a remote target.
+    /// Fetches the repository of a remote target.
     pub(crate) fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
         let wanted = RemoteRef {
             text: spec.clone_spec(),
@@ -214,50 +215,54 @@ impl Fetcher {
         }
     }
 
-    /// Returns whether something by convention never changes: of a ref, whether it was resolved in this run, and is a tag.
+    /// Whether an upstream never changes by convention. A ref counts if this run resolved it and it is a tag.
     pub(crate) fn is_version(&self, source: &Upstream) -> bool {
-        let is_it =
-            |key: &RepoSpec| key.reference.as_deref() == source.reference() && key.clone_spec().shown() == source.url();
-        let mut opened = self.opened.iter();
-        answers::is_version(source, || opened.any(|(key, (tree, _))| tree.fetched.tag.is_some() && is_it(key)))
+        answers::is_version(source, || {
+            self.opened.iter().any(|(key, (tree, _))| {
+                tree.fetched.tag.is_some()
+                    && key.reference.as_deref() == source.reference()
+                    && key.clone_spec().shown() == source.url()
+            })
+        })
     }
 
-    /// Brings in what is not known yet: from lock and tip, the cache, the network.
-    fn bring(&mut self, wanted: impl IntoIterator<Item = (Key, Option<Duration>)>) {
-        let (mut jobs, mut asked) = (Vec::new(), HashSet::new());
+    /// Fetches the content of keys that are not known yet, from lock and tip, from the cache, or over the network.
+    fn fetch(&mut self, wanted: impl IntoIterator<Item = (Key, Option<Duration>)>) {
+        let (mut jobs, mut requested) = (Vec::new(), HashSet::new());
         for (key, timeout) in wanted {
-            if self.known.contains_key(&key) || !asked.insert(key.clone()) {
+            if self.known.contains_key(&key) || !requested.insert(key.clone()) {
                 continue;
             }
             let upstream = key.upstream();
             let locked = self.locks.iter().find_map(|lock| lock.get(&upstream));
             let id = locked.map(|pinned| pinned.digest.hex().to_owned());
             let signed = locked.and_then(|pinned| pinned.signed.clone());
-            let job = Job { key, id, signed, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
-            match self.held(&job).transpose() {
+            let job = FetchJob { key, id, signed, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
+            match self.resolve_offline(&job).transpose() {
                 None => jobs.push(job),
                 Some(known) => self.keep_known(job, known),
             }
         }
-        for (job, got) in self.network.bring(jobs) {
-            let known = got.and_then(|got| self.received(&job, got));
+        for (job, downloaded) in self.network.fetch_all(jobs) {
+            let known = downloaded.and_then(|downloaded| self.received(&job, downloaded));
             self.keep_known(job, known);
         }
     }
 
-    fn keep_known(&mut self, job: Job, known: Result<RemoteContent>) {
+    fn keep_known(&mut self, job: FetchJob, known: Result<RemoteContent>) {
         if let (Ok(RemoteContent::Root(repository)), Some(signed)) = (&known, job.signed) {
             let _ = repository.signed.set(signed);
         }
         self.known.insert(job.key, known);
     }
 
-    /// Returns what needs no network; none if that has to be asked.
-    fn held(&mut self, job: &Job) -> Result<Option<RemoteContent>> {
+    /// The content of a key, if the network is not needed for it. `None` if the network must be asked.
+    fn resolve_offline(&mut self, job: &FetchJob) -> Result<Option<RemoteContent>> {
         let upstream = job.key.upstream();
         let mut label = upstream.to_string();
+        // A localized branch first, then the cache of commits.
         if let (Key::Git(key), Some(request)) = (&job.key, job.request()) {
-            if let Some(repository) = self.held_by_tip(key, &request)? {
+            if let Some(repository) = self.tip_repository(key, &request)? {
                 return Ok(Some(RemoteContent::Root(repository)));
             }
             if let Some(fetched) = self.network.cached(&request)? {
@@ -267,10 +272,11 @@ impl Fetcher {
                 label = format!("commit {commit} of {}", key.clone_spec().shown());
             }
         }
+        // A file or a chart is found by its digest, so only if a lock has it.
         match (&job.key, &job.id) {
             (Key::File(url), Some(sha256)) => {
-                let of_tip = self.tips()?.iter().find_map(|tip| tip.file(&upstream, sha256));
-                if let Some(bytes) = of_tip.or_else(|| self.network.cache.file(sha256)) {
+                let from_tip = self.tips()?.iter().find_map(|tip| tip.file(&upstream, sha256));
+                if let Some(bytes) = from_tip.or_else(|| self.network.cache.file(sha256)) {
                     return Ok(Some(remote_file(url, bytes)));
                 }
             }
@@ -285,7 +291,7 @@ impl Fetcher {
             }
             (Key::Chart(chart), None) => {
                 chart.refuse_unsafe()?;
-                // `remote-chart` says what comes of it.
+                // The rule `remote-chart` decides about a chart that is not pulled.
                 if !self.options.helm || self.options.locked {
                     return Ok(Some(RemoteContent::Chart(None)));
                 }
@@ -293,17 +299,19 @@ impl Fetcher {
             (Key::File(_), None) | (Key::Git(_), _) => {}
         }
         if self.options.offline {
-            return Err(Failure::new(format!("{label} is not in the cache")).hint(ONLINE));
+            return Err(Failure::new(format!("{label} is not in the cache")).hint(HINT_RUN_ONLINE));
         }
         Ok(None)
     }
 
-    fn held_by_tip(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<Repository>>> {
+    fn tip_repository(&self, key: &RepoSpec, request: &GitRequest) -> Result<Option<Rc<Repository>>> {
         let source = Upstream::git(key);
-        // The source's own lock may name another commit than a tip was made from.
-        let is_it = |tip: &&Tip| tip.lock.get(&source).map(|entry| entry.digest.hex()) == request.commit.as_deref();
+        // The lock of the source may have another commit than the one that a tip was made from.
+        let has_commit =
+            |tip: &&Tip| tip.lock.get(&source).map(|entry| entry.digest.hex()) == request.commit.as_deref();
         let (Some(commit), tips) = (&request.commit, self.tips()?) else { return Ok(None) };
-        let Some((tip, files)) = tips.iter().filter(is_it).find_map(|tip| Some((tip, tip.repository(&source)?))) else {
+        let Some((tip, files)) = tips.iter().filter(has_commit).find_map(|tip| Some((tip, tip.repository(&source)?)))
+        else {
             return Ok(None);
         };
         let tree = TipTree {
@@ -327,16 +335,16 @@ impl Fetcher {
         Ok(RemoteContent::Root(repository))
     }
 
-    /// Takes what the network gave, if it is what the lock says, and keeps its bytes.
-    fn received(&mut self, job: &Job, got: Got) -> Result<RemoteContent> {
-        match (&job.key, got) {
-            (Key::Git(key), Got::Commit(fetched)) => self.open(key, fetched),
-            (Key::File(url), Got::Bytes(bytes)) => {
+    /// Converts downloaded content, and keeps its bytes in the cache. Fails if the lock has another digest.
+    fn received(&mut self, job: &FetchJob, downloaded: Downloaded) -> Result<RemoteContent> {
+        match (&job.key, downloaded) {
+            (Key::Git(key), Downloaded::Commit(fetched)) => self.open(key, fetched),
+            (Key::File(url), Downloaded::Bytes(bytes)) => {
                 let is_page = kustomization::looks_like_html(&bytes);
                 self.keep(job, &bytes).map_err(|failure| if is_page { page(url) } else { failure })?;
                 Ok(remote_file(url, bytes))
             }
-            (Key::Chart(chart), Got::Bytes(bytes)) => {
+            (Key::Chart(chart), Downloaded::Bytes(bytes)) => {
                 let archive = helm::unpacked(chart, &bytes)?;
                 self.keep(job, &bytes)?;
                 Ok(archived(archive))
@@ -345,19 +353,19 @@ impl Fetcher {
         }
     }
 
-    /// Keeps bytes in the cache, if they are what the lock says.
-    fn keep(&self, job: &Job, bytes: &[u8]) -> Result<()> {
+    /// Keeps bytes in the cache. Fails if the lock has another digest.
+    fn keep(&self, job: &FetchJob, bytes: &[u8]) -> Result<()> {
         let sha256 = sha256_hex(bytes);
         if let Some(locked) = job.id.as_ref().filter(|locked| **locked != sha256) {
             let label = job.key.upstream();
             let message = format!("{label} has changed since it was locked: expected sha256 {locked}, found {sha256}");
-            return Err(Failure::new(message).hint(RELOCK));
+            return Err(Failure::new(message).hint(HINT_RELOCK));
         }
         self.network.cache.keep_file(bytes, &sha256)
     }
 
-    /// Returns the ways to bring in what is wanted, in the order in which they decide.
-    fn ways(&self, wanted: &RemoteRef) -> Vec<Key> {
+    /// The keys under which a reference may be found, in the order in which they are tried.
+    fn candidate_keys(&self, wanted: &RemoteRef) -> Vec<Key> {
         let (text, file) = (wanted.text.exposed(), Key::File(wanted.text.clone()));
         let Some(spec) = wanted.spec.as_ref().filter(|_| wanted.wants != Wants::File) else {
             return vec![file];
@@ -371,74 +379,67 @@ impl Fetcher {
             Some((true, _)) => vec![root],
             Some((false, _)) => vec![root, file],
             None if reference::has_git_marker(text) => vec![root, file],
-            // It was not meant as a repository.
+            // A URL that looks like a file, without a ref, was not meant as a repository.
             None if reference::looks_like_file(text) && spec.reference.is_none() => vec![file],
             _ => vec![file, root],
         }
     }
 
-    /// Returns the result of one way; none if it was not tried.
-    fn outcome(&self, wanted: &RemoteRef, way: &Key) -> Option<Result<RemoteContent>> {
-        let shown = || wanted.text.shown();
-        if let (Key::Git(_), Some(spec)) = (way, &wanted.spec) {
+    /// The result for one key. `None` if it was not tried.
+    fn outcome(&self, wanted: &RemoteRef, key: &Key) -> Option<Result<RemoteContent>> {
+        if let (Key::Git(_), Some(spec)) = (key, &wanted.spec) {
             if spec.query_dropped {
-                let message = format!("{}: the query cannot be parsed, so kustomize builds HEAD", shown());
+                let shown = wanted.text.shown();
+                let message = format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
                 return Some(Err(Failure::new(message).hint(reference::PLAIN_QUERY)));
             }
             if let Err(why) = reference::refuse_unsafe(wanted.text.exposed(), Some(spec)) {
-                let failure = Failure::new(format!("`{}` is refused: {why}", shown()));
+                let failure = Failure::new(format!("`{}` is refused: {why}", wanted.text.shown()));
                 return Some(Err(failure.hint(HINT_REWRITE).because(FailureKind::NoRepository)));
             }
         }
-        Some(match self.known.get(way)?.clone() {
+        Some(match self.known.get(key)?.clone() {
             Err(failure) => Err(failure),
             Ok(RemoteContent::File(file)) if !wanted.is_page && kustomization::looks_like_html(&file.bytes) => {
                 Err(page(&file.url))
             }
             Ok(RemoteContent::File(file)) => match kustomization::looks_like_resources(&file.bytes) {
-                // Where a root would do as well, what the file holds decides.
-                Err(what) if wanted.wants == Wants::Either => {
-                    Err(Failure::new(format!("{} does not contain resources: {what}", shown())))
+                // If the field takes a root too, only the content tells whether the file was meant.
+                Err(reason) if wanted.wants == Wants::Either => {
+                    Err(Failure::new(format!("{} does not contain resources: {reason}", wanted.text.shown())))
                 }
                 _ => Ok(RemoteContent::File(file)),
             },
-            Ok(found) => Ok(found),
+            Ok(content) => Ok(content),
         })
     }
 
-    /// Returns what a reference names; what has to be brought in for that, where it is not known yet.
-    fn answer(&self, wanted: &RemoteRef, ways: &[Key]) -> Result<Result<RemoteContent>, Key> {
+    /// The content of a reference. `Err` with a key that must be fetched first.
+    fn answer(&self, wanted: &RemoteRef, keys: &[Key]) -> Result<Result<RemoteContent>, Key> {
         if let Some(failure) = self.refused(wanted) {
             return Ok(Err(failure));
         }
-        let outcome = |way: &Key| self.outcome(wanted, way).ok_or_else(|| way.clone());
-        // kustomize would take a file for which its server answers to git as well.
-        let is_it = |outcome: &Result<RemoteContent>| match (outcome, &wanted.spec) {
-            (Ok(RemoteContent::Root(repository)), Some(spec)) => {
-                let directory = tree::resolve(&*repository.tree, &spec.directory());
-                !matches!(directory, Ok(Resolved::Missing { .. } | Resolved::File { .. }))
-            }
-            (outcome, _) => outcome.is_ok(),
-        };
-        let first = outcome(&ways[0])?;
-        let is_away = |failure: &Failure| matches!(failure.kind, FailureKind::NoAnswer | FailureKind::Limited);
-        let is_away = first.as_ref().err().is_some_and(is_away);
-        // The other way would fare no better.
-        let Some(other) = ways.get(1).filter(|_| !is_away && !is_it(&first)) else {
+        let outcome = |key: &Key| self.outcome(wanted, key).ok_or_else(|| key.clone());
+        let first = outcome(&keys[0])?;
+        let failure = first.as_ref().err();
+        let has_no_answer =
+            failure.is_some_and(|failure| matches!(failure.kind, FailureKind::NoAnswer | FailureKind::Limited));
+        // If the server does not answer, the second key of the same server would fail too.
+        let Some(other) = keys.get(1).filter(|_| !has_no_answer && !is_usable(&first, wanted)) else {
             return Ok(first);
         };
-        let is_root_first = matches!(ways[0], Key::Git(_));
+        let is_root_first = matches!(keys[0], Key::Git(_));
         Ok(match (first, outcome(other)?) {
-            (_, other) if is_it(&other) => other,
-            // An error in an existing repository says more than that it is not a file, and so does what is wrong where a
+            (_, other) if is_usable(&other, wanted) => other,
+            // An error in a repository that exists says more than that it is not a file. So does an error if a
             // repository was meant.
             (first, _) if is_root_first => first,
-            // That it is no file does not say that there is nothing.
+            // Although it is not a file, it may exist.
             (_, Err(other)) if other.kind.is_outage() => Err(other),
             (Err(mut failure), Err(other)) if other.kind != FailureKind::NotInRepository => {
                 failure.message = format!("{}; as a git repository: {}", failure.message, other.message);
                 failure.hints.extend(other.hints);
-                // It is gone if both say so.
+                // It is gone only if both answers say so.
                 if failure.kind.is_gone() {
                     failure.kind = other.kind;
                 }
@@ -448,7 +449,7 @@ impl Fetcher {
         })
     }
 
-    /// Refuses what no lock holds, as `check` does, where nothing is to be resolved.
+    /// The failure of a reference that no lock has, as `check` reports it. `None` if it is locked, or may be resolved.
     fn refused(&self, wanted: &RemoteRef) -> Option<Failure> {
         let lock = self.locks.iter().find(|lock| wanted.locked(lock).is_some());
         let mut failure = wanted.unlocked(lock.map(|lock| &**lock)).filter(|_| self.options.locked)?;
@@ -456,16 +457,23 @@ impl Fetcher {
         Some(match &wanted.by {
             _ if !failure.hints.is_empty() => failure,
             None => failure.hint(COMMIT_LOCK),
-            // A lock that was made by hand, or merged: `lock` asks for no upstream that it holds.
+            // The lock was written by hand or merged: `lock` does not ask for upstreams that it has already.
             Some(url) => failure.hint(command("git kustomize-localize update", [url])),
         })
     }
 
-    /// Returns a failure with what else can be done about it: an exception, unless it was there once. `by` names what only an
-    /// upstream names.
-    fn advised(&self, failure: Failure, rule: Rule, upstream: &Upstream, by: Option<&str>, was_there: bool) -> Failure {
-        // What was there once, or cannot be reached today, is not to stay remote.
-        if was_there || failure.kind.is_outage() || self.options.offline {
+    /// Adds to a failure how the reference can stay remote, unless the upstream existed when it was locked. `by` is the
+    /// upstream that has the reference; `None` if the user's files have it.
+    fn advised(
+        &self,
+        failure: Failure,
+        rule: Rule,
+        upstream: &Upstream,
+        by: Option<&str>,
+        was_locked: bool,
+    ) -> Failure {
+        // An upstream that existed once, or is unreachable today, must not become an exception.
+        if was_locked || failure.kind.is_outage() || self.options.offline {
             return failure;
         }
         match Config::exception(rule, &upstream.subject(), "").map(Box::new) {
@@ -476,29 +484,35 @@ impl Fetcher {
         }
     }
 
-    /// Returns whether a lock holds something, or held it before.
-    fn was_there<T>(&self, locked: impl Fn(&Rc<Lock>) -> Option<T>) -> bool {
+    /// Whether a lock has an upstream, or an older lock had it.
+    fn was_locked<T>(&self, locked: impl Fn(&Rc<Lock>) -> Option<T>) -> bool {
         self.locks.iter().chain(&self.options.before).any(|lock| locked(lock).is_some())
     }
 
-    /// Brings in what references name: one answer for each, in their order.
+    /// Fetches the content of references. Returns one answer for each, in their order.
     fn references(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
-        for one in wanted.iter().filter(|one| one.by.is_none()) {
-            self.network.reach.name(one.text.exposed());
-            if let Some(spec) = &one.spec {
+        // The user's own URLs may point anywhere, and get the user's logins.
+        for reference in wanted.iter().filter(|reference| reference.by.is_none()) {
+            self.network.reach.name(reference.text.exposed());
+            if let Some(spec) = &reference.spec {
                 self.network.reach.name(spec.clone_spec().exposed());
             }
         }
-        let ways: Vec<Vec<Key>> = wanted.iter().map(|one| self.ways(one)).collect();
-        let timeout = |one: &RemoteRef| one.spec.as_ref().and_then(|spec| spec.timeout);
-        // All that has to be tried first, side by side, and then what is left.
+        let keys: Vec<Vec<Key>> = wanted.iter().map(|reference| self.candidate_keys(reference)).collect();
+        // First every first key in parallel, then the second keys that are still needed.
         for _ in 0..2 {
-            let next = wanted.iter().zip(&ways);
-            let next = next.filter_map(|(one, ways)| Some((self.answer(one, ways).err()?, timeout(one))));
-            self.bring(next.collect::<Vec<_>>());
+            let references = wanted.iter().zip(&keys);
+            let next = references.filter_map(|(reference, keys)| {
+                let timeout = reference.spec.as_ref().and_then(|spec| spec.timeout);
+                Some((self.answer(reference, keys).err()?, timeout))
+            });
+            self.fetch(next.collect::<Vec<_>>());
         }
-        let not_fetched = |key: Key| Err(Failure::new(format!("{} was not fetched", key.upstream())));
-        wanted.iter().zip(&ways).map(|(one, ways)| self.answer(one, ways).unwrap_or_else(not_fetched)).collect()
+        let answers = wanted.iter().zip(&keys).map(|(reference, keys)| {
+            let answer = self.answer(reference, keys);
+            answer.unwrap_or_else(|key| Err(Failure::new(format!("{} was not fetched", key.upstream()))))
+        });
+        answers.collect()
     }
 }
 
@@ -511,16 +525,16 @@ impl Remotes for Fetcher {
         for (chart, _) in wanted.iter().filter(|(_, by)| by.is_none()) {
             self.network.reach.name(chart.repo.exposed());
         }
-        self.bring(wanted.iter().map(|(chart, _)| (Key::Chart(chart.clone()), None)));
-        let answer = |(chart, by): &(ChartRef, Option<String>)| match self.known.get(&Key::Chart(chart.clone())) {
+        self.fetch(wanted.iter().map(|(chart, _)| (Key::Chart(chart.clone()), None)));
+        let answers = wanted.iter().map(|(chart, by)| match self.known.get(&Key::Chart(chart.clone())) {
             Some(Ok(RemoteContent::Chart(pulled))) => Ok(pulled.clone()),
             Some(Err(failure)) => {
-                let was_there = self.was_there(|lock| chart.locked(lock).map(drop));
-                Err(self.advised(failure.clone(), Rule::RemoteChart, &chart.upstream(), by.as_deref(), was_there))
+                let was_locked = self.was_locked(|lock| chart.locked(lock).map(drop));
+                Err(self.advised(failure.clone(), Rule::RemoteChart, &chart.upstream(), by.as_deref(), was_locked))
             }
             _ => Err(Failure::new("the chart was not pulled")),
-        };
-        wanted.iter().map(answer).collect()
+        });
+        answers.collect()
     }
 
     fn prefetch(&mut self, files: &[(Rc<Repository>, String)]) {
@@ -540,19 +554,31 @@ impl Remotes for Fetcher {
 
     fn resolve(&mut self, wanted: &[Rc<RemoteRef>]) -> Vec<Result<RemoteContent>> {
         let answers = self.references(wanted);
-        let advised = |one: &RemoteRef, failure| {
-            let was_there = self.was_there(|lock| one.locked(lock).map(drop));
-            self.advised(failure, Rule::RemoteReference, &one.meant(), one.by.as_deref(), was_there)
-        };
-        let answer = |(one, answer): (&Rc<RemoteRef>, Result<RemoteContent>)| match self.refused(one) {
+        let answers = wanted.iter().zip(answers).map(|(reference, answer)| match self.refused(reference) {
             Some(failure) => Err(failure),
-            None => answer.map_err(|failure| advised(one, failure)),
-        };
-        wanted.iter().zip(answers).map(answer).collect()
+            None => answer.map_err(|failure| {
+                let was_locked = self.was_locked(|lock| reference.locked(lock).map(drop));
+                let by = reference.by.as_deref();
+                self.advised(failure, Rule::RemoteReference, &reference.meant(), by, was_locked)
+            }),
+        });
+        answers.collect()
     }
 }
 
-/// Returns what is wrong with a page for people in the place of a file.
+/// Whether a result is final. kustomize tries git for a URL whose server answers with anything but a file, so a
+/// repository counts only if it has the directory.
+fn is_usable(outcome: &Result<RemoteContent>, wanted: &RemoteRef) -> bool {
+    match (outcome, &wanted.spec) {
+        (Ok(RemoteContent::Root(repository)), Some(spec)) => {
+            let directory = tree::resolve(&*repository.tree, &spec.directory());
+            !matches!(directory, Ok(Resolved::Missing { .. } | Resolved::File { .. }))
+        }
+        (outcome, _) => outcome.is_ok(),
+    }
+}
+
+/// The failure of a URL that serves a page for people.
 fn page(url: &SafeUrl) -> Failure {
     Failure::new(format!("{} is an HTML page, not a file that a build can read", url.shown()))
         .hint("use the URL of the raw file; if it is a login page, the server requires credentials")

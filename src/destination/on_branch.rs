@@ -303,7 +303,7 @@ impl OnBranch {
         let Some((tree, lock)) = previous.filter(|_| !tip.is_some_and(|tip| tip.is_edited(&lock_path))) else {
             return Ok(None);
         };
-        Tip::here(&self.repo, tip.map_or(self.source_tree, |tip| tip.tree), tree, lock).map(Some)
+        Tip::from_commit(&self.repo, tip.map_or(self.source_tree, |tip| tip.tree), tree, lock).map(Some)
     }
 
     /// Refuses a NEW_DIR if the source or the branch has anything else there.

@@ -1,8 +1,8 @@
-//! Asking what became upstream of what a lock lists: from the lock alone, and nothing is kept.
+//! Asks for the present state of the upstreams in a lock. Only the lock is used, and nothing is kept.
 //!
-//! What several entries need is asked once: a repository for all of its refs together, a file or a chart for its
-//! bytes. Everything is asked side by side, and each question has the whole time limit to itself. Only of a branch
-//! that is something else now is there a second question: what lies in between.
+//! A question that several entries share is asked once: a repository for all of its refs, a file or chart for its
+//! bytes. All questions are asked in parallel, and each has the whole time limit. Only a branch that moved needs a
+//! second question: its history.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,16 +19,16 @@ use crate::record::answer::{Answer, Update, Verdict};
 use crate::record::{Digest, Pinned, sha256_hex};
 use crate::reference::{Pin, RepoSpec, Upstream, file_pin, names_page, refuse_unsafe};
 
-/// How the full name of a tag begins.
+/// The prefix of the full name of a tag.
 const TAGS: &str = "refs/tags/";
 
 /// An entry of a lock.
 type Entry<'a> = (&'a Upstream, &'a Pinned);
 
 impl Network {
-    /// Returns the state of each of these, in their order, and of their signatures, where the configuration wants any.
+    /// The state of each entry, in their order, including its signature if the configuration demands one.
     pub(crate) fn ask(&self, config: &Config, entries: &[Entry<'_>]) -> Vec<Answer> {
-        // What two entries have in common, which may differ in their submodules or paths alone, is asked once.
+        // Entries of one repository, which may differ only in their submodules or paths, share one question.
         let mut groups: BTreeMap<String, BTreeMap<String, Entry<'_>>> = BTreeMap::new();
         for entry @ (source, _) in entries {
             let group = match source {
@@ -38,18 +38,17 @@ impl Network {
             groups.entry(group).or_default().insert(question(entry), *entry);
         }
         let groups: Vec<BTreeMap<String, Entry<'_>>> = groups.into_values().collect();
-        let label = |group: &BTreeMap<_, Entry<'_>>| group.values().next().map(|(source, _)| redact::url(source.url()));
         let answers = self.progress.each(
             SIDE_BY_SIDE,
             &groups,
-            |group| label(group).unwrap_or_default(),
+            |group| group.values().next().map(|(source, _)| redact::url(source.url())).unwrap_or_default(),
             |_, group| self.group(group),
         );
         let answers: HashMap<String, Answer> = answers.into_iter().flatten().collect();
         entries.iter().map(|entry| self.signed(config, *entry, answers[&question(entry)].clone())).collect()
     }
 
-    /// Verifies the signature of what is there as the lock says, or is still contained in what is there.
+    /// Verifies the signature of an upstream that still has the locked commit.
     fn signed(&self, config: &Config, (source, pinned): Entry<'_>, answer: Answer) -> Answer {
         let signers = config.source(source).and_then(|policy| policy.signed_by.as_ref());
         let Some(signers) = signers.filter(|_| matches!(answer.verdict, Verdict::Ok | Verdict::Updated)) else {
@@ -58,7 +57,7 @@ impl Network {
         if !matches!(source, Upstream::Git { .. }) {
             return Answer::unsigned(answer, "it is not a repository, so it has no signature");
         }
-        // A branch has moved on.
+        // A branch that moved is asked for the locked commit, not for its present one.
         let is_as_named = answer.verdict == Verdict::Ok && is_floating(source);
         let commit = Some(pinned.digest.hex()).filter(|_| !is_as_named);
         let fetched = match self.fetch_one(&GitRequest::new(source.url(), source.reference(), commit)) {
@@ -75,53 +74,57 @@ impl Network {
         }
     }
 
-    /// Asks for what one request tells of: entries of one repository, one file or one chart.
+    /// Asks one question: for entries of one repository, for one file, or for one chart.
     fn group(&self, group: &BTreeMap<String, Entry<'_>>) -> Vec<(String, Answer)> {
-        let floating = group.values().map(|(source, _)| *source);
-        let floating: Vec<&Upstream> = floating.filter(|one| is_floating(one) && refuse(one).is_ok()).collect();
+        let sources = group.values().map(|(source, _)| *source);
+        let floating: Vec<&Upstream> = sources.filter(|source| is_floating(source) && refuse(source).is_ok()).collect();
         let listing = floating.first().map(|first| {
             self.reach.name(first.url());
-            let names: BTreeSet<&str> = floating.iter().map(|one| one.reference().unwrap_or("HEAD")).collect();
+            let names: BTreeSet<&str> = floating.iter().map(|source| source.reference().unwrap_or("HEAD")).collect();
             self.list(&GitRequest::new(first.url(), None, None), &Vec::from_iter(names))
         });
-        let answer = |source: &Upstream, pinned: &Pinned| {
-            if let Err(failure) = refuse(source) {
-                return Answer::unreachable(failure);
-            }
-            self.reach.name(source.url());
-            let answer = match (source, &listing) {
-                (Upstream::Git { .. }, Some(listing)) if is_floating(source) => {
-                    listing.clone().and_then(|listing| self.of_ref(source, pinned, &listing))
-                }
-                (Upstream::Git { url, reference, .. }, _) => self.of_commit(url, reference.as_deref()),
-                (Upstream::File { url }, _) => self.of_file(url),
-                (Upstream::Chart { url, chart, version }, _) => {
-                    let chart = ChartRef {
-                        repo: url.clone().into(),
-                        name: chart.clone(),
-                        version: version.clone().unwrap_or_default(),
-                        // Without a version helm takes no pre-release unless it gets `--devel`, which the lock does not
-                        // record.
-                        devel: version.is_none()
-                            && pinned.resolved.as_ref().is_some_and(|version| version.contains('-')),
-                    };
-                    self.of_chart(&chart, pinned)
-                }
-                (Upstream::Image { .. }, _) => Err(Failure::new("an image is not locked")),
-            };
-            let answer = answer.unwrap_or_else(failed);
-            let find = |listing: &Result<Listing>| Some(listing.as_ref().ok()?.find(source.reference()?)?.0);
-            let is_tag = || listing.as_ref().and_then(find).is_some_and(|name| name.starts_with(TAGS));
-            match answer.update {
-                _ if answer.now.as_ref() == Some(&pinned.digest) => Answer::ok(pinned.digest.clone()),
-                Update::Any if is_version(source, is_tag) => Answer { update: Update::ByName, ..answer },
-                _ => answer,
-            }
-        };
-        group.iter().map(|(question, (source, pinned))| (question.clone(), answer(source, pinned))).collect()
+        let answers = group
+            .iter()
+            .map(|(question, (source, pinned))| (question.clone(), self.answer(source, pinned, listing.as_ref())));
+        answers.collect()
     }
 
-    /// An id is asked for as it is.
+    /// The state of one entry. `listing` has the refs of its repository, if any of them can move.
+    fn answer(&self, source: &Upstream, pinned: &Pinned, listing: Option<&Result<Listing>>) -> Answer {
+        if let Err(failure) = refuse(source) {
+            return Answer::unreachable(failure);
+        }
+        self.reach.name(source.url());
+        let answer = match (source, listing) {
+            (Upstream::Git { .. }, Some(listing)) if is_floating(source) => {
+                listing.clone().and_then(|listing| self.of_ref(source, pinned, &listing))
+            }
+            (Upstream::Git { url, reference, .. }, _) => self.of_commit(url, reference.as_deref()),
+            (Upstream::File { url }, _) => self.of_file(url),
+            (Upstream::Chart { url, chart, version }, _) => {
+                let chart = ChartRef {
+                    repo: url.clone().into(),
+                    name: chart.clone(),
+                    version: version.clone().unwrap_or_default(),
+                    // Without a version helm takes a pre-release only with `--devel`, which the lock does not record.
+                    devel: version.is_none() && pinned.resolved.as_ref().is_some_and(|version| version.contains('-')),
+                };
+                self.of_chart(&chart, pinned)
+            }
+            (Upstream::Image { .. }, _) => Err(Failure::new("an image is not locked")),
+        };
+        let answer = answer.unwrap_or_else(failed);
+        let listing = listing.and_then(|listing| listing.as_ref().ok());
+        let name = listing.and_then(|listing| Some(listing.find(source.reference()?)?.0));
+        let is_tag = name.is_some_and(|name| name.starts_with(TAGS));
+        match answer.update {
+            _ if answer.now.as_ref() == Some(&pinned.digest) => Answer::ok(pinned.digest.clone()),
+            Update::Any if is_version(source, || is_tag) => Answer { update: Update::ByName, ..answer },
+            _ => answer,
+        }
+    }
+
+    /// Asks for a commit by its id.
     fn of_commit(&self, url: &str, id: Option<&str>) -> Result<Answer> {
         let id = id.unwrap_or_default().to_ascii_lowercase();
         let now = self.given(&GitRequest::new(url, Some(&id), None), &id)?;
@@ -187,19 +190,19 @@ impl Network {
             Err(failure) => return Ok(Answer::unusable(Some(now), failure.message)),
         };
         let written = Some(&chart.version).filter(|version| !version.is_empty());
-        let was = pinned.resolved.as_ref().or(written);
-        let Some(was) = was.filter(|was| **was != version) else {
+        let old = pinned.resolved.as_ref().or(written);
+        let Some(old) = old.filter(|old| **old != version) else {
             return Ok(Answer::moved(now, "a different archive of the same version"));
         };
         let floats = !is_one_version(&chart.version);
         Ok(Answer {
-            verdict: if floats && is_newer(&version, was) { Verdict::Updated } else { Verdict::Moved },
-            ..Answer::moved(now, format!("it is now version {version}, was {was}"))
+            verdict: if floats && is_newer(&version, old) { Verdict::Updated } else { Verdict::Moved },
+            ..Answer::moved(now, format!("it is now version {version}, was {old}"))
         })
     }
 }
 
-/// Returns whether something by convention never changes: a tag, a version of a chart, a URL that names a tag or a commit.
+/// Whether an upstream never changes by convention: a tag, a version of a chart, or a URL with a tag or a commit.
 pub(super) fn is_version(source: &Upstream, is_tag: impl FnOnce() -> bool) -> bool {
     match source {
         Upstream::Git { .. } => is_tag(),
@@ -209,12 +212,12 @@ pub(super) fn is_version(source: &Upstream, is_tag: impl FnOnce() -> bool) -> bo
     }
 }
 
-/// Returns whether a repository is named by something that can move.
+/// Whether an upstream is a repository at a ref that can move.
 fn is_floating(source: &Upstream) -> bool {
     matches!(source, Upstream::Git { .. } if source.pin() != Pin::Commit)
 }
 
-/// Returns what is asked about an entry.
+/// The question about an entry. Entries with equal questions share one answer.
 fn question((source, pinned): &Entry<'_>) -> String {
     let mut source = (*source).clone();
     if let Upstream::Git { submodules, .. } = &mut source {
@@ -223,7 +226,7 @@ fn question((source, pinned): &Entry<'_>) -> String {
     format!("{source} {}", pinned.digest.hex())
 }
 
-/// Refuses what cannot be asked for, and what a walk would refuse as well: a lock comes with a pull request.
+/// Refuses an upstream that cannot be asked for, or that a walk would refuse too: a lock comes with a pull request.
 pub(super) fn refuse(source: &Upstream) -> Result<()> {
     let url = source.url();
     if redact::lacks_secret(url) {
@@ -233,18 +236,20 @@ pub(super) fn refuse(source: &Upstream) -> Result<()> {
     let Upstream::Git { reference, .. } = source else {
         return Ok(());
     };
-    let refused =
-        |why: &str| Failure::new(format!("{url} is refused: {why}")).hint("find out how it came into the lock");
     let text = format!("{url}//.");
     let mut spec = RepoSpec::parse(&text)
         .ok()
         .filter(|spec| spec.clone_spec().shown() == url)
-        .ok_or_else(|| refused("a kustomization cannot reference such a repository"))?;
+        .ok_or_else(|| refused(url, "a kustomization cannot reference such a repository"))?;
     spec.reference.clone_from(reference);
-    refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(&reason))
+    refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(url, &reason))
 }
 
-/// Returns what a failure to answer means.
+fn refused(url: &str, why: &str) -> Failure {
+    Failure::new(format!("{url} is refused: {why}")).hint("find out how it came into the lock")
+}
+
+/// The state of an upstream that could not be fetched.
 fn failed(failure: Failure) -> Answer {
     match failure.kind {
         kind if kind.is_gone() => Answer::gone(failure.message),

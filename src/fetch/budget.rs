@@ -1,4 +1,4 @@
-//! How much one run takes from elsewhere.
+//! Bounds the number of bytes that one run fetches.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,12 +7,12 @@ use indicatif::HumanBytes;
 use crate::config::FILE_NAME;
 use crate::message::failure::{Failure, Result};
 
-/// The default size limit for a file.
+/// The default limit for the size of a file.
 pub(crate) const MAX_FILE_SIZE: u64 = 64 << 20;
-/// The most that one run takes in all.
+/// The limit for all files of a run.
 const MAX_TOTAL: u64 = 1 << 30;
 
-/// What a run may take from elsewhere, in bytes. Its threads share what is left.
+/// The bytes that a run may still fetch. Its threads share one budget.
 #[derive(Debug)]
 pub(super) struct Budget {
     largest: u64,
@@ -26,18 +26,17 @@ impl Budget {
         Budget { largest, total: MAX_TOTAL.max(largest), taken: AtomicU64::new(0) }
     }
 
-    /// Returns the size of the largest file that is allowed.
+    /// The size of the largest file that is allowed.
     pub(super) fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// Returns the most memory that reading one object may take at once: packs store a file as what differs from
-    /// another one, which may be larger.
+    /// The most memory for reading one object. A pack may store a file as a delta to a larger one.
     pub(super) fn memory(&self) -> u64 {
         self.largest.saturating_mul(2).max(MAX_FILE_SIZE)
     }
 
-    /// Refuses a file of `size` bytes, which `label` names, if it is too large.
+    /// Refuses a file of `size` bytes if it is too large. `label` names it in the message.
     pub(super) fn check(&self, size: u64, label: impl FnOnce() -> String) -> Result<()> {
         if size > self.largest {
             return Err(Failure::new(format!(
@@ -51,7 +50,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Takes a file of `size` bytes, which `label` names.
+    /// Counts a file of `size` bytes, and refuses it if it is too large or the budget is used up.
     pub(super) fn take(&self, size: u64, label: impl Fn() -> String) -> Result<()> {
         self.check(size, &label)?;
         let before = self.taken.fetch_add(size, Ordering::Relaxed);

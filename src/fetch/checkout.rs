@@ -1,4 +1,4 @@
-//! The files of a fetched commit as a checkout of it gives them, submodules included.
+//! The files of a fetched commit as a checkout writes them, with submodules.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -8,30 +8,30 @@ use gix::ObjectId;
 
 use super::git::{Fetched, GitRequest, Missing};
 use super::submodule::{self, Submodule};
-use super::{Network, ONLINE};
+use super::{HINT_RUN_ONLINE, Network};
 use crate::git::{object_id, open_fetched};
 use crate::message::failure::{Failure, Result};
 use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES};
 use crate::tree::git::{GitTree, proven};
 use crate::tree::{Entry, Tree, path};
 
-/// One commit of a fetched repository. A file that did not come with it is fetched when it is read.
+/// A commit of a fetched repository. A file that did not come with the commit is fetched when it is read.
 pub(super) struct CheckoutTree {
     objects: GitTree,
     network: Rc<Network>,
     pub(super) fetched: Fetched,
-    /// How the user names it: `URL?ref=REF`, without secrets.
+    /// Its name in messages: `URL?ref=REF`, without secrets.
     label: String,
-    /// Whether submodules are part of it.
+    /// Whether its submodules belong to it.
     has_submodules: bool,
     modules: OnceCell<Vec<Submodule>>,
     mounts: RefCell<HashMap<String, Rc<CheckoutTree>>>,
     conversion: Conversion,
-    /// Whether all attributes of the tree are known to be here.
+    /// Whether all attributes of the tree were fetched.
     has_attributes: Cell<bool>,
     /// The files that the budget has counted.
     counted: RefCell<HashSet<String>>,
-    /// The missing files that were fetched, or should have been.
+    /// The missing files that were requested.
     requested: RefCell<BTreeSet<ObjectId>>,
 }
 
@@ -53,7 +53,7 @@ impl CheckoutTree {
             has_submodules,
             modules: OnceCell::new(),
             mounts: RefCell::default(),
-            // Filter drivers are not configured here.
+            // Filters are not configured in fetched repositories.
             conversion: Conversion::new(false, hash),
             has_attributes: Cell::default(),
             counted: RefCell::default(),
@@ -61,16 +61,16 @@ impl CheckoutTree {
         })
     }
 
-    /// Adds what is missing of what it takes to read the file at `path`, once.
+    /// Adds the missing objects that reading the file at `path` needs to `missing`. Each is requested once.
     pub(super) fn want(&self, path: &str, missing: &mut Vec<Missing>) {
         match self.mounted(path) {
             Ok(Some((mount, rest))) => mount.want(rest, missing),
-            Ok(None) => self.want_own(path, missing),
+            Ok(None) => self.want_directly(path, missing),
             Err(_) => {}
         }
     }
 
-    fn want_own(&self, path: &str, missing: &mut Vec<Missing>) {
+    fn want_directly(&self, path: &str, missing: &mut Vec<Missing>) {
         let lacking = self.lacks(path).unwrap_or_default();
         let mut requested = self.requested.borrow_mut();
         let lacking: BTreeSet<ObjectId> = lacking.difference(&requested).copied().collect();
@@ -80,20 +80,22 @@ impl CheckoutTree {
         }
     }
 
-    /// Returns the submodule that holds `path`, fetched when it is first looked into, and the path
-    /// in it.
+    /// The submodule that has `path`, and the path in it. It is fetched when it is first looked into. `None` if no
+    /// submodule has it.
     fn mounted<'a>(&self, path: &'a str) -> Result<Option<(Rc<CheckoutTree>, &'a str)>> {
         if !self.has_submodules {
             return Ok(None);
         }
+        // `.gitmodules` is read once.
         if self.modules.get().is_none() {
             let modules = match self.objects.entry(".gitmodules")? {
-                Some(Entry::File { .. }) => submodule::parse(&self.read_own(".gitmodules")?)?,
+                Some(Entry::File { .. }) => submodule::parse(&self.read_directly(".gitmodules")?)?,
                 _ => Vec::new(),
             };
             let _ = self.modules.set(modules);
         }
         for module in self.modules.get().into_iter().flatten() {
+            // A submodule counts only if the tree has a commit at its path.
             let Some(rest) = path::below(path, &module.path) else {
                 continue;
             };
@@ -115,7 +117,7 @@ impl CheckoutTree {
         Ok(None)
     }
 
-    /// Opens the commit of a submodule, fetching it if need be.
+    /// Opens the commit of a submodule, and fetches it if necessary.
     fn submodule(&self, module: &Submodule, commit: &str, label: &str) -> Result<CheckoutTree> {
         let parent = &self.fetched.request.url;
         let url = submodule::resolve_url(parent.exposed(), &module.url)?;
@@ -125,7 +127,7 @@ impl CheckoutTree {
         CheckoutTree::open(&self.network, fetched, label.to_owned(), true)
     }
 
-    /// Returns what is not here of what it takes to read a file of this repository.
+    /// The missing objects that reading a file of this repository needs.
     fn lacks(&self, path: &str) -> Result<BTreeSet<ObjectId>> {
         let mut lacking = BTreeSet::new();
         lacking.extend(self.objects.lacks(path)?);
@@ -133,38 +135,38 @@ impl CheckoutTree {
         for above in path::and_above(directory).chain([""]) {
             lacking.extend(self.objects.lacks(&path::join(above, ATTRIBUTES))?);
         }
-        // Then all attributes of the tree are read.
+        // When these attributes are known, they may ask for all attributes of the tree.
         if lacking.is_empty() && !self.has_attributes.get() && self.conversion.applies(&self.objects, directory)? {
-            for place in self.objects.files_named(&|name| name == ATTRIBUTES)? {
-                lacking.extend(self.objects.lacks(&place)?);
+            for path in self.objects.files_named(&|name| name == ATTRIBUTES)? {
+                lacking.extend(self.objects.lacks(&path)?);
             }
             self.has_attributes.set(lacking.is_empty());
         }
         Ok(lacking)
     }
 
-    /// Fetches what is missing of a file of this repository.
-    fn bring(&self, path: &str) -> Result<()> {
+    /// Fetches the missing objects for a file of this repository.
+    fn fetch_objects(&self, path: &str) -> Result<()> {
         if self.lacks(path)?.is_empty() {
             return Ok(());
         }
         if self.network.offline {
-            return Err(Failure::new(format!("`{}` is not in the cache", self.label(path))).hint(ONLINE));
+            return Err(Failure::new(format!("`{}` is not in the cache", self.label(path))).hint(HINT_RUN_ONLINE));
         }
-        self.network.fetch_missing(|missing| self.want_own(path, missing));
+        self.network.fetch_missing(|missing| self.want_directly(path, missing));
         self.fetched.stop.get().map_or(Ok(()), |failure| Err(failure.clone()))
     }
 
-    /// Reads a file of this repository, which counts once. What is stored, and what a checkout makes of it, may not be
-    /// larger than is allowed.
-    fn read_own(&self, path: &str) -> Result<Vec<u8>> {
-        self.bring(path)?;
-        // They are read with it.
+    /// Reads a file of this repository, which counts once. Neither the stored file nor the checked-out one may be too
+    /// large.
+    fn read_directly(&self, path: &str) -> Result<Vec<u8>> {
+        self.fetch_objects(path)?;
+        // The attributes above are read with the file.
         for above in path::and_above(path::parent(path)).chain([""]).filter(|_| path::name(path) != ATTRIBUTES) {
-            let place = path::join(above, ATTRIBUTES);
-            let is_file = matches!(self.objects.entry(&place)?, Some(Entry::File { .. }));
-            if is_file && !self.counted.borrow().contains(&place) {
-                self.read_own(&place)?;
+            let attributes = path::join(above, ATTRIBUTES);
+            let is_file = matches!(self.objects.entry(&attributes)?, Some(Entry::File { .. }));
+            if is_file && !self.counted.borrow().contains(&attributes) {
+                self.read_directly(&attributes)?;
             }
         }
         if let Some(size) = self.objects.size(path)? {
@@ -172,7 +174,7 @@ impl CheckoutTree {
         }
         let bytes = self.conversion.read(&self.objects, path)?;
         if !self.counted.borrow().contains(path) {
-            // One that is refused is refused each time.
+            // A file that was refused is not counted, so it is refused each time.
             self.network.budget.take(bytes.len() as u64, || self.label(path))?;
             self.counted.borrow_mut().insert(path.to_owned());
         }
@@ -198,7 +200,7 @@ impl Tree for CheckoutTree {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         match self.mounted(path)? {
             Some((mount, rest)) => mount.read(rest),
-            None => self.read_own(path),
+            None => self.read_directly(path),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Fetches commits of repositories with git into the cache: first without their larger files, which are fetched once
-//! something asks for them.
+//! Fetches commits of repositories with git into the cache: first without their larger files, which are fetched when
+//! they are read.
 
 mod failure;
 
@@ -12,7 +12,7 @@ use gix::ObjectId;
 
 use super::budget::Budget;
 use super::progress::SIDE_BY_SIDE;
-use super::{DEFAULT_TIMEOUT, Network, RELOCK};
+use super::{DEFAULT_TIMEOUT, HINT_RELOCK, Network};
 use crate::git::{Exchange, Fetch, Part, object_id, open_fetched};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact::SafeUrl;
@@ -20,30 +20,30 @@ use crate::os::interrupt::Scratch;
 use crate::os::process::Terminal;
 use crate::record::is_object_id;
 
-/// What to fetch: everything that makes one fetch differ from another.
+/// A request to fetch a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitRequest {
-    /// The clone spec, as git takes it.
+    /// The clone URL, as git takes it.
     pub url: SafeUrl,
-    /// The ref as written; none stands for HEAD.
+    /// The ref as written. HEAD if `None`.
     pub reference: Option<String>,
-    /// The commit, where it is known: from a lock, or because the ref is one.
+    /// The commit, if a lock has it or the ref is a commit id.
     pub commit: Option<String>,
     pub is_submodule: bool,
-    /// Whether the person at the terminal may be asked for a login.
+    /// Whether git may ask the person at the terminal for a login.
     pub may_ask: bool,
     pub timeout: Duration,
 }
 
 impl GitRequest {
-    /// Returns a request about a repository that the user names.
+    /// A request for a repository that the user names.
     pub(super) fn new(url: impl Into<SafeUrl>, reference: Option<&str>, commit: Option<&str>) -> Self {
         let [reference, commit] = [reference, commit].map(|name| name.map(str::to_owned));
         let (is_submodule, may_ask, timeout) = (false, true, DEFAULT_TIMEOUT);
         GitRequest { url: url.into(), reference, commit, is_submodule, may_ask, timeout }
     }
 
-    /// Returns what names the commit to its server.
+    /// The name by which the server is asked for the commit.
     fn name(&self) -> &str {
         self.commit.as_deref().unwrap_or_else(|| self.reference())
     }
@@ -53,22 +53,22 @@ impl GitRequest {
     }
 }
 
-/// A commit that lies in the cache now. Some of its files may still be elsewhere.
+/// A commit in the cache. Some of its files may still be missing.
 #[derive(Debug, Clone)]
 pub(super) struct Fetched {
-    /// The bare repository that holds it.
+    /// The bare repository that has it.
     pub directory: PathBuf,
-    /// Its full id.
+    /// The full commit id.
     pub commit: String,
-    /// What the ref holds if it was resolved and is a tag: a tag object, or the commit.
+    /// The object that the ref names, if it was resolved and is a tag: a tag object, or the commit.
     pub tag: Option<String>,
     /// The request that led to it.
     pub request: GitRequest,
-    /// Why no more of its files can be fetched, once that is known.
+    /// Why no more files of it can be fetched. Unset while they can.
     pub stop: Arc<OnceLock<Failure>>,
 }
 
-/// Files of one repository that are missing, to be fetched together.
+/// Missing files of one repository, to be fetched together.
 pub(super) struct Missing {
     /// The commits that need them.
     pub commits: Vec<Fetched>,
@@ -78,38 +78,40 @@ pub(super) struct Missing {
 impl Missing {
     /// Adds files that a commit needs to those of its repository.
     pub(super) fn add(all: &mut Vec<Missing>, commit: &Fetched, ids: BTreeSet<ObjectId>) {
-        let of = |request: &GitRequest| (request.url.clone(), request.is_submodule);
-        let known = all.iter_mut().find(|one| of(&one.commits[0].request) == of(&commit.request));
+        let known = all.iter_mut().find(|missing| {
+            let request = &missing.commits[0].request;
+            request.url == commit.request.url && request.is_submodule == commit.request.is_submodule
+        });
         let Some(known) = known else {
             return all.push(Missing { commits: vec![commit.clone()], ids });
         };
-        if known.commits.iter().all(|one| one.directory != commit.directory) {
+        if known.commits.iter().all(|known| known.directory != commit.directory) {
             known.commits.push(commit.clone());
         }
         known.ids.extend(ids);
     }
 }
 
-/// The answer of a server to a request for its refs: lines `ID<tab>REF`.
+/// The refs that a server listed: lines `ID<tab>REF`.
 #[derive(Debug, Clone)]
 pub(super) struct Listing(String);
 
 impl Listing {
-    /// Returns what a ref holds, by its full name.
+    /// The id of a ref, by its full name.
     pub(super) fn id(&self, name: &str) -> Option<String> {
         let mut refs = self.0.lines().filter_map(|line| line.split_once('\t'));
         refs.find(|(_, listed)| *listed == name).map(|(id, _)| id.to_owned())
     }
 
-    /// Returns the names of its tags.
+    /// The short names of the tags.
     pub(super) fn tags(&self) -> impl Iterator<Item = &str> {
         let names = self.0.lines().filter_map(|line| line.split_once("\trefs/tags/"));
         names.map(|(_, name)| name).filter(|name| !name.ends_with("^{}"))
     }
 
-    /// Returns the full name of a ref, and its commit: a tag object stands for that.
+    /// The full name of a ref, and the commit that it names. A tag object counts as the commit that it tags.
     pub(super) fn find(&self, reference: &str) -> Option<(String, String)> {
-        // git's order for a short name (gitrevisions(7)).
+        // The order in which git looks for a short name (gitrevisions(7)).
         let names = [
             reference.to_owned(),
             format!("refs/{reference}"),
@@ -118,16 +120,16 @@ impl Listing {
             format!("refs/remotes/{reference}"),
             format!("refs/remotes/{reference}/HEAD"),
         ];
-        let found = names.into_iter().find_map(|name| {
+        let name_and_id = names.into_iter().find_map(|name| {
             let id = self.id(&format!("{name}^{{}}")).or_else(|| self.id(&name))?;
             Some((name, id))
         });
-        found.filter(|(_, id)| is_object_id(id))
+        name_and_id.filter(|(_, id)| is_object_id(id))
     }
 }
 
 impl Network {
-    /// Returns the wished commit if the cache holds it, so that nothing needs to be fetched.
+    /// The requested commit, if it is in the cache and need not be fetched.
     pub(super) fn cached(&self, request: &GitRequest) -> Result<Option<Fetched>> {
         let Some(commit) = request.commit.clone() else {
             return Ok(None);
@@ -142,15 +144,16 @@ impl Network {
         }))
     }
 
-    /// Fetches what is wished of one repository, unless the cache holds it.
+    /// Fetches the requested commits of one repository, unless the cache has them. Returns one answer for each, in
+    /// their order.
     pub(super) fn fetch(&self, requests: &[GitRequest]) -> Vec<Result<Fetched>> {
         let failure = match (self.fetch_together(requests), requests) {
             (Ok(fetched), _) => return fetched.into_iter().map(Ok).collect(),
-            (Err(failure), [one]) => self.fetch_by_ref(one, failure),
-            // A server that does not answer is asked once.
+            (Err(failure), [request]) => self.fetch_by_ref(request, failure),
+            // A server that does not answer is not asked again.
             (Err(failure), _) if failure.kind.is_outage() => Err(failure),
-            // One missing ref is the end of such a request: each alone explains what is wrong.
-            (Err(_), _) => return requests.iter().map(|one| self.fetch_one(one)).collect(),
+            // One missing ref fails the whole request. Asked one by one, each says what is wrong.
+            (Err(_), _) => return requests.iter().map(|request| self.fetch_one(request)).collect(),
         };
         requests.iter().map(|_| failure.clone()).collect()
     }
@@ -160,7 +163,7 @@ impl Network {
         fetched.unwrap_or_else(|| Err(self.no_such_ref(request, request.name())))
     }
 
-    /// Fetches a locked commit by the ref that led to it: servers may refuse to give a commit by its id.
+    /// Fetches a locked commit by its ref, because servers may refuse to give a commit by its id.
     fn fetch_by_ref(&self, request: &GitRequest, failure: Failure) -> Result<Fetched> {
         let reference = request.reference();
         let Some(commit) = request.commit.as_ref().filter(|commit| !reference.eq_ignore_ascii_case(commit)) else {
@@ -176,7 +179,7 @@ impl Network {
                 "{}: `{reference}` is now {now}, and the locked commit {commit} cannot be fetched",
                 request.url.shown()
             ))
-            .hint(RELOCK)
+            .hint(HINT_RELOCK)
             .because(FailureKind::NotInRepository)),
             None => Err(failure),
         }
@@ -187,7 +190,7 @@ impl Network {
             return Ok(Vec::new());
         };
         let shown = first.url.shown();
-        // Where something of this repository is here, asking what a ref is costs less than a fetch.
+        // If the cache knows this repository, listing its refs costs less than a fetch.
         let is_known = self.cache.knows(&shown);
         let floating = requests.iter().filter(|request| is_known && request.commit.is_none());
         let floating: Vec<&str> = floating.map(GitRequest::reference).collect();
@@ -196,18 +199,19 @@ impl Network {
         for request in requests {
             let (mut request, mut tag) = (request.clone(), None);
             if let (None, Some(listing)) = (&request.commit, &listing) {
-                let found = listing.find(request.reference());
-                let (name, commit) = found.ok_or_else(|| self.no_such_ref(&request, request.reference()))?;
+                let resolved = listing.find(request.reference());
+                let (name, commit) = resolved.ok_or_else(|| self.no_such_ref(&request, request.reference()))?;
                 tag = listing.id(&name).filter(|_| name.starts_with("refs/tags/"));
                 request.commit = Some(commit);
             }
             done.push(self.cached(&request)?.map(|fetched| Fetched { tag, ..fetched }));
         }
-        let mut left: Vec<_> = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none()).collect();
-        if !left.is_empty() {
-            let names: Vec<&str> = left.iter().map(|(request, _)| request.name()).collect();
+        // The commits that the cache lacks are fetched with one request.
+        let mut pending: Vec<_> = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none()).collect();
+        if !pending.is_empty() {
+            let names: Vec<&str> = pending.iter().map(|(request, _)| request.name()).collect();
             let scratch = self.fetch_into(first, &names, Part::SmallFiles)?;
-            for (number, (request, done)) in left.iter_mut().enumerate() {
+            for (number, (request, done)) in pending.iter_mut().enumerate() {
                 let (commit, tag) = fetched_commit(scratch.path(), number, request.name(), &self.budget)?;
                 let directory = self.cache.keep(&scratch, &shown, &commit)?;
                 let request = GitRequest { commit: Some(commit.clone()), ..request.clone() };
@@ -217,33 +221,32 @@ impl Network {
         Ok(done.into_iter().flatten().collect())
     }
 
-    /// Asks the server of what is wished what several refs of it are.
+    /// Asks the server which objects `references` point to (`git ls-remote`).
     pub(super) fn list(&self, request: &GitRequest, references: &[&str]) -> Result<Listing> {
-        let said = self.talk(request, |git, url, terminal| git.list(url, references, request.timeout, terminal))?;
-        if !said.output.status.success() {
-            return Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &said));
+        let exchange = self.talk(request, |git, url, terminal| git.list(url, references, request.timeout, terminal))?;
+        if !exchange.output.status.success() {
+            return Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &exchange));
         }
-        Ok(Listing(String::from_utf8_lossy(&said.output.stdout).into_owned()))
+        Ok(Listing(String::from_utf8_lossy(&exchange.output.stdout).into_owned()))
     }
 
-    /// Fetches commits into a temporary repository beside those of the same URL, without their larger files if the server
-    /// can leave them out.
+    /// Fetches commits into a temporary repository beside those of the same URL, without their larger files if the
+    /// server supports that.
     pub(super) fn fetch_into(&self, request: &GitRequest, names: &[&str], part: Part) -> Result<Scratch> {
         let first = names.first().copied().unwrap_or("HEAD");
         let numbered = names.iter().enumerate();
         let refspecs: String = numbered.map(|(number, name)| format!("+{name}:refs/kl/{number}\n")).collect();
-        let fetch = |part, format| self.fetch_with(request, format, part, &refspecs);
         let mut format = format_of(first);
-        let (mut scratch, mut said) = fetch(part, format)?;
-        // A request by id does not ask for the other format: this is one by name.
-        if said.output.says(&["mismatched algorithms"]) {
+        let (mut scratch, mut exchange) = self.fetch_with(request, format, part, &refspecs)?;
+        // The format of a repository is known only if the request has a commit id.
+        if exchange.output.says(&["mismatched algorithms"]) {
             format = "sha256";
-            (scratch, said) = fetch(part, format)?;
+            (scratch, exchange) = self.fetch_with(request, format, part, &refspecs)?;
         }
-        if said.output.says(&["remote error: filter", "invalid filter"]) {
-            (scratch, said) = fetch(Part::All, format)?;
+        if exchange.output.says(&["remote error: filter", "invalid filter"]) {
+            (scratch, exchange) = self.fetch_with(request, format, Part::All, &refspecs)?;
         }
-        if said.output.status.success() { Ok(scratch) } else { Err(self.explain(request, first, &said)) }
+        if exchange.output.status.success() { Ok(scratch) } else { Err(self.explain(request, first, &exchange)) }
     }
 
     fn fetch_with(
@@ -255,9 +258,9 @@ impl Network {
     ) -> Result<(Scratch, Exchange)> {
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
         let option = if part == Part::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
-        let said = self.talk(request, |remote_git, url, terminal| {
+        let exchange = self.talk(request, |remote_git, url, terminal| {
             let part = match (part, terminal) {
-                // git would ask for a password again with each batch of files.
+                // git would ask for a password again for each batch of files.
                 (Part::SmallFiles, Terminal::Shared) => Part::All,
                 (part, _) => part,
             };
@@ -265,11 +268,11 @@ impl Network {
             let wanted = Fetch { into, part, option: Some(option), refspecs, by_repository };
             remote_git.fetch(url, wanted, request.timeout, terminal)
         })?;
-        Ok((scratch, said))
+        Ok((scratch, exchange))
     }
 
-    /// Fetches the files that `want` names, of each repository with one request, until it names none: what is read in
-    /// attributes may ask for more.
+    /// Fetches the files that `want` adds, with one request per repository, until it adds none: attributes that were
+    /// fetched may need more files.
     pub(super) fn fetch_missing(&self, want: impl Fn(&mut Vec<Missing>)) {
         loop {
             let mut missing = Vec::new();
@@ -277,11 +280,11 @@ impl Network {
             if missing.is_empty() {
                 return;
             }
-            let label = |one: &Missing| one.commits[0].request.url.shown();
-            self.progress.each(SIDE_BY_SIDE, &missing, label, |_, one| {
-                if let Err(failure) = self.fetch_files(one) {
-                    // Reading one of the files will say so.
-                    for commit in &one.commits {
+            let label = |missing: &Missing| missing.commits[0].request.url.shown();
+            self.progress.each(SIDE_BY_SIDE, &missing, label, |_, missing| {
+                if let Err(failure) = self.fetch_files(missing) {
+                    // The failure is reported when one of the files is read.
+                    for commit in &missing.commits {
                         let _ = commit.stop.set(failure.clone());
                     }
                 }
@@ -289,16 +292,17 @@ impl Network {
         }
     }
 
-    /// Adds files to what the cache holds of commits, or all of them, where the server does not give single ones.
+    /// Adds files to commits in the cache. If the server does not give single files, all files of the commits are
+    /// fetched.
     fn fetch_files(&self, missing: &Missing) -> Result<()> {
         let Fetched { commit, request, .. } = &missing.commits[0];
         let ids: String = missing.ids.iter().map(|id| format!("{id}\n")).collect();
-        let (scratch, said) = self.fetch_with(request, format_of(commit), Part::NoFiles, &ids)?;
-        if said.output.status.success() {
-            let places: Vec<&Path> = missing.commits.iter().map(|one| &*one.directory).collect();
-            return self.cache.add(&scratch, &places);
+        let (scratch, exchange) = self.fetch_with(request, format_of(commit), Part::NoFiles, &ids)?;
+        if exchange.output.status.success() {
+            let directories: Vec<&Path> = missing.commits.iter().map(|commit| &*commit.directory).collect();
+            return self.cache.add(&scratch, &directories);
         }
-        let failure = self.explain(request, commit, &said);
+        let failure = self.explain(request, commit, &exchange);
         if !matches!(failure.kind, FailureKind::NotInRepository | FailureKind::Other) {
             return Err(failure);
         }
@@ -310,34 +314,38 @@ impl Network {
     }
 }
 
-/// Returns the format of the repository that has an object with this id.
+/// The object format of a repository with this object id.
 pub(super) fn format_of(id: &str) -> &'static str {
     if id.len() == 64 { "sha256" } else { "sha1" }
 }
 
-/// Returns a commit that a fetch brought in, tags followed, and what led there if that is what a tag holds.
+/// The commit that a fetch brought, with tags peeled, and the object that the tag names if the ref is a tag.
 fn fetched_commit(
     directory: &Path,
     number: usize,
     reference: &str,
     budget: &Budget,
 ) -> Result<(String, Option<String>)> {
-    let failed = |what: String| Failure::new(format!("cannot read the fetched commit: {what}"));
-    let read = |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| failed(error.to_string()));
+    let read =
+        |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| unreadable(&error.to_string()));
     let id = read(&format!("refs/kl/{number}"))?;
     let id = id.trim_end();
     let repository = open_fetched(directory, budget.memory())?;
     let commit = repository
         .find_object(object_id(id)?)
-        .map_err(|error| failed(error.to_string()))?
+        .map_err(|error| unreadable(&error.to_string()))?
         .peel_to_kind(gix::object::Kind::Commit)
-        .map_err(|_| failed(format!("{id} is not a commit")))?;
-    // `ID<tab>not-for-merge or nothing<tab>tag 'NAME' of URL`. A branch that came with it may be the same commit.
+        .map_err(|_| unreadable(&format!("{id} is not a commit")))?;
+    // The line is `ID<tab>not-for-merge or nothing<tab>tag 'NAME' of URL`. A branch may name the same commit.
     let name = reference.strip_prefix("refs/").unwrap_or(reference);
     let tag = format!("tag '{}' of ", name.strip_prefix("tags/").unwrap_or(name));
     let is_tag = read("FETCH_HEAD")?.lines().any(|line| {
         let mut fields = line.split('\t');
-        fields.next() == Some(id) && fields.nth(1).is_some_and(|what| what.starts_with(&tag))
+        fields.next() == Some(id) && fields.nth(1).is_some_and(|source| source.starts_with(&tag))
     });
     Ok((commit.id.to_string(), is_tag.then(|| id.to_owned())))
+}
+
+fn unreadable(reason: &str) -> Failure {
+    Failure::new(format!("cannot read the fetched commit: {reason}"))
 }

@@ -1,8 +1,8 @@
-//! Single files over HTTP: what `kustomize build` gets with a plain GET, with the bounds it lacks.
+//! Fetches single files over HTTP, as `kustomize build` does with a plain GET, with bounds that it lacks.
 //!
-//! kustomize's client (`api/internal/loader/fileloader.go`) has no deadline, no size limit, no retry and knows no login
-//! but the URL's userinfo. Here every URL has a deadline that covers redirects, retries and waits, a limit for the
-//! decoded size, and a login from the URL or the caller, which never goes to another scheme, host or port.
+//! kustomize's client (`api/internal/loader/fileloader.go`) has no deadline, no size limit, no retry, and no login but
+//! the userinfo of the URL. Here every URL has a deadline that covers redirects, retries and waits, a limit for the
+//! decoded size, and a login from the URL or the caller, which is never sent to another scheme, host or port.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use url::{Host, Url};
 
-use self::transport::Answer;
+use self::transport::Response;
 pub(super) use self::transport::Stop;
 use super::limit::Patience;
 use super::reach::Reach;
@@ -22,11 +22,11 @@ use crate::git::{Login, take_login};
 use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 
-/// How many redirects are followed, as many as Go's client follows.
+/// The most redirects that are followed, as in Go's client.
 const MAX_REDIRECTS: usize = 10;
 
-/// Asks for the user name and password for a URL, as `git credential fill` does: at most once for each fetch, after a
-/// server wanted a login, possibly from several threads at once. The URL has no password, no query and no fragment.
+/// Asks for the user name and password for a URL, as `git credential fill` does: at most once per fetch, after a server
+/// demanded a login, possibly from several threads at once. The URL has no password, query or fragment.
 type AskLogin = dyn Fn(&Url) -> Option<(String, String)> + Send + Sync;
 
 /// The bounds of each fetch.
@@ -38,15 +38,15 @@ pub(super) struct Bounds {
     pub max_bytes: u64,
 }
 
-/// Fetches URLs. Nothing is read, and no thread started, before the first fetch; connections are kept for the next.
+/// Fetches URLs. Nothing is read, and no thread started, before the first fetch. Connections are kept for the next one.
 pub(super) struct Client {
     bounds: Bounds,
     pub(super) patience: Patience,
     reach: Arc<Reach>,
     ask: Box<AskLogin>,
-    /// Whether the proxy variables (and on macOS and Windows the system's settings) count.
+    /// Whether the proxy variables count, and on macOS and Windows the system's settings.
     proxies: bool,
-    /// What requests are made with: without a proxy or not, for anything or for one host that must be public.
+    /// The HTTP clients, by whether they use a proxy, and by the host that must be public, if any.
     clients: Mutex<HashMap<(bool, Option<String>), reqwest::blocking::Client>>,
 }
 
@@ -55,41 +55,41 @@ impl Client {
         Client { bounds, patience, reach, ask, proxies: true, clients: Mutex::default() }
     }
 
-    /// Returns what `text`, a URL, holds. May be called from several threads at once.
+    /// Fetches the content of `text`, a URL. Several threads may call it at once.
     ///
-    /// Any 2xx status is a success, as in kustomize, but an empty body is not. Whether the body is what was wanted (and
-    /// not a login page) is for the caller to find out.
+    /// Any 2xx status is a success, as in kustomize, but an empty body is a failure. The caller must check whether the
+    /// body is what was expected, and not a login page.
     pub(super) fn get(&self, text: &str) -> Result<Vec<u8>> {
         let (url, login) = parse(text)?;
         let start = Instant::now();
         let ask = |refused: Option<&Login>| self.login(text, &url, refused);
         let at_once = || self.reach.sends_login(text, || url.to_string());
-        let got = self.patience.persist(text, login, at_once, ask, |login| self.follow(&url, login, start));
-        got.map_err(|stop| match *stop.failure {
+        let result = self.patience.persist(text, login, at_once, ask, |login| self.follow(&url, login, start));
+        result.map_err(|stop| match *stop.failure {
             failure if stop.is_of_host => failure,
             failure => failure.context(format_args!("cannot fetch {}", redact::url(text))),
         })
     }
 
-    /// Returns the time that a fetch has left that began at `start`.
-    fn left(&self, start: Instant) -> Duration {
+    /// The time that remains for a fetch that began at `start`.
+    fn remaining(&self, start: Instant) -> Duration {
         self.bounds.deadline.saturating_sub(start.elapsed())
     }
 
-    /// Returns the login for a request of git that is sent to `rewritten`: that of the URL, or what git's helpers have.
+    /// The login for a request of git that is sent to `rewritten`: the one in the URL, or the one of git's helpers.
     pub(super) fn login_of_git(&self, named: &str, rewritten: &str) -> Option<Login> {
         let (url, login) = parse(rewritten).ok()?;
-        let own = login.as_ref().filter(|login| login.password.is_some()).cloned();
-        own.or_else(|| self.login(named, &url, login.as_ref()))
+        let from_url = login.as_ref().filter(|login| login.password.is_some()).cloned();
+        from_url.or_else(|| self.login(named, &url, login.as_ref()))
     }
 
-    /// Asks for another login than the one that was refused, if the user's files name `named`, as the URL is written
-    /// there. Only over TLS, or without leaving this machine: a remote base may name any host with `http://`, and must not
-    /// make us show the login for it to the whole network.
+    /// Asks for a login, or for another one than `refused`, if the user's files name `named`, the URL as it is written
+    /// there. A login is sent only over TLS or to this machine: a remote base may name any host with `http://`, and
+    /// must not make us show its login to the whole network.
     fn login(&self, named: &str, url: &Url, refused: Option<&Login>) -> Option<Login> {
         let is_final = refused.is_some_and(|login| login.password.is_some());
-        let is_seen = url.scheme() != "https" && !is_loopback(url);
-        if is_final || is_seen || !self.reach.access(named).named {
+        let is_exposed = url.scheme() != "https" && !is_loopback(url);
+        if is_final || is_exposed || !self.reach.access(named).named {
             return None;
         }
         let mut url = url.clone();
@@ -101,16 +101,15 @@ impl Client {
         Some(Login { user, password: Some(password) })
     }
 
-    /// Sends one request and follows its redirects. The login stays with the scheme, host and port that it was meant for,
-    /// and does not come back once a redirect has led away: reqwest, which would follow as well, sends it to the second URL
-    /// of another host.
+    /// Sends one request and follows its redirects. The login stays with the scheme, host and port that it is for, and
+    /// is not sent again once a redirect has left them. reqwest would send it to the second URL of another host.
     fn follow(&self, from: &Url, mut login: Option<&Login>, start: Instant) -> Result<Vec<u8>, Stop> {
         let mut url = from.clone();
         for _ in 0..=MAX_REDIRECTS {
-            match self.send(&url, login, self.left(start)) {
-                Ok(Answer::Body(bytes)) => return Ok(bytes),
-                Ok(Answer::Redirect(location)) => url = redirected(&url, &location)?,
-                // No login would be sent elsewhere.
+            match self.send(&url, login, self.remaining(start)) {
+                Ok(Response::Body(bytes)) => return Ok(bytes),
+                Ok(Response::Redirect(location)) => url = redirected(&url, &location)?,
+                // A login would not be sent to another origin.
                 Err(stop) => {
                     return Err(Stop { wants_login: stop.wants_login && url.origin() == from.origin(), ..stop });
                 }
@@ -121,12 +120,12 @@ impl Client {
     }
 }
 
-/// Takes the login out of a URL: what is sent with the first request, as kustomize does (Go's `http.Client`). A user name
-/// alone is sent alone: some hosts take a token so. Control characters, which the URL standard would drop and Go refuses,
-/// are refused.
+/// Splits the login off a URL. It is sent with the first request, as kustomize does (Go's `http.Client`). A user name
+/// without a password is sent too, because some hosts take a token in this way. Control characters are refused: the URL
+/// standard would drop them, and Go refuses them.
 fn parse(text: &str) -> Result<(Url, Option<Login>)> {
-    let is_http = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-    let url = Url::parse(text).ok().filter(|_| !text.chars().any(char::is_control)).filter(is_http);
+    let url = Url::parse(text).ok().filter(|_| !text.chars().any(char::is_control));
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let mut url = url.ok_or_else(|| {
         Failure::new(format!("{} is not an http or https URL with a host", redact::url(text)))
             .hint("write it as `https://HOST/PATH`, with special characters percent-encoded")
@@ -136,7 +135,7 @@ fn parse(text: &str) -> Result<(Url, Option<Login>)> {
     Ok((url, login))
 }
 
-/// Returns where a redirect leads. A login in it is the server's, not the user's, and is dropped.
+/// The URL that a redirect leads to. A login in it is the server's, not the user's, and is dropped.
 pub(super) fn redirected(from: &Url, location: &str) -> Result<Url> {
     let mut url = from.join(location).map_err(|_| refused("to an invalid URL"))?;
     match (from.scheme(), url.scheme()) {
@@ -149,9 +148,9 @@ pub(super) fn redirected(from: &Url, location: &str) -> Result<Url> {
     }
 }
 
-/// A redirect that is not followed.
-fn refused(what: &str) -> Failure {
-    Failure::new(format!("the server redirects {what}")).hint("use a URL that serves the file itself over https")
+/// The failure of a redirect that is not followed.
+fn refused(where_to: &str) -> Failure {
+    Failure::new(format!("the server redirects {where_to}")).hint("use a URL that serves the file itself over https")
 }
 
 /// Removes userinfo and fragment.

@@ -1,4 +1,4 @@
-//! Servers that limit how much they give: how that is recognized, and how long a run waits for them.
+//! Recognizes servers that limit the number of requests, and decides how long a run waits for them.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use super::Progress;
 use super::http::Stop;
-use super::reach::place;
+use super::reach::authority;
 use crate::git::{Exchange, Login};
 use crate::message::failure::{Failure, FailureKind};
 
-/// The most that one request waits in all.
+/// The longest wait of one request, over all retries.
 const MOST_OF_REQUEST: Duration = Duration::from_secs(60);
-/// The most that one run waits in all.
+/// The longest wait of one run.
 const MOST_OF_RUN: Duration = Duration::from_secs(300);
 
-/// What git prints where a server says in a sentence that it limits us: GitHub does so over 200.
+/// The messages of git if a server says in a sentence that it limits us. GitHub does so with status 200.
 const SENTENCES: [&str; 4] = ["temporarily limiting", "too many requests", "rate limit", "returned error: 429"];
 
-/// Returns how long a server that limits us asks to wait, zero where it does not say; none where it answered for another
+/// The wait that a server demands that limits us; zero if it does not say how long. `None` if its response has another
 /// reason.
 pub(super) fn of_answer<'a>(status: u16, header: impl Fn(&'static str) -> Option<&'a str>) -> Option<Duration> {
     let wait = header("retry-after");
@@ -29,50 +29,49 @@ pub(super) fn of_answer<'a>(status: u16, header: impl Fn(&'static str) -> Option
         503 => wait.is_some(),
         _ => false,
     };
-    // A date is not respected.
+    // A date in `Retry-After` is ignored.
     limits.then(|| Duration::from_secs(wait.and_then(|wait| wait.parse().ok()).unwrap_or(0)))
 }
 
-/// Returns the same of what git said and heard. A server that lists the refs without a login, and then wants one, limits
-/// us: the repository is not private.
+/// The wait that a server demands, by the output of git and the headers of the response. A server that lists the refs
+/// without a login and then demands one limits us: the repository is public.
 pub(super) fn of_git(exchange: &Exchange) -> Option<Duration> {
-    let says_so = || exchange.status == 401 && exchange.is_public || exchange.output.says(&SENTENCES);
+    let is_said = || exchange.status == 401 && exchange.is_public || exchange.output.says(&SENTENCES);
     let failed = !exchange.output.status.success();
-    let answered = || of_answer(exchange.status, |name| exchange.header(name));
-    failed.then(|| answered().or_else(|| says_so().then_some(Duration::ZERO)))?
+    let by_headers = || of_answer(exchange.status, |name| exchange.header(name));
+    failed.then(|| by_headers().or_else(|| is_said().then_some(Duration::ZERO)))?
 }
 
-/// Makes what a server said the failure of one that limits us.
-pub(super) fn explained(said: &str, host: &str, wait: Duration) -> Failure {
+/// The failure of a server that limits us. `reason` is its message.
+pub(super) fn explained(reason: &str, host: &str, wait: Duration) -> Failure {
     let more = if wait.is_zero() { String::new() } else { format!("; retry after {} s", wait.as_secs()) };
-    Failure::new(format!("{host} is rate limiting: {said}{more}"))
+    Failure::new(format!("{host} is rate limiting: {reason}{more}"))
         .hint(format!(
             "try again later, or log in for a higher limit: store a login for {host} in git's credential helper, or set git's `http.https://{host}/.extraHeader`"
         ))
         .because(FailureKind::Limited)
 }
 
-/// How long a run waits for servers; shared by its threads.
+/// Bounds how long a run waits for servers. Its threads share the bound.
 pub(super) struct Patience {
     progress: Arc<Progress>,
-    /// How often a request is tried again.
+    /// The most retries of one request.
     retries: usize,
-    /// The wait before the first retry where the server does not say; doubled before each further one.
+    /// The wait before the first retry if the server does not say. It doubles with each retry.
     first: Duration,
-    /// When the time of the run for waiting is over, once it has begun.
+    /// The time at which the run stops waiting. Set at the first wait.
     end: OnceLock<Instant>,
-    /// The hosts for which waiting did not help, and the user's login did.
-    closed: Mutex<HashSet<String>>,
+    /// The hosts at which waiting did not help, but the user's login did.
+    login_hosts: Mutex<HashSet<String>>,
 }
 
 impl Patience {
     pub(super) fn new(progress: Arc<Progress>, retries: usize, first: Duration) -> Self {
-        Patience { progress, retries, first, end: OnceLock::new(), closed: Mutex::default() }
+        Patience { progress, retries, first, end: OnceLock::new(), login_hosts: Mutex::default() }
     }
 
-    /// Sends a request for `url` until it is answered: again after each wait, and at last with the login that `ask` has,
-    /// which may be another one than was refused. `login` goes along from the beginning, and so does what `ask` has where
-    /// that is `at_once`, unless the server refuses it.
+    /// Repeats a request for `url` until it succeeds or time runs out. The login from `ask` is sent last, or first if
+    /// `at_once`, unless the server rejects it. `login` is sent from the beginning.
     pub(super) fn persist<T>(
         &self,
         url: &str,
@@ -81,18 +80,19 @@ impl Patience {
         ask: impl Fn(Option<&Login>) -> Option<Login>,
         send: impl Fn(Option<&Login>) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
-        let host = place(url).unwrap_or_default();
-        let closed = || self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut unasked = login.is_none() && (at_once() || closed().contains(&host));
-        if unasked {
+        let host = authority(url).unwrap_or_default();
+        let login_hosts = || self.login_hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        // A login that the server did not demand may be sent anyway: it is dropped if the server rejects it.
+        let mut is_undemanded = login.is_none() && (at_once() || login_hosts().contains(&host));
+        if is_undemanded {
             login = ask(None);
-            unasked = login.is_some();
+            is_undemanded = login.is_some();
         }
-        let (mut waits, mut asked, mut limited) = (Vec::new(), unasked, None);
+        let (mut waits, mut was_asked, mut limited) = (Vec::new(), is_undemanded, None);
         loop {
             let stop = match send(login.as_ref()) {
                 Ok(answer) => {
-                    closed().extend(limited.map(|_: Stop| host));
+                    login_hosts().extend(limited.map(|_: Stop| host));
                     return Ok(answer);
                 }
                 Err(stop) => stop,
@@ -100,23 +100,23 @@ impl Patience {
             if stop.again.is_some_and(|least| self.wait(&mut waits, &host, least)) {
                 continue;
             }
-            // What is public may be refused to a login that has expired.
-            if stop.failure.kind == FailureKind::Login && std::mem::take(&mut unasked) {
+            // Public content may be refused to a login that has expired.
+            if stop.failure.kind == FailureKind::Login && std::mem::take(&mut is_undemanded) {
                 login = None;
                 continue;
             }
-            let found = if stop.wants_login && !asked { ask(login.as_ref()) } else { None };
-            if found.is_none() {
-                // That the login is no good says nothing about what it was to help with.
+            let new_login = if stop.wants_login && !was_asked { ask(login.as_ref()) } else { None };
+            if new_login.is_none() {
+                // If the login is invalid, the failure that it should have solved is reported.
                 return Err(limited.filter(|_| stop.failure.kind == FailureKind::Login).unwrap_or(stop));
             }
-            (login, asked) = (found, true);
+            (login, was_asked) = (new_login, true);
             limited = Some(stop).filter(|stop| stop.failure.kind == FailureKind::Limited);
         }
     }
 
-    /// Waits before the next try, at least for as long as is asked, and returns whether it did. Waiting for a part of what
-    /// is asked helps nobody.
+    /// Waits before a retry, at least `least`. Returns whether it did: a shorter wait than the server demands would not
+    /// help.
     fn wait(&self, waits: &mut Vec<Duration>, host: &str, least: Duration) -> bool {
         let wait = least.max(self.first.saturating_mul(1 << waits.len().min(9)));
         let all = waits.iter().sum::<Duration>().saturating_add(wait);
@@ -141,9 +141,9 @@ mod tests {
     fn an_answer_that_limits_is_told_from_one_that_refuses() {
         let asked = |status, headers: &[(&str, &'static str)]| {
             let headers = headers.to_vec();
-            let found =
+            let wait =
                 of_answer(status, |name| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value));
-            found.map(|wait| wait.as_secs())
+            wait.map(|wait| wait.as_secs())
         };
         for (status, headers, expected) in [
             (429, &[][..], Some(0)),

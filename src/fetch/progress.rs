@@ -1,4 +1,4 @@
-//! What is being done and how far it is: on a terminal, and nowhere else.
+//! Shows on a terminal, and nowhere else, which work is under way and how much is done.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -7,17 +7,18 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::os::parallel::side_by_side;
 
-/// How many things are fetched side by side.
+/// How many requests run in parallel.
 pub(super) const SIDE_BY_SIDE: usize = 8;
 
-/// One line on standard error that shows what is being waited for.
+/// A line on standard error with the work that is under way.
 pub(crate) struct Progress {
     bar: ProgressBar,
     waiting: Mutex<Vec<(usize, String)>>,
 }
 
 impl Progress {
-    /// Makes a progress line (`doing`: `fetching`), drawn only if standard error is a terminal and `quiet` is not set.
+    /// Makes a progress line. `doing` is its verb, such as `fetching`. It is drawn only if standard error is a terminal
+    /// and `quiet` is not set.
     pub(crate) fn new(doing: &str, quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         Progress::on(target, doing)
@@ -32,25 +33,25 @@ impl Progress {
         Progress { bar, waiting: Mutex::default() }
     }
 
-    /// Does the jobs, `most` side by side, and shows what each is doing by its label. `one` gets the index of its job.
-    /// Clears the line.
+    /// Runs `work` on each job with its index, at most `most` in parallel, and shows the labels of the jobs that run.
+    /// Clears the line at the end.
     pub(crate) fn each<J: Sync, D: Send>(
         &self,
         most: usize,
         jobs: &[J],
         label: impl Fn(&J) -> String + Sync,
-        one: impl Fn(usize, &J) -> D + Sync,
+        work: impl Fn(usize, &J) -> D + Sync,
     ) -> Vec<D> {
         self.bar.inc_length(jobs.len() as u64);
         if !jobs.is_empty() {
             self.bar.enable_steady_tick(Duration::from_millis(100));
         }
         let done = side_by_side(jobs, most, |number, job| {
-            let what = (number, label(job));
-            self.update(|waiting| waiting.push(what.clone()));
-            let done = one(number, job);
+            let line = (number, label(job));
+            self.update(|waiting| waiting.push(line.clone()));
+            let done = work(number, job);
             self.bar.inc(1);
-            self.update(|waiting| waiting.retain(|one| *one != what));
+            self.update(|waiting| waiting.retain(|other| *other != line));
             done
         });
         self.bar.finish_and_clear();
@@ -62,7 +63,7 @@ impl Progress {
         let shown = (usize::MAX, why.to_owned());
         self.update(|waiting| waiting.insert(0, shown.clone()));
         std::thread::sleep(time);
-        self.update(|waiting| waiting.retain(|one| *one != shown));
+        self.update(|waiting| waiting.retain(|line| *line != shown));
     }
 
     /// Clears the line while something else talks to the person at the terminal.
@@ -73,7 +74,7 @@ impl Progress {
     fn update(&self, change: impl FnOnce(&mut Vec<(usize, String)>)) {
         let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         change(&mut waiting);
-        self.bar.set_message(waiting.first().map_or(String::new(), |(_, what)| what.clone()));
+        self.bar.set_message(waiting.first().map_or(String::new(), |(_, label)| label.clone()));
     }
 }
 
@@ -86,7 +87,7 @@ mod tests {
 
     use super::Progress;
 
-    /// A terminal that keeps everything that was ever written to it.
+    /// A terminal that keeps everything that was written to it.
     #[derive(Debug, Clone, Default)]
     struct Paper(Arc<Mutex<String>>);
 

@@ -1,8 +1,8 @@
-//! Where a request may lead, and which login it may carry.
+//! Decides which addresses a request may connect to, and which login it may carry.
 //!
-//! What the user's files name is fetched wherever it is, with the user's logins. What only an upstream names, and every
-//! redirect to another host, leads to public addresses, unless the configuration says `allow-private`: otherwise the
-//! publisher of a base could make a runner send requests to services that trust their neighbours.
+//! URLs in the user's own files may point anywhere, and get the user's logins. URLs that only an upstream has, and
+//! redirects to other hosts, may point only to public addresses, unless the configuration has `allow-private`.
+//! Otherwise the publisher of a base could make a runner send requests to services that trust their neighbours.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
@@ -15,8 +15,8 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::reference::RepoSpec;
 
-/// Returns whether an address is neither of this machine or its link nor of a private network. One that holds an IPv4
-/// address is what that is.
+/// Whether an address is public: not of this machine, its link, or a private network. An IPv6 address that embeds an
+/// IPv4 address is judged by that.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -45,8 +45,8 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// Returns the addresses of a host; none where its name cannot be resolved here, as behind a proxy: then nothing here
-/// connects to it, either.
+/// The addresses of a host. Empty if its name cannot be resolved here, as behind a proxy; then no connection to it is
+/// made either.
 fn addresses(host: &Host<String>) -> Vec<IpAddr> {
     match host {
         Host::Ipv4(address) => vec![IpAddr::V4(*address)],
@@ -58,24 +58,24 @@ fn addresses(host: &Host<String>) -> Vec<IpAddr> {
     }
 }
 
-/// What a request may do.
+/// The rights of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Access {
     /// Whether it may connect to addresses that are not public.
     pub anywhere: bool,
-    /// Whether it may carry the user's logins: the user's files name the host.
+    /// Whether it may carry the user's logins, because the user's files name the host.
     pub named: bool,
 }
 
-/// Decides about requests, from what the user's files name. Shared by all threads of a run.
+/// Decides about requests by the URLs in the user's files. All threads of a run share it.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     remote_git: RemoteGit,
     allow_private: bool,
     named: Mutex<HashSet<String>>,
-    /// Whether git shows a client certificate to every host, once that is asked.
+    /// Whether git shows a client certificate to every host. Set when it is first needed.
     has_certificate: OnceLock<bool>,
-    /// Whether git has credential helpers for single URLs, once that is asked.
+    /// Whether git has credential helpers for single URLs. Set when it is first needed.
     has_helpers: OnceLock<bool>,
 }
 
@@ -86,30 +86,31 @@ impl Reach {
 
     /// Records that the user's files name a URL.
     pub(super) fn name(&self, url: &str) {
-        if let Some(place) = place(url) {
+        if let Some(authority) = authority(url) {
             let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-            named.insert(place);
+            named.insert(authority);
         }
     }
 
-    /// Returns what a request for a URL may do.
+    /// The rights of a request for a URL.
     pub(super) fn access(&self, url: &str) -> Access {
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        // A path of this machine is refused before, where only an upstream names it. Anything else has a place, or is
-        // named by nobody.
+        // A local path that only an upstream names was refused before. Any other URL has an authority, or nobody names
+        // it.
         let is_path = url.starts_with('/') || url.starts_with("file://");
-        let named = place(url).map_or(is_path, |place| named.contains(&place));
+        let named = authority(url).map_or(is_path, |authority| named.contains(&authority));
         Access { anywhere: named || self.allow_private, named }
     }
 
-    /// Returns whether a request for a URL, which is sent to `rewritten`, has a login before the server wants one: the
-    /// user's git has a credential helper for that host or repository.
+    /// Whether a request for a URL, which is sent to `rewritten`, gets a login before the server demands one, because
+    /// the user's git has a credential helper for that host or repository.
     pub(super) fn sends_login(&self, url: &str, rewritten: impl FnOnce() -> String) -> bool {
         let has_helpers = || *self.has_helpers.get_or_init(|| self.remote_git.has_helpers());
         self.access(url).named && has_helpers() && self.remote_git.has_helper_for(&redact::url(&rewritten()))
     }
 
-    /// Refuses a URL that leads where it may not, at any of its addresses. Returns these, unless it may lead anywhere.
+    /// Refuses a URL if any of its addresses is forbidden. Returns the addresses; none are looked up for a URL that may
+    /// point anywhere.
     pub(super) fn refuse(&self, url: &str) -> Result<Vec<IpAddr>> {
         if self.access(url).anywhere {
             return Ok(Vec::new());
@@ -124,12 +125,15 @@ impl Reach {
         }
     }
 
-    /// Refuses to let git show a client certificate to a host that only an upstream names: no option takes one back.
+    /// Refuses to let git show a client certificate to a host that only an upstream names. No option of git can prevent
+    /// it.
     fn refuse_certificate(&self, url: &str) -> Result<()> {
         let host = Url::parse(url).ok().filter(|url| url.scheme() == "https");
         let host = host.and_then(|url| url.host_str().map(str::to_owned));
-        let has_one = || *self.has_certificate.get_or_init(|| self.remote_git.has_certificate());
-        let Some(host) = host.filter(|_| has_one()) else { return Ok(()) };
+        let Some(host) = host else { return Ok(()) };
+        if !*self.has_certificate.get_or_init(|| self.remote_git.has_certificate()) {
+            return Ok(());
+        }
         Err(Failure::new(format!(
             "{} is refused: only an upstream names {host}, and git would show it the client certificate of `http.sslCert`",
             redact::url(url)
@@ -137,9 +141,9 @@ impl Reach {
         .hint("set it only for its hosts: git config --global http.https://HOST/.sslCert FILE"))
     }
 
-    /// Returns git as it may speak to a URL: without logins where the user does not name the host, and connecting to the
-    /// addresses that were judged alone, as the name may stand for others as soon as git asks. What the user's
-    /// `insteadOf` sends elsewhere goes where the user says.
+    /// git with the rights of a URL: without logins unless the user names the host, and connecting only to the
+    /// addresses that were checked, because the name may resolve to others when git asks. A URL that the user's
+    /// `insteadOf` rewrites goes where the user says.
     pub(super) fn git(&self, url: &str) -> Result<RemoteGit> {
         let access = self.access(url);
         let mut git = self.remote_git.clone();
@@ -153,7 +157,7 @@ impl Reach {
         }
         let addresses = self.refuse(url)?;
         match host(url).filter(|_| git::is_http(url)) {
-            // A proxy may know a name that nobody knows here.
+            // A proxy may know a name that cannot be resolved here.
             Some(Host::Domain(host)) => {
                 let port = Url::parse(url).ok().and_then(|url| url.port_or_known_default()).unwrap_or(443);
                 Ok(git.speaking_to(Peer { host, port, addresses }))
@@ -164,7 +168,7 @@ impl Reach {
     }
 }
 
-/// Returns the failure for a URL that leads where the user's files send nobody.
+/// The failure of a URL that points to a forbidden address.
 fn refused(url: &str, why: &str) -> Failure {
     let url = redact::url(url);
     Failure::new(format!("{url} is refused: only an upstream or a redirect names it, and {why}")).hint(
@@ -188,10 +192,10 @@ fn refuse_default_login(url: &str) -> Result<()> {
     .hint(format!("if this is intended, add `machine {host}` with a login to ~/.netrc")))
 }
 
-/// Returns the host of a URL, or of what git takes for one; none for a path.
+/// The host of a URL or scp-like address. `None` for a path.
 fn host(url: &str) -> Option<Host<String>> {
     if url.contains("://") {
-        // Other schemes than http keep an address as text.
+        // For other schemes than http, the URL parser keeps an address as text.
         return Host::parse(&Url::parse(url).ok()?.host()?.to_string()).ok();
     }
     let (before, _) = url.split_once(':')?;
@@ -202,8 +206,8 @@ fn host(url: &str) -> Option<Host<String>> {
     Host::parse(name).ok()
 }
 
-/// Returns host and port of a URL, as they tell one server from another.
-pub(super) fn place(url: &str) -> Option<String> {
+/// The host and port of a URL, which identify its server. `None` for a path.
+pub(super) fn authority(url: &str) -> Option<String> {
     let host = host(url).or_else(|| host(RepoSpec::parse(url).ok()?.clone_spec().exposed()))?;
     let port = Url::parse(url).ok().and_then(|url| url.port());
     let host = host.to_string().to_ascii_lowercase();
@@ -280,7 +284,7 @@ mod tests {
             ("http://0x7f.1/", Some("127.0.0.1")),
             ("http://[::1]:80/", Some("[::1]")),
         ] {
-            assert_eq!(place(url).as_deref(), expected, "{url}");
+            assert_eq!(authority(url).as_deref(), expected, "{url}");
         }
     }
 

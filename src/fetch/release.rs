@@ -14,7 +14,8 @@ use crate::reference::{RepoSpec, Upstream};
 /// How many releases are tried, the newest first.
 const TRIED: usize = 20;
 
-/// Returns the version in the name of a tag, which may leave out its last numbers, and what stands before it.
+/// The version in the name of a tag, and the text before it. The version may lack its last numbers. `None` if the tag
+/// is not a version.
 pub(super) fn version(tag: &str) -> Option<(&str, Version)> {
     let (before, text) = tag.split_at(tag.find(|c: char| c.is_ascii_digit())?);
     let (numbers, rest) = text.split_at(text.find(['-', '+']).unwrap_or(text.len()));
@@ -24,8 +25,8 @@ pub(super) fn version(tag: &str) -> Option<(&str, Version)> {
 }
 
 impl Fetcher {
-    /// Returns the newest release after the one that a reference names, of those that `pattern` matches and that may be
-    /// locked, and why newer ones may not. Nothing comes after what is not a version.
+    /// The newest release after the one that a reference names, among those that match `pattern` and may be locked; and
+    /// why newer ones may not. No release if the reference does not name a version.
     pub(crate) fn newest(
         &mut self,
         spec: &RepoSpec,
@@ -34,29 +35,29 @@ impl Fetcher {
     ) -> Result<(Option<String>, Vec<Failure>)> {
         let reference = spec.reference.as_deref().unwrap_or_default();
         let short = ["refs/tags/", "tags/"].iter().find_map(|start| reference.strip_prefix(start)).unwrap_or(reference);
-        let Some((before, now)) = version(short) else { return Ok((None, Vec::new())) };
+        let Some((before, current)) = version(short) else { return Ok((None, Vec::new())) };
         self.network.reach.name(spec.clone_spec().exposed());
         let listing = self.network.list(&GitRequest::new(spec.clone_spec(), None, None), &["refs/tags/*"])?;
         let is_newer = |tag: &&str| {
-            version(tag).is_some_and(|(other, version)| other == before && version.pre.is_empty() && version > now)
+            version(tag).is_some_and(|(other, version)| other == before && version.pre.is_empty() && version > current)
         };
         let mut newer: Vec<&str> = listing.tags().filter(|tag| pattern.is_match(tag)).filter(is_newer).collect();
         newer.sort_by_cached_key(|tag| std::cmp::Reverse(version(tag).map(|(_, version)| version)));
-        let mut held = Vec::new();
+        let mut refused = Vec::new();
         for tag in newer.into_iter().take(TRIED) {
             let written = reference.replace(short, tag);
             match self.take(&RepoSpec { reference: Some(written.clone()), ..spec.clone() }, config) {
-                Ok(()) => return Ok((Some(written), held)),
+                Ok(()) => return Ok((Some(written), refused)),
                 Err(failure) if matches!(failure.kind, FailureKind::Young | FailureKind::Unsigned) => {
-                    held.push(failure)
+                    refused.push(failure)
                 }
                 Err(failure) => return Err(failure),
             }
         }
-        Ok((None, held))
+        Ok((None, refused))
     }
 
-    /// Resolves a repository that the user names; refuses one that may not be locked.
+    /// Resolves a repository that the user names. Refuses one that may not be locked.
     pub(crate) fn take(&mut self, spec: &RepoSpec, config: &Config) -> Result<()> {
         let upstream = Upstream::git(spec);
         if !config.lists(&upstream) {
@@ -64,8 +65,8 @@ impl Fetcher {
             return Err(Failure::new(message).hint(Config::list_it(&upstream)));
         }
         self.repository(spec)?;
-        let is_lifted = || config.reason(Rule::YoungSource, &upstream.subject()).is_some();
-        config.source(&upstream).map_or(Ok(()), |policy| self.trust(&upstream, policy, is_lifted()))
+        let exception = config.reason(Rule::YoungSource, &upstream.subject());
+        config.source(&upstream).map_or(Ok(()), |policy| self.trust(&upstream, policy, exception.is_some()))
     }
 }
 
@@ -89,8 +90,8 @@ mod tests {
             ("main", None),
             ("0123456789abcdef0123456789abcdef01234567", None),
         ] {
-            let found = version(tag).map(|(before, version)| (before, version.to_string()));
-            assert_eq!(found, expected.map(|(before, version)| (before, version.to_owned())), "{tag}");
+            let parsed = version(tag).map(|(before, version)| (before, version.to_string()));
+            assert_eq!(parsed, expected.map(|(before, version)| (before, version.to_owned())), "{tag}");
         }
     }
 }

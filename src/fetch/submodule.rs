@@ -1,4 +1,4 @@
-//! Submodules of fetched repositories: kustomize checks them out unless the URL has `?submodules=false`.
+//! Submodules of fetched repositories. kustomize checks them out unless the URL has `?submodules=false`.
 
 use std::collections::BTreeSet;
 
@@ -9,42 +9,39 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::tree::path;
 
-/// One entry of a `.gitmodules`.
+/// An entry of `.gitmodules`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Submodule {
-    /// Where it lies in the tree.
+    /// Its path in the tree.
     pub path: String,
     /// Its URL as written.
     pub url: String,
 }
 
-/// Reads a `.gitmodules`. Entries without a path or a URL, or with a path that leaves the tree, are left out: there is
-/// nothing to look up for them.
+/// Parses `.gitmodules`. Entries without a path or a URL, or with a path that leaves the tree, are skipped: they have
+/// no content.
 pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Submodule>> {
     let read = gix::config::File::from_bytes_no_includes(bytes, gix::config::file::Metadata::api(), Default::default());
     let settings = read.map_err(|error| Failure::new(error.to_string()))?;
     let sections = settings.sections_by_name("submodule").into_iter().flatten();
-    let names: BTreeSet<BString> = sections.filter_map(|one| Some(one.header().subsection_name()?.into())).collect();
-    let submodule = |name: BString| {
+    let names: BTreeSet<BString> =
+        sections.filter_map(|section| Some(section.header().subsection_name()?.into())).collect();
+    let submodules = names.into_iter().filter_map(|name: BString| {
         let value = |key| settings.string_by("submodule", Some(name.as_bstr()), key)?.to_str().ok().map(str::to_owned);
         let path = path::resolve("", &value("path")?).filter(|path| !path.is_empty())?;
         Some(Submodule { path, url: value("url")? })
-    };
-    Ok(names.into_iter().filter_map(submodule).collect())
+    });
+    Ok(submodules.collect())
 }
 
-/// Returns the URL to fetch: a relative one is relative to that of its repository (git's
-/// `relative_url`).
+/// The URL of a submodule. A relative one is relative to the URL of its repository (git's `relative_url`).
 pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
-    let refused = |why: &str| {
-        Failure::new(format!("`{}` is refused: {why}", redact::url(url)))
-            .hint("to build without submodules, add `submodules=false` to the query of the reference")
-    };
     if url.starts_with('-') || url.chars().any(char::is_control) {
-        return Err(refused("git could misread it"));
+        return Err(refused(url, "git could misread it"));
     }
+    // Resolves a relative URL.
     let resolved = if url.starts_with("./") || url.starts_with("../") {
-        // Scheme and host stay.
+        // Scheme and host stay the same.
         let (start, ends): (usize, &[char]) = match parent.find("://") {
             Some(at) => (at + "://".len(), &['/']),
             None => (0, &['/', ':']),
@@ -52,31 +49,38 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
         let end = parent[start..].find(ends).map_or(parent.len(), |at| start + at);
         let (server, directory) = parent.split_at(end);
         let path = path::resolve(directory.trim_start_matches(ends), url);
-        let path = path.ok_or_else(|| refused("it leads out of its server"))?;
+        let path = path.ok_or_else(|| refused(url, "it leads out of its server"))?;
         // The path of `user@host:/path` is absolute.
         let between = if directory.starts_with(":/") { ":/" } else { directory.get(..1).unwrap_or("/") };
         format!("{server}{between}{path}")
     } else {
         url.to_owned()
     };
+    // No part of the authority may look like an option to git or ssh.
     let authority = resolved.split_once("://").map_or(resolved.as_str(), |(_, rest)| rest);
     let (authority, _) = authority.split_once('/').unwrap_or((authority, ""));
     for part in authority.split('@') {
         if percent_decode_str(part).next() == Some(b'-') {
-            return Err(refused("git could misread it"));
+            return Err(refused(url, "git could misread it"));
         }
     }
+    // Only transports that kustomize accepts, and local ones only in local repositories.
     let scheme = resolved.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     let local = parent.starts_with("file://") || parent.starts_with('/');
     match scheme.as_deref() {
         Some("https" | "http" | "ssh") => Ok(resolved),
         Some("file") if local => Ok(resolved),
-        None if resolved.contains("::") => Err(refused("its transport is not supported")),
+        None if resolved.contains("::") => Err(refused(url, "its transport is not supported")),
         None if resolved.starts_with('/') && local => Ok(resolved),
         // scp-like: `user@host:path`
         None if !resolved.starts_with(['/', '.']) && resolved.contains(':') => Ok(resolved),
-        _ => Err(refused("its transport is not supported")),
+        _ => Err(refused(url, "its transport is not supported")),
     }
+}
+
+fn refused(url: &str, why: &str) -> Failure {
+    Failure::new(format!("`{}` is refused: {why}", redact::url(url)))
+        .hint("to build without submodules, add `submodules=false` to the query of the reference")
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
-//! What the tip of the branch already holds: remote files and remote roots that were localized
-//! before, taken back from there instead of from the network.
+//! Takes files and roots that were localized before from the tip of a localized branch, instead of fetching them again.
 //!
-//! A localized kustomization differs from the upstream one in the references that were rewritten.
-//! The lock keeps what each said, so the text can be turned back; localizing it again gives the
-//! same bytes. What was never stored is not known to be absent: asking for it falls back to the
-//! repository itself.
+//! A localized kustomization differs from the one upstream in the references that were rewritten. The lock has the
+//! original text of each, so the file can be restored; localizing it again gives the same bytes. A file that was never
+//! localized may exist upstream, so a request for it goes to the repository itself.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,23 +25,28 @@ use crate::reference::{RepoSpec, Upstream};
 use crate::tree::git::GitTree;
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, license, path};
 
-/// A NEW_DIR of the tip and its lock.
+/// A NEW_DIR of the tip, with its lock.
 #[derive(Clone)]
 pub(crate) struct Tip {
-    /// The tip's tree.
+    /// The tree of the tip.
     pub tree: SharedTree,
-    /// Where NEW_DIR lies in it.
+    /// The path of NEW_DIR in the tree.
     pub directory: String,
-    /// The lock that was found there.
+    /// The lock of NEW_DIR.
     pub lock: Rc<Lock>,
-    /// Whether it was made with the licences of what it holds.
+    /// Whether licences were localized with it.
     pub has_licenses: bool,
 }
 
 impl Tip {
     /// Takes a directory of a commit of this repository. `whole` is the tree of that commit.
-    pub(crate) fn here(here: &Rc<LocalRepo>, whole: ObjectId, directory: ObjectId, lock: Rc<Lock>) -> Result<Tip> {
-        let whole = GitTree::of_here(here.clone(), whole)?;
+    pub(crate) fn from_commit(
+        repo: &Rc<LocalRepo>,
+        whole: ObjectId,
+        directory: ObjectId,
+        lock: Rc<Lock>,
+    ) -> Result<Tip> {
+        let whole = GitTree::of_here(repo.clone(), whole)?;
         Ok(Tip {
             has_licenses: Config::of(&whole, "").is_ok_and(|config| !config.no_licenses),
             tree: Rc::new(whole.beside(directory)),
@@ -52,37 +55,37 @@ impl Tip {
         })
     }
 
-    /// Returns the tips of all localized branches that this repository shows. A lock that was edited by hand says nothing.
-    pub(super) fn of_branches(here: &Rc<LocalRepo>) -> Result<Vec<Tip>> {
-        let refs = here.refs(&["refs/heads", "refs/remotes"])?;
+    /// The tips of all localized branches in this repository. A tip whose lock was edited by hand is skipped.
+    pub(super) fn of_branches(repo: &Rc<LocalRepo>) -> Result<Vec<Tip>> {
+        let refs = repo.refs(&["refs/heads", "refs/remotes"])?;
         let ours: BTreeSet<String> =
-            refs.into_iter().filter(|(name, _)| is_ours(name)).map(|(_, one)| one.id).collect();
+            refs.into_iter().filter(|(name, _)| is_ours(name)).map(|(_, tip)| tip.id).collect();
         let mut tips = Vec::new();
         for commit in ours {
-            let Some(id) = here.commit(&commit)? else { continue };
+            let Some(id) = repo.commit(&commit)? else { continue };
             let tree = object_id(&id.tree)?;
-            // One that holds copies, or was not made by us, has nothing for this.
-            let state = tip::examine(here, here.repository()?, &commit, &commit, tree, true);
+            // A branch with copies, or one that another program made, has no usable lock.
+            let state = tip::examine(repo, repo.repository()?, &commit, &commit, tree, true);
             if let Some(lock) = state.ok().and_then(|state| state.lock) {
-                tips.push(Tip::here(here, tree, tree, lock)?);
+                tips.push(Tip::from_commit(repo, tree, tree, lock)?);
             }
         }
         Ok(tips)
     }
 
-    /// Returns the bytes of a remote file that was localized before.
+    /// The bytes of a remote file that was localized before. `None` if the tip does not have them.
     pub(crate) fn file(&self, upstream: &Upstream, sha256: &str) -> Option<Vec<u8>> {
         self.lock.files.iter().filter(|file| file.remote.as_ref() == Some(upstream) && file.source.is_none()).find_map(
             |file| {
                 let bytes = self.read(file).ok()?;
-                // A plugin configuration may have been rewritten.
+                // A plugin configuration may have rewritten references.
                 let bytes = restored(bytes, file)?;
                 (sha256_hex(&bytes) == sha256).then_some(bytes)
             },
         )
     }
 
-    /// Returns the files of a repository or a chart that were localized before; `None` if there are none.
+    /// The files of a repository or chart that were localized before, by their path upstream. `None` if there are none.
     pub(crate) fn repository(&self, source: &Upstream) -> Option<BTreeMap<String, StoredFile>> {
         let files: BTreeMap<String, StoredFile> = self
             .lock
@@ -94,8 +97,8 @@ impl Tip {
         (!files.is_empty()).then_some(files)
     }
 
-    /// Returns a chart that was localized before, of the archive with this digest; none unless all of its files are still
-    /// what the lock says.
+    /// A chart that was localized before from the archive with this digest. `None` unless all of its files match the
+    /// lock.
     pub(crate) fn archive(&self, chart: &ChartRef, sha256: &str) -> Option<Archive> {
         let entry = chart.locked(&self.lock).filter(|entry| entry.digest.hex() == sha256)?;
         let files = self.repository(&chart.upstream())?.into_iter();
@@ -107,18 +110,18 @@ impl Tip {
     }
 
     fn read(&self, file: &StoredFile) -> Result<Vec<u8>> {
-        let place = path::join(&self.directory, &file.path);
-        let bytes = self.tree.read(&place)?;
+        let path = path::join(&self.directory, &file.path);
+        let bytes = self.tree.read(&path)?;
         if sha256_hex(&bytes) == file.sha256 {
             Ok(bytes)
         } else {
-            Err(Failure::new(format!("`{place}` does not match its lock")))
+            Err(Failure::new(format!("`{path}` does not match its lock")))
         }
     }
 }
 
-/// Undoes what localizing did to a file. `None` if that is not possible, or if localizing the result would give other bytes:
-/// a branch must not depend on what lies between.
+/// The file before its references were rewritten. `None` if that is not possible, or if localizing the result would
+/// give other bytes: the content of a branch must not depend on earlier runs.
 fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     if file.rewritten.is_empty() {
         return Some(bytes);
@@ -135,7 +138,7 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     (localized.len() == restored.len() && again == bytes).then_some(upstream)
 }
 
-/// Returns the references of a kustomization, or of a plugin configuration.
+/// The references of a kustomization or plugin configuration. `None` if it cannot be parsed.
 fn references(bytes: &[u8]) -> Option<Vec<Reference>> {
     match kustomization::read(bytes) {
         Ok(read) => Some(read.references),
@@ -143,21 +146,20 @@ fn references(bytes: &[u8]) -> Option<Vec<Reference>> {
     }
 }
 
-/// Returns a file in which each reference has its value, if there is one for it.
+/// The file with each reference replaced by its value, if it has one.
 fn edited(bytes: &[u8], references: &[Reference], values: &[Option<String>]) -> Option<Vec<u8>> {
     let pairs = references.iter().zip(values);
     let edits = pairs.filter_map(|(reference, value)| Some(Edit { spot: &reference.spot, value: value.clone()? }));
     kustomization::edit(bytes, &edits.collect::<Vec<_>>()).ok()
 }
 
-/// The part of a fetched repository that the tip holds.
+/// A fetched repository of which the tip has a part.
 pub(super) struct TipTree {
     pub(super) tip: Tip,
-    /// From [`Tip::repository`].
     pub(super) files: BTreeMap<String, StoredFile>,
     pub(super) version: RepoSpec,
     pub(super) network: Rc<Network>,
-    /// What to fetch for everything else.
+    /// The request that fetches everything else.
     pub(super) request: GitRequest,
     pub(super) fetched: OnceCell<CheckoutTree>,
 }
@@ -173,15 +175,14 @@ impl TipTree {
         Ok(self.fetched.get_or_init(|| tree))
     }
 
-    /// Returns whether a file lies below a path.
+    /// Whether a file is below a path.
     fn has(&self, directory: &str) -> bool {
         let next = self.files.range(format!("{directory}/")..).next();
         directory.is_empty() || next.is_some_and(|(path, _)| path::is_in(path, directory))
     }
 
-    /// Returns whether what was stored proves that there is nothing at `path`: a directory with one
-    /// kustomization file has no other, and where files were localized, upstream had no
-    /// `localized-files` in the way.
+    /// Whether the localized files prove that `path` does not exist upstream. A directory with a kustomization has no
+    /// other one, and has no `localized-files` of its own.
     fn known_absent(&self, path: &str) -> bool {
         let name = path::name(path);
         let directory = path::parent(path);
@@ -203,25 +204,27 @@ impl Tree for TipTree {
         if self.known_absent(path) { Ok(None) } else { self.fetched()?.entry(path) }
     }
 
-    /// What was stored does not say what else there is.
+    /// The localized files do not tell which other files there are, so the repository is fetched.
     fn names(&self, directory: &str) -> Result<Vec<String>> {
         self.fetched()?.names(directory)
     }
 
     /// A lock lists the licences of every directory above a root.
     fn licenses(&self, directory: &str) -> Option<Vec<String>> {
-        let is_root = |place: &&String| {
-            kustomization::FILE_NAMES.contains(&path::name(place)) && path::is_in(path::parent(place), directory)
-        };
-        if !self.tip.has_licenses || !self.files.keys().any(|place| is_root(&place)) {
+        let mut files = self.files.keys();
+        let has_root = files.any(|file| {
+            kustomization::FILE_NAMES.contains(&path::name(file)) && path::is_in(path::parent(file), directory)
+        });
+        if !self.tip.has_licenses || !has_root {
             return None;
         }
-        let is_license = |place: &&String| {
-            let beside = |name: &&str| self.files.contains_key(&path::join(path::parent(place), name));
-            license::covered(place) == Some(directory)
-                && (path::parent(place) == directory || !kustomization::FILE_NAMES.iter().any(beside))
-        };
-        Some(self.files.keys().filter(is_license).cloned().collect())
+        let licenses = self.files.keys().filter(|file| {
+            let parent = path::parent(file);
+            let is_in_root =
+                || kustomization::FILE_NAMES.iter().any(|name| self.files.contains_key(&path::join(parent, name)));
+            license::covered(file) == Some(directory) && (parent == directory || !is_in_root())
+        });
+        Some(licenses.cloned().collect())
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
@@ -231,7 +234,7 @@ impl Tree for TipTree {
         if let Some(bytes) = self.tip.read(file).ok().and_then(|bytes| restored(bytes, file)) {
             return Ok(bytes);
         }
-        // A licence may be a link, and is what that leads to.
+        // A licence may be a link. Its localized file has the content of the target.
         match tree::resolve(self.fetched()?, path)? {
             Resolved::File { path, .. } => self.fetched()?.read(&path),
             _ => self.fetched()?.read(path),

@@ -1,5 +1,5 @@
-//! What `sources` asks of what is read from the network or the cache, also where a lock holds it: anybody can edit a lock.
-//! What the tip of a localized branch holds was verified when it came there.
+//! Checks the demands of `sources` on content from the network or the cache, even if a lock has it: anybody can edit a
+//! lock. Content of the tip of a localized branch was checked when it came there.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use gix::object::Kind;
 
 use super::answers::refuse;
 use super::git::{Fetched, GitRequest};
-use super::{Fetcher, Network, ONLINE};
+use super::{Fetcher, HINT_RUN_ONLINE, Network};
 use crate::config::{Config, FILE_NAME, Source};
 use crate::git::{Part, Signers, date, made, object_id, open_fetched};
 use crate::message::failure::{Failure, FailureKind, Result, command};
@@ -17,7 +17,7 @@ use crate::record::Pinned;
 use crate::reference::{Pin, Upstream};
 use crate::tree::git::proven;
 
-/// What a ref leads to: its tag object, or else its commit.
+/// The object that a ref names: its tag object, or else its commit.
 struct Object {
     kind: &'static str,
     id: String,
@@ -25,14 +25,14 @@ struct Object {
 }
 
 impl Fetcher {
-    /// Refuses what lacks what `policy` asks of it. `is_lifted`: it may be young.
+    /// Refuses an upstream that lacks what `policy` demands. With `is_lifted`, it may be younger than `min-age`.
     pub(super) fn trusted(&self, upstream: &Upstream, policy: &Source, is_lifted: bool) -> Result<()> {
         let source = &upstream.source();
         let min_age = policy.min_age.filter(|_| !is_lifted);
         if !matches!(source, Upstream::Git { .. }) {
             let lacks = policy.signed_by.as_ref().map(|_| "signature").or(min_age.map(|_| "date"));
-            return lacks.map_or(Ok(()), |what| {
-                let message = format!("{source} has no {what}, which `sources` requires: it is not a repository");
+            return lacks.map_or(Ok(()), |lacking| {
+                let message = format!("{source} has no {lacking}, which `sources` requires: it is not a repository");
                 Err(Failure::new(message).hint(Config::list_before(source)))
             });
         }
@@ -42,9 +42,9 @@ impl Fetcher {
                 let recorded = repository.signed.get().map(String::as_str);
                 let _ = repository.signed.set(self.signer(source, fetched, signers, recorded)?);
             }
-            let before = self.options.before.as_ref().and_then(|lock| lock.get(source));
-            // That is no news.
-            let is_known = before.is_some_and(|pinned| pinned.digest.hex() == fetched.commit);
+            let locked_before = self.options.before.as_ref().and_then(|lock| lock.get(source));
+            // A commit in the old lock is not new.
+            let is_known = locked_before.is_some_and(|pinned| pinned.digest.hex() == fetched.commit);
             if let Some(least) = min_age.filter(|_| !is_known) {
                 refuse_young(upstream, made(&self.network.object(fetched)?.bytes), least)?;
             }
@@ -52,7 +52,7 @@ impl Fetcher {
         Ok(())
     }
 
-    /// Returns who signed what a lock holds of a repository, by the key that it records, from the cache or the network.
+    /// The signer of the commit that a lock has for a repository. The commit is read from the cache or fetched.
     pub(crate) fn verify(&self, source: &Upstream, pinned: &Pinned, signers: &Signers) -> Result<String> {
         refuse(source)?;
         self.network.reach.name(source.url());
@@ -60,14 +60,14 @@ impl Fetcher {
         let fetched = match self.network.cached(&request)? {
             Some(fetched) => fetched,
             None if self.network.offline => {
-                return Err(Failure::new(format!("{source} is not in the cache")).hint(ONLINE));
+                return Err(Failure::new(format!("{source} is not in the cache")).hint(HINT_RUN_ONLINE));
             }
             None => self.network.fetch_one(&request)?,
         };
         self.signer(source, &fetched, signers, pinned.signed.as_deref())
     }
 
-    /// Returns who signed something, asked once; fails where the lock says that it was another one.
+    /// The signer of a fetched commit, verified once per run. Fails if the lock has another signer.
     fn signer(
         &self,
         source: &Upstream,
@@ -97,7 +97,7 @@ impl Fetcher {
         signed
     }
 
-    /// Returns how old something is that was resolved in this run, and who signed it, as far as that is known.
+    /// The age and the signer of an upstream that this run resolved, for messages. `None` if it has no date.
     pub(crate) fn about(&self, source: &Upstream) -> Option<String> {
         let (_, (tree, repository)) = self.opened.iter().find(|(key, _)| Upstream::git(key) == *source)?;
         let made = made(&self.network.object(&tree.fetched).ok()?.bytes)?;
@@ -108,18 +108,18 @@ impl Fetcher {
 }
 
 impl Network {
-    /// Returns who signed what was fetched: its tag, which must be of that name, or else its commit. Of what was fetched by
-    /// its id it is not known whether a tag led there in the lock: the commit must be signed, or else the tag, by the key
-    /// that is `recorded`.
+    /// The signer of a fetched ref: of its tag, which must have that name, or else of its commit. A commit that was
+    /// fetched by its id may have been locked by a tag, so either may be signed by the `recorded` key.
     pub(super) fn signer(&self, fetched: &Fetched, signers: &Signers, recorded: Option<&str>) -> Result<String> {
         let of_commit = self.signer_of(fetched, signers);
-        let is_it = |signed: &String| recorded.is_none_or(|recorded| is_same_key(signed, recorded));
-        if fetched.tag.is_some() || of_commit.as_ref().is_ok_and(is_it) {
+        let is_recorded =
+            of_commit.as_ref().is_ok_and(|signed| recorded.is_none_or(|recorded| is_same_key(signed, recorded)));
+        if fetched.tag.is_some() || is_recorded {
             return of_commit;
         }
         match self.tag(fetched)? {
             Some(tag) => self.signer_of(&Fetched { tag: Some(tag), ..fetched.clone() }, signers),
-            None if self.offline => of_commit.map_err(|failure| failure.hint(ONLINE)),
+            None if self.offline => of_commit.map_err(|failure| failure.hint(HINT_RUN_ONLINE)),
             None => of_commit,
         }
     }
@@ -134,7 +134,7 @@ impl Network {
         signers.verify(&fetched.directory, kind, &id).map_err(|failure| failure.because(FailureKind::Unsigned))
     }
 
-    /// Returns the tag object that a ref leads to, from the cache if that has it; none if the ref is no annotated tag.
+    /// The tag object that a ref names, from the cache if it has it. `None` if the ref is not an annotated tag.
     fn tag(&self, fetched: &Fetched) -> Result<Option<String>> {
         let Fetched { directory, commit, request, .. } = fetched;
         if Pin::of(request.reference.as_deref()) == Pin::Commit || request.reference.is_none() {
@@ -159,21 +159,20 @@ impl Network {
         Ok(listing.id(&full).filter(|id| id != commit))
     }
 
-    /// Returns the tag object of what was resolved, or else its commit.
+    /// The tag object of a resolved ref, or else its commit.
     fn object(&self, fetched: &Fetched) -> Result<Object> {
         let Fetched { directory, commit, tag, request, .. } = fetched;
-        let open = || open_fetched(directory, self.budget.memory());
-        let mut repository = open()?;
+        let mut repository = open_fetched(directory, self.budget.memory())?;
         let kind = if tag.as_ref().is_some_and(|tag| tag != commit) { "tag" } else { "commit" };
         let id = object_id(tag.as_ref().unwrap_or(commit))?;
         if !repository.has_object(id) {
-            // Another ref had led to the commit.
+            // The commit was fetched by another ref.
             let scratch = self.fetch_into(request, &[request.reference()], Part::NoTrees)?;
             self.cache.add(&scratch, &[directory])?;
-            repository = open()?;
+            repository = open_fetched(directory, self.budget.memory())?;
         }
         let bytes = proven(&repository, kind, id)?;
-        // A server may say of any commit that a tag leads there.
+        // A server may claim that a tag names any commit.
         if kind == "tag" && header(&bytes, "object") != Some(commit) {
             let message = format!("the tag `{}` does not point at the commit {commit} directly", request.reference());
             return Err(Failure::new(message).because(FailureKind::Unsigned));
@@ -182,24 +181,24 @@ impl Network {
     }
 }
 
-/// Returns the name of the tag that a ref may be.
+/// The name of the tag that a ref may be.
 fn tag_name(fetched: &Fetched) -> &str {
     let reference = fetched.request.reference();
     let name = reference.strip_prefix("refs/").unwrap_or(reference);
     name.strip_prefix("tags/").unwrap_or(name)
 }
 
-/// Returns whether two signers, as [`Signers::verify`] tells them, have one key.
-fn is_same_key(one: &str, other: &str) -> bool {
-    one.split(' ').next() == other.split(' ').next()
+/// Whether two signers, as [`Signers::verify`] returns them, have the same key.
+fn is_same_key(a: &str, b: &str) -> bool {
+    a.split(' ').next() == b.split(' ').next()
 }
 
-/// Says how something is locked again.
+/// The hint to lock an upstream again.
 fn relock(source: &Upstream) -> String {
     format!("lock its current version: {}", command("git kustomize-localize update", [source.url()]))
 }
 
-/// Returns a line of the head of a tag.
+/// The value of a header line of a tag object.
 fn header<'a>(tag: &'a [u8], name: &str) -> Option<&'a str> {
     let mut head = tag.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
     let value = head.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b" "))?;
@@ -208,38 +207,39 @@ fn header<'a>(tag: &'a [u8], name: &str) -> Option<&'a str> {
 
 fn refuse_young(upstream: &Upstream, made: Option<u64>, least: Duration) -> Result<()> {
     let source = upstream.source();
-    let young = |message: String| {
-        let failure = Failure::new(message).because(FailureKind::Young);
-        Failure { distrusted: Some(source.clone().into()), ..failure }
-    };
     let Some(made) = made else {
         let message = format!("{source} has no date, or one before 1970 (min-age {})", age(least));
-        return Err(young(message).hint(lift(upstream)));
+        return Err(young(&source, message).hint(lift(upstream)));
     };
     let old = since(made);
     if old >= least {
         return Ok(());
     }
     let passes = date(made.saturating_add(least.as_secs()));
-    Err(young(format!("{source} is {} old (min-age {})", age(old), age(least)))
+    Err(young(&source, format!("{source} is {} old (min-age {})", age(old), age(least)))
         .hint(format!("it may be locked from {passes} on"))
         .hint(lift(upstream)))
 }
 
-/// Returns how long ago a date was: not at all if it is in the future.
+fn young(source: &Upstream, message: String) -> Failure {
+    let failure = Failure::new(message).because(FailureKind::Young);
+    Failure { distrusted: Some(source.clone().into()), ..failure }
+}
+
+/// The time since a date. Zero if the date is in the future.
 fn since(made: u64) -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     now.saturating_sub(Duration::from_secs(made))
 }
 
-/// Says how something may be locked although it is young.
+/// The hint for an upstream that may be locked although it is young.
 fn lift(upstream: &Upstream) -> String {
     let exception = Config::exception(Rule::YoungSource, &upstream.subject(), "");
     let entries = Config::entries(&exception.iter().collect::<Vec<_>>()).concat();
     format!("to lock it now, add to `allow` in {FILE_NAME}: {entries}")
 }
 
-/// Returns a duration in its largest unit.
+/// A duration in its largest unit.
 fn age(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let units = [(24 * 60 * 60, "day"), (60 * 60, "hour"), (60, "minute")];

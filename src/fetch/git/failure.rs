@@ -1,9 +1,9 @@
-//! Why a fetch failed, and what to do about it.
+//! Explains why a fetch with git failed, and what to do about it.
 
 use std::time::Duration;
 
 use super::GitRequest;
-use crate::fetch::cache::ROOM;
+use crate::fetch::cache::HINT_CACHE_HOME;
 use crate::fetch::http::Stop;
 use crate::fetch::{Network, limit, reach};
 use crate::git::{self, Exchange};
@@ -11,10 +11,10 @@ use crate::message::failure::{Failure, FailureKind, command};
 use crate::os::process;
 use crate::reference::Pin;
 
-/// Something that git may say, what that means for what could be tried next, and what to do about it.
+/// Messages of git, the kind of failure that they mean, and a hint.
 struct Cause(&'static [&'static str], FailureKind, &'static str);
 
-/// The first that git says counts.
+/// The first cause whose message git printed counts.
 const CAUSES: [Cause; 9] = [
     Cause(
         &["could not read username", "could not read password"],
@@ -26,7 +26,7 @@ const CAUSES: [Cause; 9] = [
         FailureKind::Login,
         "the server rejected the credentials: make `git ls-remote` of that URL work, with a credential helper, an ssh key, or `url.<base>.insteadOf`",
     ),
-    Cause(&["no space left"], FailureKind::Other, ROOM),
+    Cause(&["no space left"], FailureKind::Other, HINT_CACHE_HOME),
     Cause(&["host key verification failed"], FailureKind::Login, "connect once with ssh to accept the host's key"),
     Cause(
         &[
@@ -89,17 +89,17 @@ impl Network {
         failure.because(FailureKind::NotInRepository)
     }
 
-    pub(in crate::fetch) fn explain(&self, request: &GitRequest, reference: &str, said: &Exchange) -> Failure {
-        let output = &said.output;
+    pub(in crate::fetch) fn explain(&self, request: &GitRequest, reference: &str, exchange: &Exchange) -> Failure {
+        let output = &exchange.output;
         if output.says(&["couldn't find remote ref", "could not find remote ref", "not our ref", "unadvertised object"])
         {
             return self.no_such_ref(request, reference);
         }
         let failure = Failure::new(format!("could not fetch {}: {}", request.url.shown(), git::said(output)));
-        let Some(Cause(_, kind, hint)) = CAUSES.iter().find(|Cause(said, ..)| output.says(said)) else {
+        let Some(Cause(_, kind, hint)) = CAUSES.iter().find(|Cause(messages, ..)| output.says(messages)) else {
             return failure;
         };
-        let failure = match self.reason(request, *kind, said) {
+        let failure = match self.reason(request, *kind, exchange) {
             Some(reason) => failure.hint(reason),
             None if hint.is_empty() => failure,
             None => failure.hint(*hint),
@@ -107,13 +107,13 @@ impl Network {
         failure.because(*kind)
     }
 
-    /// Returns a hint that says more than what git said lets expect.
-    fn reason(&self, request: &GitRequest, kind: FailureKind, said: &Exchange) -> Option<String> {
+    /// A hint that is more exact than that of the cause. `None` if there is none.
+    fn reason(&self, request: &GitRequest, kind: FailureKind, exchange: &Exchange) -> Option<String> {
         match kind {
-            FailureKind::NoRepository if said.has_login => {
+            FailureKind::NoRepository if exchange.has_login => {
                 Some("it does not exist, or your login cannot read it: check both".to_owned())
             }
-            FailureKind::Other if said.output.says(&["certificate", "ssl ca cert"]) => {
+            FailureKind::Other if exchange.output.says(&["certificate", "ssl ca cert"]) => {
                 let (name, file) =
                     self.remote_git.missing_certificate(&self.remote_git.rewritten(request.url.exposed()))?;
                 Some(format!("`{name}` names a file that does not exist: {file}"))
@@ -122,17 +122,17 @@ impl Network {
         }
     }
 
-    /// A server that limits us asks to wait so long.
-    pub(in crate::fetch) fn limited(&self, request: &GitRequest, said: &Exchange, wait: Duration) -> Stop {
-        let words = match said.status {
-            0 | 200..=299 => git::said(&said.output),
+    /// The failure of a server that limits us, which asks to wait for `wait`.
+    pub(in crate::fetch) fn limited(&self, request: &GitRequest, exchange: &Exchange, wait: Duration) -> Stop {
+        let words = match exchange.status {
+            0 | 200..=299 => git::said(&exchange.output),
             401 => "it requires a login for refs that it listed without one".to_owned(),
             status => format!("it answered {status}"),
         };
-        let host = reach::place(request.url.exposed()).unwrap_or_default();
+        let host = reach::authority(request.url.exposed()).unwrap_or_default();
         let failure =
             limit::explained(&words, &host, wait).context(format_args!("could not fetch {}", request.url.shown()));
-        // The user's own header did not help.
-        Stop { again: Some(wait), wants_login: !said.has_login, ..failure.into() }
+        // A login from the user's own header was not enough, so no other is tried.
+        Stop { again: Some(wait), wants_login: !exchange.has_login, ..failure.into() }
     }
 }

@@ -1,4 +1,4 @@
-//! One request and its answer, without redirects and retries, in bounded time and space.
+//! One request and its response, without redirects and retries, in bounded time and space.
 
 use std::error::Error as StdError;
 use std::io::{self, Read};
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use indicatif::HumanBytes;
 use reqwest::StatusCode;
-use reqwest::blocking::{Client as Connection, ClientBuilder, Response};
+use reqwest::blocking::{Client as Connection, ClientBuilder, Response as HttpResponse};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::LOCATION;
 use url::Url;
 
 use super::{Client, is_loopback};
-use crate::fetch::reach::{is_public, place};
+use crate::fetch::reach::{authority, is_public};
 use crate::fetch::{limit, traffic};
 use crate::git::Login;
 use crate::message::failure::{Failure, FailureKind};
 
-/// The longest wait for a connection (look-up, TCP and TLS), so that an address that swallows packets leaves time for
+/// The longest wait for a connection (look-up, TCP and TLS). An address that swallows packets must leave time for
 /// another try.
 const CONNECT: Duration = Duration::from_secs(15);
 
@@ -32,34 +32,34 @@ const CHECK_HOST: &str = "check the host name and the network";
 
 const CHECK_HTTP: &str = "check the host name, the network, and the proxy in `http_proxy`";
 
-/// What stands for the host where its proxy does not answer.
+/// The name of the host in messages if its proxy does not answer.
 const PROXY: &str = "the proxy (`https_proxy`)";
 
-/// What the library says where it does not reach the proxy of an https URL.
+/// The message of the library if it does not reach the proxy of an https URL.
 const NO_PROXY: &str = "tunnel error: failed to create underlying connection";
 
 const CHECK_PROXY: &str = "correct `https_proxy`, or exclude hosts with `no_proxy`";
 
 const LOGIN: &str = "check the URL; if it needs a login, store one in git's credential helper: git credential approve; it is sent only to the host of the URL, and not over plain http";
 
-const AGAIN: &str = "try again: the server or the network failed";
+const HINT_TRY_AGAIN: &str = "try again: the server or the network failed";
 
-/// What came back.
-pub(super) enum Answer {
-    /// A success, read to its end.
+/// The response to one request.
+pub(super) enum Response {
+    /// The body of a successful response, read to its end.
     Body(Vec<u8>),
-    /// What its `Location` says.
+    /// The target of a redirect, from its `Location` header.
     Redirect(String),
 }
 
-/// Why no file came back.
+/// Why a request failed.
 pub(in crate::fetch) struct Stop {
     pub(in crate::fetch) failure: Box<Failure>,
-    /// How long to wait at least before the same may succeed; none where it will not.
+    /// The shortest wait before a retry may succeed. `None` if a retry cannot help.
     pub(in crate::fetch) again: Option<Duration>,
     /// Whether a login may help.
     pub(in crate::fetch) wants_login: bool,
-    /// Whether it says the same of everything at this host.
+    /// Whether every request to this host would fail in the same way.
     pub(in crate::fetch) is_of_host: bool,
 }
 
@@ -70,13 +70,13 @@ impl From<Failure> for Stop {
 }
 
 impl Client {
-    /// Sends one GET and reads the answer.
-    pub(super) fn send(&self, url: &Url, login: Option<&Login>, left: Duration) -> Result<Answer, Stop> {
-        if left.is_zero() {
+    /// Sends one GET and reads the response. `remaining` is the time that is left for it.
+    pub(super) fn send(&self, url: &Url, login: Option<&Login>, remaining: Duration) -> Result<Response, Stop> {
+        if remaining.is_zero() {
             return Err(self.too_late());
         }
         self.reach.refuse(url.as_str())?;
-        let mut request = self.connection(url)?.get(url.clone()).timeout(left);
+        let mut request = self.connection(url)?.get(url.clone()).timeout(remaining);
         if let Some(Login { user, password }) = login {
             request = request.basic_auth(user, password.as_ref());
         }
@@ -87,15 +87,15 @@ impl Client {
         match (status.as_u16(), response.headers().get(LOCATION)) {
             (200..=299, _) => self.read(url, response),
             (301 | 302 | 303 | 307 | 308, Some(location)) => {
-                Ok(Answer::Redirect(String::from_utf8_lossy(location.as_bytes()).into_owned()))
+                Ok(Response::Redirect(String::from_utf8_lossy(location.as_bytes()).into_owned()))
             }
             (code, _) => Err(refused(url, status, limit::of_answer(code, header))),
         }
     }
 
-    fn read(&self, url: &Url, response: Response) -> Result<Answer, Stop> {
+    fn read(&self, url: &Url, response: HttpResponse) -> Result<Response, Stop> {
         let most = self.bounds.max_bytes;
-        // Known only for a body that is not compressed.
+        // The length is known only for a body that is not compressed.
         let is_announced = response.content_length().is_some_and(|length| length > most);
         let mut bytes = Vec::new();
         let read = if is_announced { Ok(0) } else { response.take(most + 1).read_to_end(&mut bytes) };
@@ -116,15 +116,14 @@ impl Client {
             Ok(0) => {
                 unusable(Failure::new("the server returned an empty body").hint("check that the URL names a file"))
             }
-            Ok(_) => Ok(Answer::Body(bytes)),
+            Ok(_) => Ok(Response::Body(bytes)),
         }
     }
 
-    /// Returns what to make a request with. What only an upstream or a redirect names has to be public, also when its name
-    /// is resolved once more.
+    /// The HTTP client for a request. A host that only an upstream or a redirect names must have public addresses, even
+    /// if its name is resolved again.
     pub(super) fn connection(&self, url: &Url) -> Result<Connection, Failure> {
-        // Loopback hosts are reached without a proxy, as in Go's client: what is sent there is trusted not to leave this
-        // machine.
+        // Loopback hosts are reached without a proxy, as in Go's client. A request to them must not leave this machine.
         let direct = !self.proxies || is_loopback(url);
         let name = url.host_str().filter(|_| !self.reach.access(url.as_str()).anywhere).map(str::to_owned);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,8 +131,9 @@ impl Client {
         if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }
-        // reqwest takes its cryptography from here. An error means that one is installed already.
+        // reqwest takes its cryptography from here. It is an error if another one is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
+        // The client is built a second time if the system has no CA certificates.
         let builder = || -> ClientBuilder {
             let mut builder = Connection::builder()
                 .user_agent(USER_AGENT)
@@ -145,7 +145,7 @@ impl Client {
             }
             if direct { builder.no_proxy() } else { builder }
         };
-        // A system without any CA certificate (a small container) can still fetch over http; https then fails with its
+        // A system without any CA certificate (a small container) can still fetch over http. https then fails with its
         // own message.
         let built = builder().build().or_else(|_| builder().tls_certs_only([]).build());
         let client = built.map_err(|error| {
@@ -156,17 +156,17 @@ impl Client {
     }
 
     fn failed(&self, url: &Url, error: reqwest::Error) -> Stop {
-        let (error, host) = (error.without_url(), place(url.as_str()).unwrap_or_default());
+        let (error, host) = (error.without_url(), authority(url.as_str()).unwrap_or_default());
         let reason = root_cause(&error);
         let is_of_proxy = chain(&error).any(|cause| cause.to_string() == NO_PROXY);
-        // Which proxy failed, an https URL tells; another one does not.
+        // Only an https URL tells that its proxy failed.
         let (host, hint) = match url.scheme() {
             _ if is_of_proxy => (PROXY.to_owned(), CHECK_PROXY),
             "http" if std::env::var_os("http_proxy").is_some() => (host, CHECK_HTTP),
             _ => (host, CHECK_HOST),
         };
         if error.is_dns() {
-            // The resolver has asked several times.
+            // The resolver has tried several times already.
             Stop { again: None, ..unreached(format!("could not resolve {host}: {reason}"), hint) }
         } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
             let missing = std::env::var("SSL_CERT_FILE").ok().filter(|file| !Path::new(file).exists());
@@ -185,24 +185,24 @@ impl Client {
 
     fn too_late(&self) -> Stop {
         let message = format!("timed out after {} s", self.bounds.deadline.as_secs_f64());
-        Failure::new(message).hint(AGAIN).because(FailureKind::NoAnswer).into()
+        Failure::new(message).hint(HINT_TRY_AGAIN).because(FailureKind::NoAnswer).into()
     }
 }
 
 fn broken(message: String) -> Stop {
-    let failure = Failure::new(message).hint(AGAIN).because(FailureKind::NoConnection);
+    let failure = Failure::new(message).hint(HINT_TRY_AGAIN).because(FailureKind::NoConnection);
     Stop { again: Some(Duration::ZERO), ..failure.into() }
 }
 
-/// No connection was made, as the host was not found or did not answer.
+/// A connection could not be made: the host was not found, or did not answer.
 fn unreached(message: String, hint: &str) -> Stop {
     let failure = Failure::new(message).hint(hint).because(FailureKind::NoConnection);
     Stop { again: Some(Duration::ZERO), is_of_host: true, ..failure.into() }
 }
 
-/// The final answer was not a success. A server that limits us asks to wait so long before the next try.
+/// The final response was not a success. `limit` is the wait that a server demands that limits us.
 fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> Stop {
-    let (code, host) = (status.as_u16(), place(url.as_str()).unwrap_or_default());
+    let (code, host) = (status.as_u16(), authority(url.as_str()).unwrap_or_default());
     let answered = format!("answered {code} {}", status.canonical_reason().unwrap_or_default());
     let answered = answered.trim_end();
     if let Some(wait) = limit {
@@ -220,8 +220,7 @@ fn refused(url: &Url, status: StatusCode, limit: Option<Duration>) -> Stop {
     Stop { again, wants_login: code == 401, ..failure.into() }
 }
 
-/// Resolves names as the system does. The host of this name has to have public addresses alone; others are those of
-/// proxies.
+/// Resolves names as the system does. The named host must have only public addresses; any other name is a proxy.
 struct Public(String);
 
 impl Resolve for Public {
@@ -237,7 +236,7 @@ impl Resolve for Public {
     }
 }
 
-/// The error and what is behind it. An `io::Error` hides the error it wraps from `source`.
+/// The error and its causes. An `io::Error` hides the error that it wraps from `source`.
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error| {
         let error: &'a (dyn StdError + 'static) = *error;
@@ -254,8 +253,7 @@ fn is_timeout(error: &io::Error) -> bool {
         || chain(error).any(|cause| cause.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_timeout))
 }
 
-/// The innermost error, as one line. The outer ones say little, and those of reqwest may say the
-/// whole URL.
+/// The innermost error, as one line. The outer ones say little, and those of reqwest may show the whole URL.
 fn root_cause(error: &(dyn StdError + 'static)) -> String {
     let last = chain(error).filter(|cause| !cause.is::<reqwest::Error>()).last();
     last.map_or_else(|| "unknown cause".to_owned(), ToString::to_string)
