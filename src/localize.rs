@@ -1,5 +1,4 @@
-//! Localizing: a kustomization without remote references, as a copy or where it stands, on a branch or on disk. From what the
-//! user named to what was written, in one run.
+//! One run of a copy, `branch` or `vendor`: from the arguments of the user to the written result.
 
 pub(crate) mod target;
 
@@ -31,32 +30,32 @@ use crate::workspace::{Files, Workspace, changed_meanwhile, fetcher, fetching};
 
 use target::Subject;
 
-/// What happened to the files that a command was to write.
+/// The outcome for the files that a command was to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Status {
     #[default]
     Written,
-    /// It was as it must be.
+    /// The files were as they must be.
     Unchanged,
-    /// It would have been written: `--dry-run`.
+    /// The files were not written because of `--dry-run`.
     DryRun,
-    /// It was left as it was: there are warnings that are errors.
+    /// The files were not written because there are errors, or warnings that count as errors.
     Warned,
-    /// It was left as it was: the result does not build to what the original builds to.
+    /// The files were not written because original and result build to different output.
     Differs,
 }
 
-/// What to localize, how, and where to.
+/// What to localize, how, and the destination.
 pub(crate) struct Request<'a> {
-    pub what: What,
-    /// The commit to localize; none: HEAD.
+    pub what: LocalizeMode,
+    /// The commit to localize. HEAD if `None`.
     pub rev: Option<&'a str>,
-    /// The branch to commit to; none: the files on disk are localized, and written there.
+    /// The branch to commit to. If `None`, files on disk are localized, and the result is written to disk.
     pub branch: Option<BranchOptions>,
     /// Whether edits by hand are discarded.
     pub overwrite: bool,
-    /// Whether original and result are not built.
+    /// Whether the builds of original and result are not compared.
     pub no_verify: bool,
     /// Whether nothing is written.
     pub dry_run: bool,
@@ -64,95 +63,95 @@ pub(crate) struct Request<'a> {
     pub how: How<'a>,
 }
 
-/// What is localized.
-pub(crate) enum What {
+/// The mode of localizing.
+pub(crate) enum LocalizeMode {
     /// A copy of one target.
     Copy {
-        /// A directory, or a URL.
+        /// A directory or a URL.
         target: String,
-        /// Where the copy goes; none: named after the target.
+        /// The directory for the copy. If `None`, it is named after the target.
         new_dir: Option<String>,
-        /// What bounds a local target; none: the target itself.
+        /// The scope of a local target. If `None`, it is the target itself.
         scope: Option<String>,
     },
-    /// The repository where it stands: these roots, or all when there are none.
+    /// The repository in place: these roots, or all if there are none.
     InPlace(Vec<String>),
 }
 
-/// The result of localizing, or of locking what that would bring in.
+/// The result of localizing or locking.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Localized {
-    /// What happened to the result.
+    /// The outcome for the files.
     #[serde(rename = "outcome")]
     pub status: Status,
     #[serde(flatten)]
     pub made: Made,
-    /// The roots that were named; all when there are none.
+    /// The roots that were named. Empty if all were localized.
     pub targets: Vec<String>,
-    /// The files that were written, from the top of a copy, with the number of their bytes.
+    /// The written files, by path from the top of a copy, with their sizes in bytes.
     pub files: BTreeMap<String, Option<u64>>,
-    /// The files that were removed.
+    /// The removed files.
     pub removed: Vec<String>,
     /// The edits by hand that `--overwrite` discards.
     pub discarded: Discarded,
-    /// What `git add` has to be given, from the top.
+    /// The paths for `git add`, from the top.
     pub stage: Vec<String>,
-    /// The branch that it is on; none on disk.
+    /// The branch that has the result. `None` on disk.
     #[serde(flatten)]
     pub branch: Option<Branch>,
-    /// What was brought in.
+    /// The localized upstreams.
     #[serde(serialize_with = "serialize_remotes")]
     pub remotes: Remotes,
-    /// What stays remote because of an exception.
+    /// The upstreams that stay remote because of an exception.
     #[serde(serialize_with = "serialize_left")]
     pub left: BTreeMap<Upstream, String>,
-    /// What was localized before, and stays remote now.
+    /// The upstreams that were localized before, and stay remote now.
     pub now_remote: Vec<NowRemote>,
-    /// The remotes that were added, removed, or moved to another commit.
+    /// The upstreams that were added, removed, or moved to another commit.
     pub changes: Vec<Change>,
-    /// The references that were changed.
+    /// The rewritten references.
     pub rewritten: Vec<Rewritten>,
-    /// What is wrong, or should be known.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// The result of building; none where no build is affected.
+    /// The result of building. `None` if no build is affected.
     #[serde(rename = "verified")]
     pub builds: Option<BuildCheck>,
-    /// The kustomizations of the working tree that HEAD, which is localized, does not have like that.
+    /// The kustomizations of the working tree that differ from HEAD, which is localized.
     pub uncommitted: Vec<String>,
 }
 
-/// What was made.
+/// The kind of the result.
 #[derive(Debug, Default, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Made {
     Copy(Copy),
-    /// The repository, localized where it stands.
+    /// The repository, localized in place.
     #[default]
     InPlace,
-    /// The lock, and nothing else: URLs stay.
+    /// Only the lock: URLs stay.
     Lock,
-    /// The same where there was none before.
+    /// Only the lock, which did not exist before.
     FirstLock,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Copy {
-    /// What was localized: a path from the top of the repository, or a URL without secrets.
+    /// The target: a path from the top of the repository, or a URL without secrets.
     pub target: String,
-    /// Where the copy is: a path from the top of the repository, or as the user named it.
+    /// The directory of the copy: a path from the top of the repository, or as the user named it.
     pub new_directory: String,
 }
 
-/// Something that an exception has taken out of the lock.
+/// An upstream that an exception has removed from the lock.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct NowRemote {
     pub url: Upstream,
-    /// What allows it: an entry of the configuration, as `.kustomize-localize:4`, or else a comment.
+    /// The exception: an entry of the configuration, such as `.kustomize-localize:4`, or a comment.
     pub allowed_by: String,
 }
 
 impl NowRemote {
-    /// Returns what `old` localizes and `new` leaves remote.
+    /// The upstreams that `old` localizes and that stay remote in `new`.
     pub(crate) fn between(old: &Lock, new: &Lock, config: &Config) -> Vec<NowRemote> {
         let left = Lock::unlocked_between(old, new);
         let now_remote = left.map(|upstream| {
@@ -174,25 +173,26 @@ pub(crate) struct Branch {
     /// Its short name.
     #[serde(rename = "branch")]
     pub name: String,
-    /// Its tip, unless nothing was or is committed.
+    /// Its tip. `None` if nothing is committed.
     pub commit: Option<String>,
-    /// The tree of NEW_DIR there.
+    /// The tree of NEW_DIR on it.
     pub tree: Option<String>,
     /// The source commit.
     pub source: String,
-    /// The linked worktree that holds it as well, as it was named.
+    /// The linked worktree that was updated with it, as it was named.
     pub worktree: Option<String>,
-    /// What is deployed from it, in one line; none of a copy, and where nothing is deployed from here.
+    /// The targets that are deployed from it, in one line. `None` for a copy, or if nothing is deployed from this
+    /// repository.
     pub deployed: Option<String>,
-    /// The remote that has it as well, by now.
+    /// The remote that has it.
     pub pushed: Option<String>,
 }
 
-/// How often to deliver when the branch at the remote has moved meanwhile.
+/// How often the result is delivered if the branch at the remote moves meanwhile.
 const PUSHES: usize = 3;
 
-/// Where a run starts, found.
-pub(crate) struct Found<'a> {
+/// A run whose target was found, but whose destination is not opened yet.
+pub(crate) struct PreparedRun<'a> {
     request: &'a Request<'a>,
     workspace: Workspace,
     subject: Subject,
@@ -200,46 +200,45 @@ pub(crate) struct Found<'a> {
     new_dir: Option<String>,
 }
 
-/// One run: where it starts and where it ends.
+/// A run, with its source and destination.
 struct Run<'a> {
     request: &'a Request<'a>,
     workspace: Workspace,
     subject: Subject,
     destination: Destination,
-    held: Option<Tip>,
+    tip: Option<Tip>,
     fetcher: Fetcher,
 }
 
-impl<'a> Found<'a> {
-    /// Finds what is to be localized.
-    pub(crate) fn of(request: &'a Request<'a>) -> Result<Found<'a>, Failures> {
+impl<'a> PreparedRun<'a> {
+    /// Finds the target of a request.
+    pub(crate) fn of(request: &'a Request<'a>) -> Result<PreparedRun<'a>, Failures> {
         let workspace = request.workspace()?;
         let (subject, new_dir) = Subject::find(&request.what, &workspace)?;
-        Ok(Found { request, workspace, subject, new_dir })
+        Ok(PreparedRun { request, workspace, subject, new_dir })
     }
 
-    /// Localizes it.
+    /// Localizes the target.
     pub(crate) fn localize(self) -> Result<Localized, Failures> {
         Run::open(self)?.localize()
     }
 }
 
 impl<'a> Run<'a> {
-    fn open(Found { request, workspace, subject, new_dir }: Found<'a>) -> Result<Run<'a>, Failures> {
+    fn open(PreparedRun { request, workspace, subject, new_dir }: PreparedRun<'a>) -> Result<Run<'a>, Failures> {
         let destination =
             Destination::open(&workspace, request.branch.as_ref(), new_dir.as_deref(), request.overwrite)?;
-        let held = destination.previous_tip(&workspace)?;
+        let tip = destination.previous_tip(&workspace)?;
         let is_in_place = matches!(subject, Subject::InPlace(_));
-        // The lock of the source decides; in a copy the rest is resolved, where the lock of what was localized before
-        // does not hold it.
-        let own = held.as_ref().filter(|_| !is_in_place).map(|held| held.lock.clone());
+        // The lock of the source decides first. A copy resolves the rest, unless the lock of an earlier copy has it.
+        let tip_lock = tip.as_ref().filter(|_| !is_in_place).map(|tip| tip.lock.clone());
         let options = fetch::Options {
             locked: is_in_place && request.branch.is_some(),
             ..fetching(&workspace.config, request.how.offline, request.how.quiet)
         };
-        let locks = workspace.lock.clone().into_iter().chain(own).collect();
-        let fetcher = fetcher(workspace.repo(), options, locks, held.clone())?;
-        Ok(Run { request, workspace, subject, destination, held, fetcher })
+        let locks = workspace.lock.clone().into_iter().chain(tip_lock).collect();
+        let fetcher = fetcher(workspace.repo(), options, locks, tip.clone())?;
+        Ok(Run { request, workspace, subject, destination, tip, fetcher })
     }
 
     /// Plans, builds and delivers.
@@ -247,47 +246,53 @@ impl<'a> Run<'a> {
         if let Some(unchanged) = self.unchanged()? {
             return Ok(unchanged);
         }
-        // Roots that localizing does not change are built then, too; else what changes objects of engines.
-        let level = |rule| self.workspace.config.level(rule, Severity::Warning);
-        let is_built = [Rule::NotBuilt, Rule::NotObserved].iter().any(|rule| level(*rule) == Some(Severity::Error));
+        // With these rules as errors, unchanged roots are built too. Otherwise only builds that change objects of
+        // engines are run.
+        let config = &self.workspace.config;
+        let mut rules = [Rule::NotBuilt, Rule::NotObserved].into_iter();
+        let is_built = rules.any(|rule| config.level(rule, Severity::Warning) == Some(Severity::Error));
         let how = How { only_objects: !is_built, ..self.request.how };
         let how = (self.request.branch.is_some() && !self.request.no_verify).then_some(&how);
-        let mut found = self.findings(None, None)?;
-        if how.is_some() && found.iter().any(Finding::fails) {
-            // What a build tells may not be wrong.
-            found = self.findings(how, None)?;
+        let mut findings = self.findings(None, None)?;
+        if how.is_some() && findings.iter().any(Finding::fails) {
+            // A build may show that an error does not apply.
+            findings = self.findings(how, None)?;
         }
         let uncommitted = match &self.subject {
             Subject::InPlace(_) => self.workspace.uncommitted("")?,
             Subject::Local { directory, scope } => self.workspace.uncommitted(scope.as_ref().unwrap_or(directory))?,
             Subject::Remote { .. } => Vec::new(),
         };
-        if found.iter().any(Finding::fails) {
-            return self.refused(found, uncommitted);
+        // Nothing is planned while `check` has errors.
+        if findings.iter().any(Finding::fails) {
+            return self.refused(findings, uncommitted);
         }
         let mut plan = self.plan()?;
-        // Nobody deploys a copy yet: `check` judges it where it is committed.
+        // A copy is not deployed yet: `check` judges it where it is committed.
         let deployed = match self.subject {
             Subject::InPlace(_) => {
-                // What is wrong with functions and charts in the user's own files it has said.
-                let is_said = |one: &Finding| matches!(one.rule, Rule::Function | Rule::RemoteChart);
-                plan.findings.retain(|one| !(one.url.is_empty() && is_said(one)));
+                // `check` has reported the functions and charts in the user's own files already.
+                plan.findings.retain(|finding| {
+                    let is_reported = matches!(finding.rule, Rule::Function | Rule::RemoteChart);
+                    !(finding.url.is_empty() && is_reported)
+                });
                 deployed(&self.workspace, &mut plan)?
             }
             Subject::Local { .. } | Subject::Remote { .. } => Targets::default(),
         };
         let may_change = deployed.targets.iter().any(|target| target.changed_by.is_some());
         if how.is_some() && (is_built || may_change) {
-            found = self.findings(how, Some(&plan))?;
-            if found.iter().any(Finding::fails) {
-                return self.refused(found, uncommitted);
+            findings = self.findings(how, Some(&plan))?;
+            if findings.iter().any(Finding::fails) {
+                return self.refused(findings, uncommitted);
             }
         }
-        plan.findings.extend(found);
+        plan.findings.extend(findings);
+        // The builds prove that the result deploys the same.
         let builds = self.check_builds(&plan)?;
         let without = builds.as_ref().and_then(|builds| builds.without.as_ref());
         if let Some(reason) = without.filter(|_| !self.request.no_verify) {
-            // What is on disk, somebody looks at before it is committed.
+            // Files on disk are looked at before they are committed. A branch is not.
             if self.request.branch.is_some() {
                 return Err(unverified(reason).into());
             }
@@ -296,17 +301,17 @@ impl<'a> Run<'a> {
         }
         plan.findings.extend(builds.iter().flat_map(|builds| unread_references(&plan, builds)).collect::<Vec<_>>());
         self.workspace.config.judge(&mut plan.findings);
-        // The report mentions it anyway.
-        plan.findings.retain(|one| one.rule != Rule::NotBuilt || one.fails());
+        // The report mentions it in any case.
+        plan.findings.retain(|finding| finding.rule != Rule::NotBuilt || finding.fails());
         finding::sort(&mut plan.findings);
         fill(&*self.workspace.tree, &mut plan.findings);
         let localized = self.finish(plan, builds, &deployed)?;
         Ok(Localized { uncommitted, ..localized })
     }
 
-    /// Returns that nothing was begun because of findings.
+    /// The result of a run that was stopped by findings.
     fn refused(&self, findings: Vec<Finding>, uncommitted: Vec<String>) -> Result<Localized, Failures> {
-        // They may be between what another run has written and what it has not.
+        // The files may be in the middle of what another run writes.
         if !self.workspace.has_lock_as_read() {
             return Err(changed_meanwhile().into());
         }
@@ -315,56 +320,57 @@ impl<'a> Run<'a> {
         Ok(Localized { status, targets, findings, uncommitted, branch, ..Localized::default() })
     }
 
-    /// Returns what a branch holds that was made of this very source: then no walk tells more.
+    /// The result of an earlier run, if the branch was made from this very source commit. Then nothing needs to be
+    /// walked.
     fn unchanged(&self) -> Result<Option<Localized>> {
-        let (Some(on), Some(held)) = (self.destination.branch(), &self.held) else { return Ok(None) };
+        let (Some(on_branch), Some(earlier)) = (self.destination.branch(), &self.tip) else { return Ok(None) };
         let arguments: &[String] = match self.workspace.config.load_restrictor {
             LoadRestrictor::RootOnly => &[],
             LoadRestrictor::None => &[ANY_FILE.to_owned()],
         };
         let arguments = (!self.request.no_verify).then_some(arguments);
         let How { kustomize, arguments: more, .. } = &self.request.how;
-        if kustomize.is_some() || !more.is_empty() || !on.is_made_of_source(arguments)? {
+        if kustomize.is_some() || !more.is_empty() || !on_branch.is_made_of_source(arguments)? {
             return Ok(None);
         }
-        let commit = on.tip.as_ref().map(|tip| tip.commit.clone());
-        let tree = on.tip.as_ref().map(|tip| tip.tree.to_string());
+        let commit = on_branch.tip.as_ref().map(|tip| tip.commit.clone());
+        let tree = on_branch.tip.as_ref().map(|tip| tip.tree.to_string());
         Ok(Some(Localized {
             status: Status::Unchanged,
             branch: self.branch(commit, tree, &Targets::default()),
-            remotes: held.lock.remotes.clone(),
-            left: held.lock.left.clone(),
+            remotes: earlier.lock.remotes.clone(),
+            left: earlier.lock.left.clone(),
             uncommitted: self.workspace.uncommitted("")?,
             ..Localized::default()
         }))
     }
 
-    /// Returns what `check` finds in what is localized where it stands, but for what localizing mends. It builds if it is said
-    /// how, from what is planned.
+    /// The findings of `check` in a repository that is localized in place, without those that localizing fixes. With
+    /// `how` it also builds, from `planned` if there is a plan.
     fn findings(&self, how: Option<&How<'_>>, planned: Option<&Plan>) -> Result<Vec<Finding>, Failures> {
         let Subject::InPlace(targets) = &self.subject else {
             return Ok(Vec::new());
         };
-        // For a branch the lock decides.
+        // For a branch the lock decides, so nothing is resolved.
         let resolves = self.request.branch.is_none();
-        // What a run left that was killed is finished.
-        let is_left = |repo: &Rc<LocalRepo>| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY);
-        let brings_back = resolves && (self.request.overwrite || self.workspace.repo().is_some_and(is_left));
-        let is_mended = |finding: &Finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
-            (MendedBy::Nothing, ..) => false,
-            (MendedBy::Localizing, ..) => true,
-            // What an engine downloads stays as it is.
-            (MendedBy::Vendoring, Rule::RemoteChart, _) if finding.field.is_empty() => false,
-            (MendedBy::Vendoring, Rule::RemoteChart, _) => resolves && self.workspace.config.helm,
-            // It becomes a relative one, or is refused.
-            (MendedBy::Vendoring, Rule::OutOfScope, _) => resolves && path::is_absolute(&finding.reference),
-            (MendedBy::Vendoring, ..) => resolves,
-            // What was brought in.
-            (MendedBy::Refreshing, _, finding::Subject::Path { path }) => brings_back && stored::home(path).is_some(),
-            (MendedBy::Refreshing, rule, _) => brings_back && rule == Rule::EditedCopy,
-        };
-        let found = gate::before(&self.workspace, targets, how, planned)?.into_iter();
-        Ok(found.filter(|finding| !is_mended(finding)).collect())
+        // A run that was killed is completed.
+        let was_killed = |repo: &Rc<LocalRepo>| interrupt::is_left(&repo.git_dir, interrupt::TEMPORARY);
+        let restores = resolves && (self.request.overwrite || self.workspace.repo().is_some_and(was_killed));
+        let mut findings = gate::before(&self.workspace, targets, how, planned)?;
+        findings.retain(|finding| match (finding.rule.mended_by(), finding.rule, &finding.subject) {
+            (MendedBy::Nothing, ..) => true,
+            (MendedBy::Localizing, ..) => false,
+            // A chart that an engine downloads stays as it is.
+            (MendedBy::Vendoring, Rule::RemoteChart, _) if finding.field.is_empty() => true,
+            (MendedBy::Vendoring, Rule::RemoteChart, _) => !(resolves && self.workspace.config.helm),
+            // An absolute path becomes a relative one, or is refused.
+            (MendedBy::Vendoring, Rule::OutOfScope, _) => !(resolves && path::is_absolute(&finding.reference)),
+            (MendedBy::Vendoring, ..) => !resolves,
+            // A localized file is restored.
+            (MendedBy::Refreshing, _, finding::Subject::Path { path }) => !(restores && stored::home(path).is_some()),
+            (MendedBy::Refreshing, rule, _) => !(restores && rule == Rule::EditedCopy),
+        });
+        Ok(findings)
     }
 
     fn plan(&mut self) -> Result<Plan, Failures> {
@@ -378,7 +384,8 @@ impl<'a> Run<'a> {
                 plan::copy::plan(workspace, target, destination.new_dir().to_owned(), &options, fetcher)?
             }
             None => {
-                let request = plan::in_place::Request { targets: self.subject.targets().to_vec(), again: None };
+                let targets = self.subject.targets().to_vec();
+                let request = plan::in_place::InPlaceRequest { targets, updated: None };
                 plan::in_place::plan(workspace, request, &options, fetcher)?
             }
         };
@@ -386,7 +393,7 @@ impl<'a> Run<'a> {
         Ok(plan)
     }
 
-    /// Builds original and result, unless the build check is off, or an earlier run has done it.
+    /// Builds original and result. `None` if no root is affected. An earlier run's result is used if it is still valid.
     fn check_builds(&self, plan: &Plan) -> Result<Option<BuildCheck>> {
         if plan.affected.is_empty() {
             return Ok(None);
@@ -395,13 +402,13 @@ impl<'a> Run<'a> {
         if self.request.no_verify {
             return Ok(Some(BuildCheck::without("--no-verify")));
         }
-        let held = self.held.as_ref().map(|held| &*held.lock);
+        let lock = self.tip.as_ref().map(|tip| &*tip.lock);
         let branch = self.destination.branch();
-        let earlier = branch.map_or(Ok(None), |on| on.earlier(&self.workspace, held))?;
+        let earlier = branch.map_or(Ok(None), |branch| branch.earlier(&self.workspace, lock))?;
         let is_commit = matches!(self.workspace.files, Files::Commit { .. });
         let checkout = is_commit.then(|| self.workspace.tree.clone());
-        // What goes to disk is proven where it stands: no commit says what was built when.
-        let memory = branch.and_then(|_| Memory::of(self.workspace.repo().map(|here| &**here)));
+        // Results on disk are always built: no commit records what was built.
+        let memory = branch.and_then(|_| Memory::of(self.workspace.repo().map(|repo| &**repo)));
         let options = build::Options {
             program: how.kustomize.map(Path::to_owned),
             arguments: how.arguments.to_vec(),
@@ -414,31 +421,32 @@ impl<'a> Run<'a> {
         build::check_builds(&Job { plan, checkout, earlier }, &options).map(Some)
     }
 
-    /// Returns the branch, with its tip and the tree of NEW_DIR there; none on disk.
+    /// The branch of the result, with its tip and the tree of NEW_DIR on it. `None` on disk.
     fn branch(&self, commit: Option<String>, tree: Option<String>, deployed: &Targets) -> Option<Branch> {
-        let on = self.destination.branch()?;
-        let (name, worktree, pushed) = (&on.branch.name, &on.options.worktree, on.pushed.as_ref());
+        let on_branch = self.destination.branch()?;
+        let (name, worktree, pushed) = (&on_branch.branch.name, &on_branch.options.worktree, on_branch.pushed.as_ref());
         Some(Branch {
-            pushed: pushed.filter(|_| commit.is_some()).map(|one| one.remote().to_owned()),
+            pushed: pushed.filter(|_| commit.is_some()).map(|published| published.remote().to_owned()),
             commit,
             tree,
-            source: on.source.commit.clone(),
+            source: on_branch.source.commit.clone(),
             worktree: worktree.as_ref().map(|directory| directory.display().to_string()),
-            deployed: deployed.deployed_from(name, |one| one.name.as_ref() == Some(name)),
+            deployed: deployed.deployed_from(name, |target| target.name.as_ref() == Some(name)),
             name: name.clone(),
         })
     }
 
-    /// Returns what outputs that differ are kept under: a name for the repository, or else for the directory at hand.
+    /// The name under which differing outputs are kept: one for the repository, or for the current directory without
+    /// one.
     fn outputs(&self) -> String {
-        let place = match self.workspace.repo() {
+        let directory = match self.workspace.repo() {
             Some(repo) => repo.git_dir.clone(),
             None => std::env::current_dir().unwrap_or_default(),
         };
-        sha256_hex(place.as_os_str().as_encoded_bytes())[..12].to_owned()
+        sha256_hex(directory.as_os_str().as_encoded_bytes())[..12].to_owned()
     }
 
-    /// Writes the result, unless something stands against it.
+    /// Writes the result, unless a difference, a finding or `--dry-run` prevents that.
     fn finish(mut self, plan: Plan, builds: Option<BuildCheck>, deployed: &Targets) -> Result<Localized, Failures> {
         let differs = builds.as_ref().is_some_and(BuildCheck::differs).then_some(Status::Differs);
         let (dry_run, is_branch) = (self.request.dry_run, self.request.branch.is_some());
@@ -458,8 +466,8 @@ impl<'a> Run<'a> {
         Ok(Localized { made, branch, builds, targets, discarded, now_remote, ..on_disk })
     }
 
-    /// Delivers, again while somebody else pushes first: the plan and its builds do not depend on what the branch holds, so
-    /// that only the branch is looked at again.
+    /// Delivers the result. It is delivered again if somebody else pushes first: plan and builds do not depend on the
+    /// branch, so only the branch is examined again.
     fn deliver(
         &mut self,
         plan: &Plan,
@@ -469,7 +477,7 @@ impl<'a> Run<'a> {
         let overwrite = self.request.overwrite;
         for _ in 0..PUSHES {
             let (workspace, destination) = (&self.workspace, &self.destination);
-            let discarded = overwrite.then(|| destination.discarded(self.held.as_ref(), plan));
+            let discarded = overwrite.then(|| destination.discarded(self.tip.as_ref(), plan));
             let discarded = discarded.transpose()?.unwrap_or_default();
             if is_withheld {
                 return Ok((destination.pending(plan)?, discarded));
@@ -478,30 +486,30 @@ impl<'a> Run<'a> {
             if let Some(delivered) = destination.deliver(workspace, plan, builds, &before, &histories)? {
                 return Ok((delivered, discarded));
             }
-            // What is pushed is no copy.
+            // A copy is never pushed.
             self.destination = Destination::open(workspace, self.request.branch.as_ref(), None, overwrite)?;
-            self.held = self.destination.previous_tip(&self.workspace)?;
+            self.tip = self.destination.previous_tip(&self.workspace)?;
         }
         let failure = Failure::new(format!("the remote branch was updated {PUSHES} times during this run"));
         Err(failure.hint("run the same command again"))
     }
 
-    /// Returns the lock that the result is compared with.
+    /// The lock that the result is compared with.
     fn before(&self, plan: &Plan) -> Rc<Lock> {
-        // What the source has vendored is not new on its branch.
+        // Upstreams that the source has vendored are not new on its branch.
         let vendored = self.workspace.lock.as_ref();
         let vendored = vendored.filter(|lock| plan.new_dir.is_none() && !lock.files.is_empty());
-        let held = self.held.as_ref().map(|held| &held.lock);
-        held.or(vendored).cloned().unwrap_or_default()
+        let tip = self.tip.as_ref().map(|tip| &tip.lock);
+        tip.or(vendored).cloned().unwrap_or_default()
     }
 }
 
 impl Request<'_> {
-    /// Opens what the run starts from.
+    /// Opens the files that the run starts from.
     fn workspace(&self) -> Result<Workspace, Failures> {
         match (&self.branch, &self.what) {
-            (None, What::InPlace(_)) => Workspace::of_working_tree(false),
-            (None, What::Copy { .. }) => Workspace::of_disk(),
+            (None, LocalizeMode::InPlace(_)) => Workspace::of_working_tree(false),
+            (None, LocalizeMode::Copy { .. }) => Workspace::of_disk(),
             (Some(_), _) => {
                 let repo = if self.how.offline { LocalRepo::discover_offline()? } else { LocalRepo::discover()? };
                 let repo = repo.ok_or_else(|| {
@@ -514,14 +522,14 @@ impl Request<'_> {
     }
 }
 
-/// Returns why nothing is committed where no program builds.
+/// The failure if no program can build, so that nothing may be committed.
 fn unverified(reason: &str) -> Failure {
     Failure::new(format!("nothing was committed, because builds cannot be compared: {reason}"))
         .hint("install kustomize, or name it: --kustomize FILE, or the variable KUSTOMIZE")
         .hint("to commit without comparing builds: --no-verify")
 }
 
-/// Returns what builds ask for and no reference names, at the roots that were built.
+/// A finding for each request of the builds that no reference names, at the root that was built.
 fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterator<Item = Finding> {
     let graph = &plan.before;
     builds.targets.iter().flat_map(|target| {
@@ -534,7 +542,7 @@ fn unread_references<'a>(plan: &'a Plan, builds: &'a BuildCheck) -> impl Iterato
     })
 }
 
-/// Returns why changes are not written; none if they are. What a branch changes only the branch tells.
+/// Why changes are not written. `None` if they are. Only the branch itself tells whether it changes.
 fn withheld(changes: &Changes, findings: &[Finding], dry_run: bool, is_branch: bool) -> Option<Status> {
     if findings.iter().any(Finding::fails) {
         return Some(Status::Warned);
@@ -543,7 +551,7 @@ fn withheld(changes: &Changes, findings: &[Finding], dry_run: bool, is_branch: b
     dry_run.then_some(if is_nothing { Status::Unchanged } else { Status::DryRun })
 }
 
-/// Changes the working tree, unless something stands against it.
+/// Writes changes to the working tree, unless a finding or `--dry-run` prevents that.
 pub(crate) fn write(workspace: &Workspace, changes: &Changes, findings: &[Finding], dry_run: bool) -> Result<Status> {
     if let Some(status) = withheld(changes, findings, dry_run, false) {
         return Ok(status);
@@ -552,10 +560,10 @@ pub(crate) fn write(workspace: &Workspace, changes: &Changes, findings: &[Findin
     Ok(if changes.is_empty() { Status::Unchanged } else { Status::Written })
 }
 
-/// Returns the result of a plan on disk, without builds. `before` is the lock that it is compared with.
+/// The result of a plan on disk, without builds. `before` is the lock that it is compared with.
 pub(crate) fn on_disk(status: Status, mut plan: Plan, changed: ChangedFiles, before: &Lock) -> Localized {
     let ChangedFiles { files, removed } = changed.below(plan.new_dir.as_deref().unwrap_or_default());
-    plan.rewritten.retain(|one| files.contains_key(&one.path));
+    plan.rewritten.retain(|rewritten| files.contains_key(&rewritten.path));
     Localized {
         status,
         files,

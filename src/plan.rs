@@ -1,6 +1,6 @@
-//! What localizing changes: a copy of one target ([`copy`]), or the repository in place ([`in_place`]). Either way a graph is
-//! walked, its nodes placed (`layout`, `placing`), references edited and files collected (`result`), and what keeps its
-//! URLs is locked ([`lock`]); nothing is written here.
+//! The changes that localizing makes: a copy of one target ([`copy`]), or the repository in place ([`in_place`]). In
+//! both ways a graph is walked, its nodes are laid out (`layout`, `placing`), references are edited and files collected
+//! (`result`), and URLs that stay are locked ([`lock`]). Nothing is written here.
 
 mod chart;
 pub(crate) mod copy;
@@ -36,75 +36,76 @@ use crate::targets::{self, Identity};
 use crate::tree::path;
 use crate::workspace::Workspace;
 
-/// The `.gitattributes` of each `localized-files` directory: no checkout and no `git add` changes a byte below it.
+/// The `.gitattributes` of each `localized-files` directory. With it no checkout and no `git add` changes a byte below.
 pub(crate) const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
 
-/// How to localize, besides what the configuration says.
+/// The options of localizing that are not in the configuration.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Options {
     /// Whether edits in localized files are discarded.
     pub overwrite: bool,
-    /// Whether the message of a commit is going to hold the record.
+    /// Whether a commit message will have the record.
     pub trailers: bool,
 }
 
-/// What localizing is going to change.
+/// The changes that localizing makes.
 pub(crate) struct Plan {
-    /// What is written and removed, the lock included; nothing when there is nothing to do.
+    /// The files to write and to remove, including the lock. Empty if there is nothing to do.
     pub changes: Changes,
-    /// The path of NEW_DIR, which then holds this and nothing else; none where the tree is localized where it stands.
+    /// The path of NEW_DIR, which then has only these files. `None` if the tree is localized in place.
     pub new_dir: Option<String>,
-    /// The paths to hand to `git add`: edited kustomizations, `localized-files`, the lock.
+    /// The paths for `git add`: edited kustomizations, `localized-files`, the lock.
     pub stage: Vec<String>,
-    /// The lock that the result has.
+    /// The lock of the result.
     pub lock: Lock,
-    /// The references that are rewritten.
+    /// The rewritten references.
     pub rewritten: Vec<Rewritten>,
-    /// What works but should be known.
+    /// Findings that do not stop the work.
     pub findings: Vec<Finding>,
-    /// The fetched files that stay executable, because the user trusts them.
+    /// The fetched files that stay executable, because the configuration trusts them.
     pub trusted: HashSet<FileId>,
-    /// What was walked.
+    /// The graph of the original.
     pub before: Graph,
-    /// What a walk is going to find afterwards: in the tree, or in NEW_DIR.
+    /// The graph of the result: of the tree, or of NEW_DIR.
     pub after: Graph,
-    /// What was walked for that; `None` of a copy.
+    /// The survey of the result. `None` for a copy.
     pub survey: Option<Rc<Survey>>,
-    /// The roots to build: those that build to something else if anything went wrong, and for a branch all others.
+    /// The roots to build and compare: those that localizing could change, and for a branch all others.
     pub affected: Vec<Affected>,
 }
 
-/// A root whose builds before and after are compared; of one that stays as it is the build is watched.
+/// A root whose builds before and after are compared. The build of an unchanged root is run to see whether it fetches
+/// anything.
 #[derive(Debug, Clone)]
 pub(crate) struct Affected {
-    /// How records name it.
+    /// Its name in records.
     pub name: String,
-    /// The root, of the graph that was walked.
+    /// The root, in the graph of the original.
     pub root: RootId,
     /// The directory to build for the original, from the scope.
     pub original: String,
-    /// The directory to build for the result, from where it begins.
+    /// The directory to build for the result, from its top.
     pub localized: String,
-    /// Whether it is built from something else than before.
+    /// Whether any input of its build changes.
     pub is_changed: bool,
 }
 
 impl Affected {
-    /// Takes a root of the user where it stands.
-    pub(crate) fn own(graph: &Graph, root: RootId, is_changed: bool) -> Affected {
+    /// A root of the user that keeps its directory.
+    pub(crate) fn unmoved(graph: &Graph, root: RootId, is_changed: bool) -> Affected {
         let directory = &graph.roots[root].directory;
         let name = path::shown(directory).to_owned();
         Affected { name, root, original: directory.clone(), localized: directory.clone(), is_changed }
     }
 }
 
-/// Returns where a walk of the whole tree starts: as the configuration says, and at every root that is deployed although it
-/// leaves that out.
+/// The directories in which a walk of the whole tree starts, by the configuration. Deployed roots are included although
+/// the configuration excludes them.
 fn starts(workspace: &Workspace) -> Result<Vec<String>> {
-    let all = workspace.kustomizations()?;
-    workspace.lock.as_ref().map_or(Ok(()), |lock| lock.refuse_without(all))?;
+    let kustomizations = workspace.kustomizations()?;
+    workspace.lock.as_ref().map_or(Ok(()), |lock| lock.refuse_without(kustomizations))?;
     let deployed = deployed(workspace)?.iter().cloned();
-    workspace.config.starting_points(&*workspace.tree, &[], all, deployed)
+    workspace.config.starting_points(&*workspace.tree, &[], kustomizations, deployed)
 }
 
 fn deployed(workspace: &Workspace) -> Result<&BTreeSet<String>> {
@@ -116,9 +117,9 @@ fn deployed(workspace: &Workspace) -> Result<&BTreeSet<String>> {
     let Some(repo) = workspace.repo().filter(|_| leaves_out && workspace.listing().is_some()) else {
         return Ok(workspace.deployed.get_or_init(BTreeSet::new));
     };
-    let (survey, all) = (workspace.survey(), workspace.kustomizations()?);
-    let found = targets::find_in(survey, &[], all, config, &|| Identity::of_any_clone(repo, config))?;
-    Ok(workspace.deployed.get_or_init(|| found.as_written().roots()))
+    let (survey, kustomizations) = (workspace.survey(), workspace.kustomizations()?);
+    let targets = targets::find_in(survey, &[], kustomizations, config, &|| Identity::of_any_clone(repo, config))?;
+    Ok(workspace.deployed.get_or_init(|| targets.as_written().roots()))
 }
 
 #[cfg(test)]

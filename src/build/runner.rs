@@ -76,7 +76,7 @@ fn unseen(plan: &Plan, known: &BTreeMap<RootId, bool>) -> Option<Vec<Affected>> 
     let graph = &plan.before;
     let that = |is: bool| known.iter().filter(move |(_, built)| **built == is).map(|(root, _)| *root);
     let next = graph.unverified_roots(that(true), that(false)).into_iter().filter(|root| !known.contains_key(root));
-    let next: Vec<Affected> = next.map(|root| Affected::own(graph, root, true)).collect();
+    let next: Vec<Affected> = next.map(|root| Affected::unmoved(graph, root, true)).collect();
     (plan.new_dir.is_none() && !next.is_empty()).then_some(next)
 }
 

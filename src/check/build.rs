@@ -256,7 +256,8 @@ impl<'a> Building<'a> {
     /// Localizes the roots of builds in memory. What stands in the way of `branch` does so here.
     fn localized(&self, builders: &[&Builder]) -> Result<Plan, Failures> {
         let roots: BTreeSet<&str> = builders.iter().flat_map(|builder| builder.roots()).collect();
-        let request = in_place::Request { targets: roots.into_iter().map(str::to_owned).collect(), again: None };
+        let request =
+            in_place::InPlaceRequest { targets: roots.into_iter().map(str::to_owned).collect(), updated: None };
         let options = Options { overwrite: false, trailers: true };
         let mut plan = in_place::plan(&self.workspace, request, &options, &mut *self.fetcher.borrow_mut())?;
         deployed_from(&self.here, &self.workspace, &mut plan)?;

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use super::localize::HowArgs;
 use super::output::{Done, OutputArgs};
 use crate::destination::BranchOptions;
-use crate::localize::What;
+use crate::localize::LocalizeMode;
 
 /// Which commit is localized, and how the result is committed.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -63,6 +63,6 @@ pub(super) struct BranchArgs {
 impl BranchArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
         let branch = self.commit.options(self.push.clone());
-        self.how.localize(What::InPlace(Vec::new()), self.commit.rev.as_deref(), Some(branch), output.quiet)
+        self.how.localize(LocalizeMode::InPlace(Vec::new()), self.commit.rev.as_deref(), Some(branch), output.quiet)
     }
 }

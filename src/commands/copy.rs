@@ -5,7 +5,7 @@ use clap::{Args, ValueHint};
 use super::branch::CommitArgs;
 use super::localize::HowArgs;
 use super::output::{Done, OutputArgs};
-use crate::localize::What;
+use crate::localize::LocalizeMode;
 use crate::message::failure::Failure;
 
 /// Arguments of a copy.
@@ -45,7 +45,7 @@ pub(super) struct CopyArgs {
 
 impl CopyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let what = What::Copy {
+        let what = LocalizeMode::Copy {
             target: self.target.clone().ok_or_else(no_target)?,
             new_dir: self.new_dir.clone(),
             scope: self.scope.clone(),

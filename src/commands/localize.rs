@@ -14,7 +14,7 @@ use super::output::Done;
 use super::usage::unknown_word;
 use crate::check::build::How;
 use crate::destination::BranchOptions;
-use crate::localize::{Found, Localized, Request, What};
+use crate::localize::{LocalizeMode, Localized, PreparedRun, Request};
 use crate::message::failure::Failure;
 
 /// Which kustomize builds, and how.
@@ -62,14 +62,22 @@ pub(super) struct HowArgs {
 
 impl HowArgs {
     /// Localizes: the commit `rev`, else HEAD, onto a branch; or without one the files on disk, where they are.
-    pub(super) fn localize(&self, what: What, rev: Option<&str>, branch: Option<BranchOptions>, quiet: bool) -> Done {
+    pub(super) fn localize(
+        &self,
+        what: LocalizeMode,
+        rev: Option<&str>,
+        branch: Option<BranchOptions>,
+        quiet: bool,
+    ) -> Done {
         let HowArgs { overwrite, no_verify, dry_run, .. } = *self;
         let request =
             Request { what, rev, branch, overwrite, no_verify, dry_run, how: self.with.how(self.offline, quiet) };
-        let found = Found::of(&request).map_err(|failures| match &request.what {
+        let found = PreparedRun::of(&request).map_err(|failures| match &request.what {
             // A word that may be meant as a command is answered first.
-            What::Copy { target, new_dir, .. } => unknown_word(target, new_dir.as_slice()).map_or(failures, Into::into),
-            What::InPlace(_) => failures,
+            LocalizeMode::Copy { target, new_dir, .. } => {
+                unknown_word(target, new_dir.as_slice()).map_or(failures, Into::into)
+            }
+            LocalizeMode::InPlace(_) => failures,
         })?;
         let locking = Locking::default();
         Ok(Box::new(Report { localized: found.localize()?, locking }))

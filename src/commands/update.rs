@@ -17,7 +17,7 @@ use crate::graph::{RemoteRef, Remotes as _, Survey};
 use crate::localize::{on_disk, write};
 use crate::message::failure::{Failure, FailureKind, Failures, command, short};
 use crate::message::finding::{Finding, Rule};
-use crate::plan::in_place::{self, TurnedBack};
+use crate::plan::in_place::{self, RestoredUrls};
 use crate::plan::lock::{Relocked, has_nothing_to_lock, relock};
 use crate::plan::update::{self, Name};
 use crate::plan::{Changes, File, Options, Plan, changed};
@@ -69,7 +69,7 @@ struct Update<'a> {
     before: Rc<Lock>,
     /// What the files say as they are.
     there: Rc<Survey>,
-    turned: TurnedBack,
+    restored_urls: RestoredUrls,
     /// What `--to` writes into the user's files.
     edits: Changes,
     /// Whether `--to` leaves out what no path of the command line covers: there an entry stays what it is.
@@ -149,7 +149,7 @@ impl<'a> Update<'a> {
             args,
             quiet,
             there: workspace.survey().clone(),
-            turned: in_place::turned_back(&workspace, &before)?,
+            restored_urls: in_place::restored(&workspace, &before)?,
             edits: Changes::new(),
             is_partial: !paths.is_empty(),
             selection,
@@ -166,20 +166,20 @@ impl<'a> Update<'a> {
     /// Writes another ref into the references to what `urls` name, below some paths or everywhere, in the tree of the
     /// workspace.
     fn retarget(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
-        self.workspace.set_tree(self.turned.tree.clone());
+        self.workspace.set_tree(self.restored_urls.tree.clone());
         let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
         let mut changes = if is_pattern(to) {
             self.newest(to, &names, paths)?
         } else {
             update::retargeted(&self.workspace, &names, paths, &mut |_| Ok(Some(to.to_owned())))?
         };
-        let turned = &mut self.turned;
-        turned.tree = Rc::new(changed(OverlayTree::new(turned.tree.clone()), &changes));
-        self.workspace.set_tree(turned.tree.clone());
+        let restored_urls = &mut self.restored_urls;
+        restored_urls.tree = Rc::new(changed(OverlayTree::new(restored_urls.tree.clone()), &changes));
+        self.workspace.set_tree(restored_urls.tree.clone());
         // What localized files are named by is written with them.
         let edited: Vec<String> = changes.keys().cloned().collect();
-        changes.retain(|path, _| !turned.files.contains(path));
-        turned.files.extend(edited);
+        changes.retain(|path, _| !restored_urls.files.contains(path));
+        restored_urls.files.extend(edited);
         self.edits = changes;
         Ok(())
     }
@@ -271,7 +271,10 @@ impl<'a> Update<'a> {
         if !is_stored {
             return Ok((None, relock(workspace, &self.before, fetcher)?));
         }
-        let request = in_place::Request { again: Some(self.turned.clone()), ..in_place::Request::default() };
+        let request = in_place::InPlaceRequest {
+            updated: Some(self.restored_urls.clone()),
+            ..in_place::InPlaceRequest::default()
+        };
         let plan = in_place::plan(workspace, request, &Options::default(), fetcher)?;
         let relocked = Relocked { lock: plan.lock.clone(), ..Relocked::default() };
         Ok((Some(plan), relocked))

@@ -4,7 +4,7 @@ use clap::{Args, ValueHint};
 
 use super::localize::HowArgs;
 use super::output::{Done, OutputArgs};
-use crate::localize::What;
+use crate::localize::LocalizeMode;
 
 /// Arguments of `vendor`.
 #[derive(Debug, Clone, Args)]
@@ -21,6 +21,6 @@ pub(super) struct VendorArgs {
 
 impl VendorArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        self.how.localize(What::InPlace(self.paths.clone()), None, None, output.quiet)
+        self.how.localize(LocalizeMode::InPlace(self.paths.clone()), None, None, output.quiet)
     }
 }

@@ -1,9 +1,9 @@
-//! What the user named, found.
+//! Finds the source of a run by the arguments of the user.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::What;
+use super::LocalizeMode;
 use crate::fetch::Fetcher;
 use crate::graph::{Source, Start, no_directory};
 use crate::message::failure::{Failure, Result, nearest};
@@ -13,21 +13,21 @@ use crate::reference::{self, RepoSpec, default_new_dir};
 use crate::tree::{self, Resolved, path};
 use crate::workspace::{Files, Workspace};
 
-/// What is localized, found in a workspace.
+/// The source of a run in a workspace.
 pub(crate) enum Subject {
-    /// A copy of a directory (a path in the tree of the workspace), with that of the scope, if one was given.
+    /// A copy of a directory (a path in the tree of the workspace), with the directory of its scope if one was given.
     Local { directory: String, scope: Option<String> },
     /// A copy of a directory of another repository, as the user named it.
     Remote { url: String, spec: RepoSpec },
-    /// The directories of the roots that were named, where they stand; all when there are none.
+    /// The directories of roots in place. All roots if there are none.
     InPlace(Vec<String>),
 }
 
 impl Subject {
-    /// Finds it, and NEW_DIR as the user would name it, from the directory that we were started in.
-    pub(super) fn find(what: &What, workspace: &Workspace) -> Result<(Subject, Option<String>)> {
-        match what {
-            What::Copy { target, new_dir, scope } => {
+    /// Finds the source, and NEW_DIR as the user would name it from the current directory.
+    pub(super) fn find(mode: &LocalizeMode, workspace: &Workspace) -> Result<(Subject, Option<String>)> {
+        match mode {
+            LocalizeMode::Copy { target, new_dir, scope } => {
                 let (subject, default) = match remote(target, scope.is_some())? {
                     Some(spec) => {
                         let default = spec.reference.is_some().then(|| default_new_dir(None, Some(&spec)));
@@ -41,6 +41,7 @@ impl Subject {
                         (Subject::Local { directory, scope }, default)
                     }
                 };
+                // Without a name for the copy the user must give one.
                 let new_dir = new_dir.clone().or(default).filter(|name| !name.is_empty());
                 let new_dir = new_dir.ok_or_else(|| {
                     let failure = Failure::new(format!("missing NEW_DIR for `{}`", redact::url(target)));
@@ -55,7 +56,7 @@ impl Subject {
                 })?;
                 Ok((subject, Some(new_dir)))
             }
-            What::InPlace(targets) => {
+            LocalizeMode::InPlace(targets) => {
                 let targets: BTreeSet<String> =
                     targets.iter().map(|text| root(text, workspace)).collect::<Result<_>>()?;
                 Ok((Subject::InPlace(targets.into_iter().collect()), None))
@@ -63,7 +64,7 @@ impl Subject {
         }
     }
 
-    /// Returns the directories of the roots that were named, in place; all when there are none.
+    /// The directories of the named roots in place. Empty if there are none.
     pub(super) fn targets(&self) -> &[String] {
         match self {
             Subject::Local { .. } | Subject::Remote { .. } => &[],
@@ -71,12 +72,12 @@ impl Subject {
         }
     }
 
-    /// Returns what to copy; none where nothing is copied. A remote target is fetched for that.
-    pub(super) fn copied(&self, workspace: &Workspace, fetcher: &mut Fetcher) -> Result<Option<copy::Target>> {
+    /// The target to copy, which is fetched if it is remote. `None` if nothing is copied.
+    pub(super) fn copied(&self, workspace: &Workspace, fetcher: &mut Fetcher) -> Result<Option<copy::CopySource>> {
         match self {
             Subject::Local { directory, scope } => {
                 let scope = scope.as_deref();
-                // How the lock names the target must not depend on where all of this lies, nor on where it goes.
+                // The name in the lock must not depend on the directory of the repository or of the copy.
                 let top = workspace.top.as_deref().filter(|top| path::is_in(directory, top));
                 let anchor = top.unwrap_or_else(|| path::parent(scope.unwrap_or(directory)));
                 Ok(Some(local_target(workspace, directory, scope, anchor)))
@@ -90,9 +91,14 @@ impl Subject {
     }
 }
 
-/// Returns a directory of the workspace as a target. Locks name it from `anchor`.
-pub(crate) fn local_target(workspace: &Workspace, directory: &str, scope: Option<&str>, anchor: &str) -> copy::Target {
-    copy::Target {
+/// A directory of the workspace as a target. Locks name it relative to `anchor`.
+pub(crate) fn local_target(
+    workspace: &Workspace,
+    directory: &str,
+    scope: Option<&str>,
+    anchor: &str,
+) -> copy::CopySource {
+    copy::CopySource {
         name: path::relative(anchor, directory),
         scope: scope.map(|scope| path::relative(anchor, scope)),
         start: Start {
@@ -103,13 +109,13 @@ pub(crate) fn local_target(workspace: &Workspace, directory: &str, scope: Option
 }
 
 /// Fetches a remote target.
-pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -> Result<copy::Target> {
+pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -> Result<copy::CopySource> {
     let repository = fetcher.repository(spec)?;
     let directory = match tree::resolve(&*repository.tree, &spec.directory())? {
         Resolved::Directory { path } => path,
         _ => return Err(no_directory(&repository, &spec.directory())),
     };
-    Ok(copy::Target {
+    Ok(copy::CopySource {
         name: redact::url(url),
         scope: None,
         start: Start {
@@ -119,18 +125,19 @@ pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -
     })
 }
 
-/// Reads a target as the URL of a git repository, if it is one.
+/// The target as the URL of a git repository. `None` if it is a path.
 pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> {
-    let refused = |why: String| Failure::new(format!("`{}` is refused: {why}", redact::url(target)));
     let Ok(spec) = RepoSpec::parse(target) else {
         return match reference::unsupported_scheme(target) {
-            Some(scheme) => Err(refused(format!("kustomize cannot read `{scheme}`"))
+            Some(scheme) => Err(refused(target, &format!("kustomize cannot read `{scheme}`"))
                 .hint("use an https, ssh or file URL of a git repository")),
             None => Ok(None),
         };
     };
-    reference::refuse_unsafe(target, Some(&spec))
-        .map_err(|reason| reference::plus_hint(target, &spec).into_iter().fold(refused(reason), Failure::hint))?;
+    reference::refuse_unsafe(target, Some(&spec)).map_err(|reason| {
+        let hints = reference::plus_hint(target, &spec).into_iter();
+        hints.fold(refused(target, &reason.to_string()), Failure::hint)
+    })?;
     if has_scope {
         return Err(Failure::new("`--scope` cannot be used with a remote target: its repository is the scope")
             .hint("remove `--scope`"));
@@ -138,7 +145,11 @@ pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> 
     Ok(Some(spec))
 }
 
-/// Finds a scope, which contains the target.
+fn refused(target: &str, why: &str) -> Failure {
+    Failure::new(format!("`{}` is refused: {why}", redact::url(target)))
+}
+
+/// Finds the directory of a scope. Fails if it does not contain the target.
 fn above(target: &str, text: &str, workspace: &Workspace) -> Result<String> {
     let scope = directory("scope", text, workspace)?;
     if path::is_in(target, &scope) {
@@ -148,16 +159,16 @@ fn above(target: &str, text: &str, workspace: &Workspace) -> Result<String> {
         .hint("name a directory above the target"))
 }
 
-/// What to do about a directory that is none.
-const NAME_IT: &str = "name the directory of the kustomization, relative to this one";
+/// The hint for an argument that is not a directory.
+const HINT_NAME_DIRECTORY: &str = "name the directory of the kustomization, relative to this one";
 
-/// Finds a directory that was named: `what` is its part.
-fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
+/// Finds a directory that was named. `part` is its part in messages.
+fn directory(part: &str, text: &str, workspace: &Workspace) -> Result<String> {
     let tree = &*workspace.tree;
-    let place = tree::argument_path(tree, workspace.top.as_deref(), &workspace.prefix, text);
+    let path = tree::argument_path(tree, workspace.top.as_deref(), &workspace.prefix, text);
     let is_committed = matches!(workspace.files, Files::Commit { .. }) && Path::new(text).exists();
-    let (why, hint) = match place.map(|place| tree::resolve(tree, &place)).transpose()? {
-        _ if text.is_empty() => ("is empty", NAME_IT),
+    let (why, hint) = match path.map(|path| tree::resolve(tree, &path)).transpose()? {
+        _ if text.is_empty() => ("is empty", HINT_NAME_DIRECTORY),
         Some(Resolved::Directory { path }) => return Ok(path),
         None | Some(Resolved::Leaves { .. }) => {
             ("is outside of the repository", "name a directory in it, or copy it without a repository: `--no-commit`")
@@ -166,24 +177,26 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
             ("is not in the source commit", "commit it first, or use `--no-commit`")
         }
         Some(Resolved::Missing { path }) => {
-            let failure = Failure::new(format!("the {what} `{text}` does not exist"));
+            let failure = Failure::new(format!("the {part} `{text}` does not exist"));
             let meant = nearest(&path, workspace.roots()?).map(|root| tree.word(root));
-            return Err(failure.hint(meant.map_or(NAME_IT.to_owned(), |root| format!("did you mean `{root}`?"))));
+            return Err(
+                failure.hint(meant.map_or(HINT_NAME_DIRECTORY.to_owned(), |root| format!("did you mean `{root}`?")))
+            );
         }
         Some(Resolved::Submodule { .. }) => {
             ("is in a submodule", "run it in the submodule, or name its repository by URL")
         }
-        Some(Resolved::File { .. } | Resolved::Loop { .. }) => ("is not a directory", NAME_IT),
+        Some(Resolved::File { .. } | Resolved::Loop { .. }) => ("is not a directory", HINT_NAME_DIRECTORY),
     };
-    Err(Failure::new(format!("the {what} `{text}` {why}")).hint(hint))
+    Err(Failure::new(format!("the {part} `{text}` {why}")).hint(hint))
 }
 
-/// Finds a root that is localized where it stands.
+/// Finds a root that is localized in place.
 fn root(text: &str, workspace: &Workspace) -> Result<String> {
-    let found = directory("root", text, workspace)?;
-    if workspace.is_owned(&path::join(&found, "kustomization.yaml")) {
+    let root = directory("root", text, workspace)?;
+    if workspace.is_owned(&path::join(&root, "kustomization.yaml")) {
         return Err(Failure::new(format!("the root `{text}` is inside localized files"))
             .hint("name the root that references it"));
     }
-    Ok(found)
+    Ok(root)
 }

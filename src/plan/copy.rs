@@ -1,10 +1,10 @@
-//! A copy of one target with everything it references.
+//! Plans a copy of one target with everything that it references.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::files::{File, Localized};
-use super::remotes::{self, Own};
+use super::remotes::{self, UserRemotes};
 use super::result::localize;
 use super::{Affected, Options, Plan, lock, proof};
 use crate::config::Config;
@@ -16,21 +16,21 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::path;
 use crate::workspace::Workspace;
 
-/// What to copy.
-pub(crate) struct Target {
-    /// Where the walk begins.
+/// The target to copy.
+pub(crate) struct CopySource {
+    /// The tree and directory in which the walk starts.
     pub start: Start,
-    /// How locks and messages name it.
+    /// Its name in locks and messages.
     pub name: String,
-    /// The scope, where one was given, as locks name it.
+    /// The scope as locks name it. `None` if none was given.
     pub scope: Option<String>,
 }
 
-/// Walks the target and localizes it into `into`, a path in the tree of the workspace. Nothing is written. The paths
-/// of `allow` are relative to the top of the repository, or to the working directory.
+/// Plans a copy of the target into `into`, a path in the tree of the workspace. The paths of `allow` are relative to
+/// the top of the repository, or to the working directory outside of one.
 pub(crate) fn plan(
     workspace: &Workspace,
-    target: Target,
+    target: CopySource,
     into: String,
     options: &Options,
     remotes: &mut dyn Remotes,
@@ -39,28 +39,30 @@ pub(crate) fn plan(
     let config = &workspace.config;
     let leave_missing = |path: &str| path::below(path, base).is_some_and(|path| config.may_be_missing(path));
     let absences = workspace.absences();
-    let held = workspace.lock.as_deref().cloned().unwrap_or_default();
+    let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
     let policy = graph::Policy {
         load_restrictor: config.load_restrictor,
         leave: Some(config),
-        lock: Some(&held),
+        lock: Some(&old_lock),
         leave_missing: Some(&leave_missing),
         absences: absences.as_ref(),
         forbidden: Some(into.clone()),
         ..graph::Policy::default()
     };
     let graph = graph::walk(target.start, Some(remotes), &policy)?;
-    let (localized, after) = localized(&graph, config, &held)?;
+    let (localized, after) = localized(&graph, config, &old_lock)?;
     // No bot edits the lock of a copy.
-    let own = Own { urls: BTreeSet::new(), ..remotes::own(&graph, config, &held) };
-    let is_left = |one: &Upstream| (!held.holds(one)).then(|| lock::excepted(config, one)).flatten();
+    let user_remotes = UserRemotes { urls: BTreeSet::new(), ..remotes::user_remotes(&graph, config, &old_lock) };
+    let exception =
+        |upstream: &Upstream| (!old_lock.holds(upstream)).then(|| lock::excepted(config, upstream)).flatten();
     let lock = Lock {
         target: Some(target.name.clone()),
         trailers: options.trailers,
         scope: target.scope,
         files: localized.files.values().map(|(_, entry)| entry.clone()).collect(),
-        ..lock::joined(&Lock::default(), &localized.remotes, &BTreeSet::new(), &own, &is_left)
+        ..lock::joined(&Lock::default(), &localized.remotes, &BTreeSet::new(), &user_remotes, &exception)
     };
+    // The lock of the copy needs this path.
     if localized.files.contains_key(LOCK_NAME) {
         return Err(Failure::new(format!("the target contains its own file `{LOCK_NAME}`"))
             .hint("choose a scope above the target: `--scope DIR`")
@@ -92,12 +94,12 @@ pub(crate) fn plan(
     })
 }
 
-/// Localizes a walked graph from its first root, and walks the result, with no network.
-pub(super) fn localized(graph: &Graph, config: &Config, held: &Lock) -> Result<(Localized, Explored), Failures> {
-    let localized = localize(graph, &[RootId(0)], config, held, false)?;
+/// Localizes a graph from its first root, and walks the result without a network.
+pub(super) fn localized(graph: &Graph, config: &Config, old_lock: &Lock) -> Result<(Localized, Explored), Failures> {
+    let localized = localize(graph, &[RootId(0)], config, old_lock, false)?;
     let tree = Rc::new(localized.on(OverlayTree::default()));
     let source = Source { tree, scope: String::new(), repository: None };
-    let leave_missing = |path: &str| localized.kept.contains(path);
+    let leave_missing = |path: &str| localized.allowed_missing.contains(path);
     let policy = graph::Policy {
         load_restrictor: config.load_restrictor,
         leave_missing: Some(&leave_missing),

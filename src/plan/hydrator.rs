@@ -1,7 +1,7 @@
-//! `hydrator.metadata`: which commit a branch was made from, in the form that GitOps Promoter reads.
+//! Renders `hydrator.metadata`, which names the source commit of a branch for GitOps Promoter.
 //!
-//! What it holds depends on the source commit and the lock alone, so that localizing again writes the same bytes. The
-//! URL of the repository is not among it: clones name it differently.
+//! Its content depends only on the source commit and the lock, so that localizing again writes the same bytes. It lacks
+//! the URL of the repository, which differs between clones.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::workspace::{Files, Workspace};
 /// The name of the file, at the top of the repository.
 pub(crate) const NAME: &str = "hydrator.metadata";
 
-/// Returns what writes the file; none where the configuration does not ask for it, or what is localized is no commit.
+/// The change that writes the file. `None` if the configuration does not ask for it, or if no commit is localized.
 /// `lock` is the lock of the result.
 pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(String, Option<File>)>> {
     let Files::Commit { repo, id, .. } = &workspace.files else {
@@ -33,17 +33,16 @@ pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(Strin
     Ok(Some((NAME.to_owned(), Some(File::plain(bytes)))))
 }
 
-/// Returns the text of the file for a commit, of which `raw` are the bytes.
+/// The text of the file for a commit with the bytes `raw`.
 fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
     let hash = object_id(&id.commit)?.kind();
-    let unreadable =
-        |error: &dyn std::fmt::Display| Failure::new(format!("commit {} cannot be read: {error}", id.commit));
-    let commit = CommitRef::from_bytes(raw, hash).map_err(|error| unreadable(&error))?;
-    let author = commit.author().map_err(|error| unreadable(&error))?;
+    let unreadable = || format!("commit {} cannot be read", id.commit);
+    let commit =
+        CommitRef::from_bytes(raw, hash).map_err(|error| Failure::new(format!("{}: {error}", unreadable())))?;
+    let author = commit.author().map_err(|error| Failure::new(format!("{}: {error}", unreadable())))?;
     let message = commit.message();
-    let text = |text: &[u8]| redact::text(String::from_utf8_lossy(text).trim());
     let date = author.time().ok().and_then(|time| {
-        // Others would not be a date of RFC 3339, and with it the whole file unreadable.
+        // A year with more digits is not a date of RFC 3339, and would make the whole file unreadable.
         let has_four_digits = (-62_135_596_800..253_402_214_400).contains(&time.seconds);
         let format = gix::date::time::format::ISO8601_STRICT;
         has_four_digits.then(|| time.format(format).ok()).flatten()
@@ -52,7 +51,7 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
         Digest::GitCommit(commit) => Some((source.url(), commit)),
         Digest::GitTree(_) | Digest::Sha256(_) => None,
     });
-    // The same commit under several refs is one.
+    // A commit under several refs is listed once.
     let references: BTreeSet<(&str, &String)> = repositories.collect();
     let references = references.iter().map(|(url, commit)| json!({"commit": {"sha": commit, "repoURL": url}}));
     let metadata = json!({
@@ -63,9 +62,14 @@ fn rendered(raw: &[u8], id: &CommitId, lock: &Lock) -> Result<Vec<u8>> {
         "body": message.body.map(|body| text(body)).unwrap_or_default(),
         "references": references.collect::<Vec<_>>(),
     });
-    let mut bytes = serde_json::to_vec_pretty(&metadata).map_err(|error| unreadable(&error))?;
+    let bytes = serde_json::to_vec_pretty(&metadata);
+    let mut bytes = bytes.map_err(|error| Failure::new(format!("{}: {error}", unreadable())))?;
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+fn text(bytes: &[u8]) -> String {
+    redact::text(String::from_utf8_lossy(bytes).trim())
 }
 
 fn printable(text: &[u8]) -> String {

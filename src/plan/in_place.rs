@@ -1,9 +1,10 @@
-//! Localizing where the tree stands: what was brought in goes beside the kustomization that names it, and only the
-//! reference changes.
+//! Plans localizing in place: localized files go beside the kustomization that references them, and only the reference
+//! changes.
 //!
-//! In a working tree the result is a function of the user's files and the lock: it is made from the tree with all URLs
-//! back, whose contents come from the localized files themselves, and compared with what is there; what nothing uses any
-//! more goes. In a commit what was localized before is a file of the tree like any other, and stays.
+//! In a working tree the result is a function of the user's files and the lock. It is made from the tree with all URLs
+//! restored, whose content comes from the localized files themselves, and compared with the files on disk; files that
+//! nothing uses any more are removed. In a commit, files that were localized before are ordinary files of the tree, and
+//! stay.
 
 mod there;
 mod turned_back;
@@ -25,23 +26,25 @@ use crate::tree::overlay::OverlayTree;
 use crate::tree::{FILE_NAMES, Tree, path};
 use crate::workspace::{Files, Workspace};
 
-pub(crate) use turned_back::{TurnedBack, turned_back};
+pub(crate) use turned_back::{RestoredUrls, restored};
 
-/// What to localize.
+/// The roots to localize.
 #[derive(Default)]
-pub(crate) struct Request {
-    /// The directories of the roots to localize; every starting point, with what was localized before, when there are none.
+pub(crate) struct InPlaceRequest {
+    /// The directories of the roots to localize. If there are none: every starting point, and every root that was
+    /// localized before.
     pub targets: Vec<String>,
-    /// The tree with the URLs back, if something in it was changed. Then nothing is localized but what was before.
-    pub again: Option<TurnedBack>,
+    /// The tree with its URLs restored, if an update changed some of them. Then only roots that were localized before
+    /// are localized again.
+    pub updated: Option<RestoredUrls>,
 }
 
-/// Finds out what localizing in place changes. Nothing is written.
+/// Plans localizing in place. Nothing is written.
 ///
-/// Every reference that cannot be localized; files that are in the way, or would be lost.
+/// Fails with every reference that cannot be localized, or with the files that are in the way or would be lost.
 pub(crate) fn plan(
     workspace: &Workspace,
-    request: Request,
+    request: InPlaceRequest,
     options: &Options,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
@@ -49,14 +52,14 @@ pub(crate) fn plan(
     planned(workspace, request, options, remotes).map_err(|failures| workspace.explain(failures))
 }
 
-/// Returns the localized files that a lock lists. A lock comes with a pull request: listing a file anywhere else does
-/// not make it ours.
-fn ours(held: &Lock) -> impl Iterator<Item = &StoredFile> {
-    held.files.iter().filter(|file| home(&file.path).is_some())
+/// The localized files that a lock lists. A lock comes with a pull request, so a file outside of `localized-files` is
+/// never ours, although it is listed.
+fn ours(old_lock: &Lock) -> impl Iterator<Item = &StoredFile> {
+    old_lock.files.iter().filter(|file| home(&file.path).is_some())
 }
 
-/// Returns the files of the user as they are.
-fn own_tree(workspace: &Workspace) -> &dyn Tree {
+/// The files of the user as they are on disk.
+fn user_tree(workspace: &Workspace) -> &dyn Tree {
     match &workspace.files {
         Files::WorkingTree { tree, .. } => &**tree,
         _ => &*workspace.tree,
@@ -65,66 +68,72 @@ fn own_tree(workspace: &Workspace) -> &dyn Tree {
 
 fn planned(
     workspace: &Workspace,
-    request: Request,
+    request: InPlaceRequest,
     options: &Options,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
-    let held = workspace.lock.as_deref().cloned().unwrap_or_default();
-    let Request { targets, again } = request;
-    let is_update = again.is_some();
-    let turned = match (again, &workspace.files) {
-        (Some(again), _) => again,
-        (None, Files::WorkingTree { .. }) => turned_back(workspace, &held)?,
-        (None, _) => TurnedBack::of(workspace.tree.clone()),
+    let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
+    let InPlaceRequest { targets, updated } = request;
+    let is_update = updated.is_some();
+    // References into localized files become URLs again, so that everything is localized in the same way.
+    let restored_urls = match (updated, &workspace.files) {
+        (Some(updated), _) => updated,
+        (None, Files::WorkingTree { .. }) => restored(workspace, &old_lock)?,
+        (None, _) => RestoredUrls::of(workspace.tree.clone()),
     };
     let is_named = !targets.is_empty();
-    let starts = if is_named { targets } else { with(starts_on_disk(workspace)?, &turned.roots) };
-    // Where nothing is turned back, it is what was looked at before.
-    let is_as_it_was = !is_update && turned.files.is_empty();
-    let own = if is_as_it_was { workspace.survey() } else { &Rc::new(Survey::of(turned.tree.clone())) };
-    let explored = walk(workspace, own, &starts, Some(remotes));
+    let starts = if is_named { targets } else { with(starts_on_disk(workspace)?, &restored_urls.roots) };
+    // If no URL was restored, the survey of the workspace is valid.
+    let is_unchanged = !is_update && restored_urls.files.is_empty();
+    let survey = if is_unchanged { workspace.survey() } else { &Rc::new(Survey::of(restored_urls.tree.clone())) };
+    let explored = walk(workspace, survey, &starts, Some(remotes));
     let troubles = Troubles::of(&explored);
-    // What is named must be there; `check` finds what else is wrong in the files of the user.
-    let nowhere = explored.troubles.iter().filter(|trouble| is_named && trouble.at == At::Nothing);
-    let failures: Vec<Failure> = nowhere.map(|trouble| trouble.failure.clone()).chain(troubles.remote).collect();
+    // A root that the user named must exist. Other errors in the user's files are left to `check`.
+    let missing = explored.troubles.iter().filter(|trouble| is_named && trouble.at == At::Nothing);
+    let failures: Vec<Failure> = missing.map(|trouble| trouble.failure.clone()).chain(troubles.remote).collect();
     if !failures.is_empty() {
         return Err(Failures(failures));
     }
     let graph = &explored.graph;
-    let is_asked = |root: &RootId| !is_update || turned.roots.contains(&graph.roots[*root].directory);
-    let roots: Vec<RootId> = explored.starts.iter().flatten().copied().filter(is_asked).collect();
+    let mut roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
+    roots.retain(|root| !is_update || restored_urls.roots.contains(&graph.roots[*root].directory));
     let placed = graph.reach(roots.iter().copied(), |_, _| true);
     let placed: BTreeSet<RootId> =
         placed.into_iter().filter(|root| graph.roots[*root].source == SourceId::FIRST).collect();
-    let mut localized = localized(workspace, graph, &roots, &placed, &turned)?;
-    let survey = Rc::new(Survey::of(Rc::new(localized.on(OverlayTree::new(turned.tree.clone())))));
+    // The result is walked too: that proves that nothing in it is remote.
+    let mut localized = localized(workspace, graph, &roots, &placed, &restored_urls)?;
+    let survey = Rc::new(Survey::of(Rc::new(localized.on(OverlayTree::new(restored_urls.tree.clone())))));
     let after = walk_after(workspace, &survey, &starts)?;
     proof::assert_whole(Some(graph), &after, &localized)?;
+    // Localized files that were not made again stay in the lock if something may still use them.
     let placed: BTreeSet<&str> = placed.iter().map(|root| graph.roots[*root].directory.as_str()).collect();
     let is_beside = |file: &StoredFile| home(&file.path).is_some_and(|home| placed.contains(path::parent(home)));
-    let mut kept: Vec<&StoredFile> = ours(&held).filter(|file| !localized.files.contains_key(&file.path)).collect();
+    let mut remaining: Vec<&StoredFile> =
+        ours(&old_lock).filter(|file| !localized.files.contains_key(&file.path)).collect();
     if let Files::WorkingTree { tree, .. } = &workspace.files {
         let has_unread = Troubles::of(&after).has_unread;
-        refuse_unclear(&kept, &after.graph, has_unread && is_update)?;
-        // What lies beside other roots than those that are named is not touched.
-        kept.retain(|file| has_unread || tree.is_left_out(&file.path) || (is_named && !is_beside(file)));
+        refuse_unclear(&remaining, &after.graph, has_unread && is_update)?;
+        // Localized files beside roots that the user did not name are not touched.
+        remaining.retain(|file| has_unread || tree.is_left_out(&file.path) || (is_named && !is_beside(file)));
     }
-    let brought = localized.files.iter().filter(|(place, _)| localized.is_brought(place));
-    // In a working tree a chart is the user's from then on; what lies on the branch is taken from there again.
-    let is_kept = |place: &str| options.trailers || localized.vendored(place).is_none();
-    let brought = brought.filter(|(place, _)| is_kept(place)).map(|(_, (_, entry))| entry);
-    let files = kept.iter().copied().chain(brought).cloned().collect();
-    let lock = relocked(workspace, &held, files, &localized, &after, options, troubles.has_unread)?;
-    let mut changes = there::changes(workspace, &held, &lock, &localized, options.overwrite)?;
-    if lock != held || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
+    // In a working tree a chart is the user's afterwards. On a branch it is taken from there again.
+    let fetched = localized.files.iter().filter(|(path, _)| localized.is_fetched(path));
+    let fetched = fetched.filter(|(path, _)| options.trailers || localized.vendored(path).is_none());
+    let fetched = fetched.map(|(_, (_, entry))| entry);
+    let files = remaining.iter().copied().chain(fetched).cloned().collect();
+    let lock = relocked(workspace, &old_lock, files, &localized, &after, options, troubles.has_unread)?;
+    let mut changes = there::changes(workspace, &old_lock, &lock, &localized, options.overwrite)?;
+    if lock != old_lock || (workspace.lock.is_none() && changes.values().any(Option::is_some)) {
         changes.insert(LOCK_NAME.to_owned(), Some(File::of(&lock)?));
     }
     changes.extend(hydrator::change(workspace, &lock)?);
     let mut findings = graph.findings.clone();
     findings.append(&mut localized.findings);
-    let is_said =
-        |one: &Rewritten| turned.said.contains(&(one.path.clone(), one.location.field.clone(), one.to.clone()));
-    localized.rewritten.retain(|one| changes.contains_key(&one.path) && !is_said(one));
+    localized.rewritten.retain(|rewritten| {
+        let Rewritten { path, location, to, .. } = rewritten;
+        let reference = (path.clone(), location.field.clone(), to.clone());
+        changes.contains_key(path) && !restored_urls.references.contains(&reference)
+    });
     Ok(Plan {
         affected: affected(graph, &changes, options.trailers),
         stage: to_stage(workspace, &changes, &localized, &lock)?,
@@ -140,7 +149,8 @@ fn planned(
     })
 }
 
-/// Returns where a walk starts that localizes everything: not what a sparse checkout leaves out, which git does not stage.
+/// The directories in which a walk that localizes everything starts. Those that a sparse checkout leaves out are
+/// skipped, because git does not stage them.
 fn starts_on_disk(workspace: &Workspace) -> Result<Vec<String>> {
     let mut starts = super::starts(workspace)?;
     if let Files::WorkingTree { tree, .. } = &workspace.files {
@@ -149,115 +159,120 @@ fn starts_on_disk(workspace: &Workspace) -> Result<Vec<String>> {
     Ok(starts)
 }
 
-/// Returns the directories of roots with more of them, each once.
+/// The directories of roots with more of them, each once, sorted.
 fn with<'a>(starts: Vec<String>, more: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     starts.into_iter().chain(more.into_iter().cloned()).collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 fn walk(workspace: &Workspace, survey: &Survey, starts: &[String], remotes: Option<&mut dyn Remotes>) -> Explored {
-    // What is not locked is no error where the configuration says so, and a commit resolves nothing.
+    // A reference that is not locked is not an error if the configuration says so, because localizing a commit resolves
+    // nothing.
     let level = workspace.config.level(Rule::RemoteReference, Severity::Error);
     let keeps = matches!(workspace.files, Files::Commit { .. } | Files::Tree(_)) && level != Some(Severity::Error);
-    let more = graph::Policy { lock: workspace.lock.as_deref(), keeps, ..graph::Policy::default() };
-    lock::explore(workspace, survey, starts, remotes, more)
+    let policy = graph::Policy { lock: workspace.lock.as_deref(), keeps, ..graph::Policy::default() };
+    lock::explore(workspace, survey, starts, remotes, policy)
 }
 
-/// Walks the tree as it will be, from every starting point, without a network.
+/// Walks the resulting tree from every starting point, without a network.
 fn walk_after(workspace: &Workspace, survey: &Survey, starts: &[String]) -> Result<Explored> {
-    // Where the configuration leaves out every root, those that are named are all there are.
-    let all = match super::starts(workspace) {
+    // If the configuration excludes every root, only the named ones are walked.
+    let directories = match super::starts(workspace) {
         Err(_) if !starts.is_empty() => Vec::new(),
-        all => all?,
+        directories => directories?,
     };
-    let starts = with(all, starts);
+    let starts = with(directories, starts);
     Ok(walk(workspace, survey, &starts, None))
 }
 
-/// Places and edits what was walked, and writes the URLs that stay now where there was a path.
+/// Localizes what was walked, and adds the files whose URLs were restored and stay.
 fn localized(
     workspace: &Workspace,
     graph: &Graph,
     roots: &[RootId],
     placed: &BTreeSet<RootId>,
-    turned: &TurnedBack,
+    restored_urls: &RestoredUrls,
 ) -> Result<Localized, Failures> {
-    let held = workspace.lock.as_deref().cloned().unwrap_or_default();
-    let mut localized = localize(graph, roots, &workspace.config, &held, true)?;
+    let old_lock = workspace.lock.as_deref().cloned().unwrap_or_default();
+    let mut localized = localize(graph, roots, &workspace.config, &old_lock, true)?;
     let roots = placed.iter().map(|root| &graph.roots[*root]);
     let files = roots.flat_map(|root| root.edges.iter().map(|edge| edge.from).chain([root.file]));
     let walked: BTreeSet<&str> = files.filter_map(|file| graph.user_path(file)).collect();
-    for place in turned.files.iter().filter(|place| walked.contains(place.as_str())) {
-        if localized.local_files.insert(place.clone()) {
-            let file = edited(&*turned.tree, place, &[])?;
-            let entry = entry(place, &file);
-            localized.files.insert(place.clone(), (file, entry));
+    for path in restored_urls.files.iter().filter(|path| walked.contains(path.as_str())) {
+        if localized.local_files.insert(path.clone()) {
+            let file = edited(&*restored_urls.tree, path, &[])?;
+            let entry = entry(path, &file);
+            localized.files.insert(path.clone(), (file, entry));
         }
     }
     Ok(localized)
 }
 
-/// Refuses to go on where localized files that were not made again are used as files of the tree, or all of them with
-/// `is_any`: something could not be read that may use them, and what they are now is unknown.
+/// Refuses to go on if the tree uses localized files that were not made again, or with `is_any` if there are any such
+/// files: a file that could not be read may use them, so their present content is unknown.
 fn refuse_unclear(others: &[&StoredFile], after: &Graph, is_any: bool) -> Result<()> {
     let used: BTreeSet<&str> = after.user_paths().collect();
-    let places = others.iter().map(|file| file.path.as_str()).filter(|place| is_any || used.contains(place));
-    let places: Vec<String> = places.map(str::to_owned).collect();
-    if places.is_empty() {
+    let paths = others.iter().map(|file| file.path.as_str()).filter(|path| is_any || used.contains(path));
+    let paths: Vec<String> = paths.map(str::to_owned).collect();
+    if paths.is_empty() {
         return Ok(());
     }
     Err(Failure::new(format!(
         "these localized files cannot be refreshed: no locked URL leads to them: {}",
-        listed(&places)
+        listed(&paths)
     ))
     .hint("replace the reference that leads there with a URL, and fix the findings of `git kustomize-localize check`"))
 }
 
-/// Returns the lock that the tree has afterwards.
+/// The lock of the resulting tree.
 fn relocked(
     workspace: &Workspace,
-    held: &Lock,
+    old_lock: &Lock,
     files: Vec<StoredFile>,
     localized: &Localized,
     after: &Explored,
     options: &Options,
     keep: bool,
 ) -> Result<Lock> {
-    let before = Lock { files, ..held.clone() };
-    let mut own = lock::with(remotes::own(&after.graph, &workspace.config, held), &before, keep);
-    let found = localized.remotes.iter();
-    own.starts.extend(found.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path))));
-    // What was localized is, whatever an exception says.
-    let is_left = |one: &Upstream| (!held.holds(one)).then(|| lock::excepted(&workspace.config, one)).flatten();
-    let mut lock = lock::joined(&before, &localized.remotes, &BTreeSet::new(), &own, &is_left);
+    let before = Lock { files, ..old_lock.clone() };
+    let user_remotes = remotes::user_remotes(&after.graph, &workspace.config, old_lock);
+    let mut user_remotes = lock::with(user_remotes, &before, keep);
+    let fetched = localized.remotes.iter();
+    let fetched = fetched.flat_map(|(source, pinned)| pinned.paths.keys().map(|path| source.at(path)));
+    user_remotes.to_localize.extend(fetched);
+    // An upstream that was localized stays so, whatever an exception says.
+    let exception = |upstream: &Upstream| {
+        (!old_lock.holds(upstream)).then(|| lock::excepted(&workspace.config, upstream)).flatten()
+    };
+    let mut lock = lock::joined(&before, &localized.remotes, &BTreeSet::new(), &user_remotes, &exception);
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {
-        lock.written_after(held)
+        lock.written_after(old_lock)
     }
     Ok(lock)
 }
 
-/// Returns the user's roots that reach a changed file and that no other one names, or all that no other one names: what is
-/// built to see that nothing changed, and that nothing reaches out.
+/// The top roots of the user that reach a changed file, or with `all` all top roots. They are built to see that the
+/// output is the same and that nothing is fetched.
 fn affected(graph: &Graph, changes: &Changes, all: bool) -> Vec<Affected> {
     let beside: BTreeSet<&str> = changes.keys().filter_map(|path| home(path)).map(path::parent).collect();
-    let is_touched = |file: FileId| graph.user_path(file).is_some_and(|path| changes.contains_key(path));
-    let is_hit = |id: &RootId| {
+    let is_changed = |id: &RootId| {
         let root = &graph.roots[*id];
+        let mut paths = graph.read_by(*id).into_iter().filter_map(|file: FileId| graph.user_path(file));
         root.source == SourceId::FIRST
             && (beside.contains(root.directory.as_str())
-                || graph.read_by(*id).into_iter().any(is_touched)
+                || paths.any(|path| changes.contains_key(path))
                 || graph.charts_of(*id).iter().any(|chart| chart.archive.is_some()))
     };
-    let users = graph.referrers();
-    let changed = graph.leading_to(graph.root_ids().filter(is_hit));
-    let is_built = |root: &RootId| users[root.0].is_empty() && (changed.contains(root) || all);
-    let roots = graph.user_roots().into_iter().filter(|(_, root)| is_built(root));
-    let affected: BTreeMap<&str, RootId> = roots.collect();
-    affected.into_values().map(|root| Affected::own(graph, root, changed.contains(&root))).collect()
+    let referrers = graph.referrers();
+    let changed = graph.leading_to(graph.root_ids().filter(is_changed));
+    let mut roots = graph.user_roots();
+    roots.retain(|_, root| referrers[root.0].is_empty() && (changed.contains(root) || all));
+    let affected: BTreeMap<&str, RootId> = roots.into_iter().collect();
+    affected.into_values().map(|root| Affected::unmoved(graph, root, changed.contains(&root))).collect()
 }
 
-/// Returns what `git add` has to be given, from the top: a directory of localized files as a whole.
+/// The paths for `git add`, from the top. A directory of localized files is added as a whole.
 fn to_stage(workspace: &Workspace, changes: &Changes, localized: &Localized, lock: &Lock) -> Result<Vec<String>> {
     let Files::WorkingTree { tree, .. } = &workspace.files else {
         return Ok(Vec::new());
@@ -266,11 +281,12 @@ fn to_stage(workspace: &Workspace, changes: &Changes, localized: &Localized, loc
         return Ok(Vec::new());
     }
     // `git add` fails for deleted paths that git does not track.
-    let is_known = |(place, to): &(&String, &Option<File>)| to.is_some() || tree.is_tracked(place);
-    let changed = changes.iter().filter(is_known).map(|(place, _)| place.as_str());
-    // Left by an earlier run, and not added yet.
-    let left = lock.files.iter().map(|file| file.path.as_str()).filter(|place| !tree.is_tracked(place));
-    let whole = |place| home(place).or_else(|| localized.vendored(place)).unwrap_or(place);
-    let paths: BTreeSet<&str> = changed.chain(left).map(whole).collect();
+    let changed = changes.iter().filter(|(path, file)| file.is_some() || tree.is_tracked(path));
+    let changed = changed.map(|(path, _)| path.as_str());
+    // An earlier run may have written files that were not added yet.
+    let untracked = lock.files.iter().map(|file| file.path.as_str()).filter(|path| !tree.is_tracked(path));
+    let paths = changed.chain(untracked);
+    let paths: BTreeSet<&str> =
+        paths.map(|path| home(path).or_else(|| localized.vendored(path)).unwrap_or(path)).collect();
     Ok(paths.into_iter().map(str::to_owned).collect())
 }

@@ -1,9 +1,9 @@
-//! The licences of what is brought in: those at the top of each repository, and beside each root.
+//! Adds the licences of fetched repositories: those at the top of each repository, and beside each root.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::files::File;
-use super::placing::{Builder, Instance};
+use super::placing::{Instance, LayoutBuilder};
 use super::result::entry;
 use crate::graph::SourceId;
 use crate::message::failure::{Location, Result};
@@ -12,12 +12,12 @@ use crate::record::StoredFile;
 use crate::reference::{Upstream, localized_path};
 use crate::tree::{license, path};
 
-impl Builder<'_> {
-    /// Adds the licences of everything that was placed. What cannot be brought along is a finding.
+impl LayoutBuilder<'_> {
+    /// Adds the licences of everything that was laid out. A licence that cannot be added is a finding.
     pub(super) fn add_licenses(
         &self,
         files: &mut BTreeMap<String, (File, StoredFile)>,
-        found: &mut Vec<Finding>,
+        findings: &mut Vec<Finding>,
     ) -> Result<()> {
         let graph = self.graph;
         let mut covered: BTreeMap<(SourceId, &str), BTreeSet<&str>> = BTreeMap::new();
@@ -34,8 +34,8 @@ impl Builder<'_> {
                     .context(format!("the licences of `{}`", tree.label(directory)))
                     .hint("to omit licences, write `licenses: false` in .kustomize-localize")
             })?;
-            found.extend(licenses.left.iter().map(|(place, why)| {
-                let location = Location { file: tree.label(place), ..Location::default() };
+            findings.extend(licenses.left.iter().map(|(path, why)| {
+                let location = Location { file: tree.label(path), ..Location::default() };
                 let message = format!("this licence is not vendored: {why}");
                 Finding::at(Rule::LeftLicense, location, message, Vec::new())
             }));
@@ -47,7 +47,7 @@ impl Builder<'_> {
                 let names: Vec<String> = path::components(inside).map(localized_path::segment).collect();
                 let to = path::join(&top, &names.join("/"));
                 if files.contains_key(&to) {
-                    // It is in use.
+                    // The result has the file already.
                     continue;
                 }
                 let file = File::plain(bytes.as_slice());

@@ -1,14 +1,14 @@
-//! Bringing the lock at the top up to date with what the tree references.
+//! Updates the lock at the top to the references of the tree.
 //!
-//! The lock holds whatever localizing would bring in: what the tree names, and what that names in
-//! turn. So everything can be localized later from the lock alone, and offline once it is in the cache.
-//! What cannot be resolved keeps nothing else out of it.
+//! The lock has every upstream that localizing would fetch: those that the tree references, and those that they
+//! reference. So everything can be localized later from the lock, and offline once it is in the cache. A reference that
+//! cannot be resolved does not keep others out.
 
 mod unresolved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::remotes::{self, Own};
+use super::remotes::{self, UserRemotes};
 use super::troubles::Troubles;
 use crate::config::Config;
 use crate::graph::{self, Explored, Survey};
@@ -17,44 +17,47 @@ use crate::record::{Digest, Lock, Pinned, Remotes};
 use crate::reference::Upstream;
 use crate::workspace::Workspace;
 
-/// A lock that fits the tree.
+/// An updated lock.
 #[derive(Default)]
 pub(crate) struct Relocked {
-    /// The lock.
     pub lock: Lock,
-    /// What is wrong in the tree itself, so that what is behind it is not known, and what is never locked: `check` reports
-    /// both.
+    /// The errors in the tree itself, whose references are therefore unknown, and the upstreams that are never locked.
+    /// `check` reports both.
     pub unread: Vec<Failure>,
-    /// Why not everything could be resolved, by place.
+    /// The reasons why references could not be resolved, by location.
     pub unresolved: Vec<Failure>,
 }
 
-/// Returns the report if the lock fits the tree, at most without what nothing needs. Fetches nothing.
+/// The result of locking, if the lock already fits the tree. It may have entries that nothing needs. `None` if
+/// something must be fetched. Fetches nothing.
 pub(crate) fn up_to_date(workspace: &Workspace) -> Result<Option<Relocked>> {
     let config = &workspace.config;
-    let held = without_charts(workspace.lock.as_deref(), config.helm);
+    let old_lock = without_charts(workspace.lock.as_deref(), config.helm);
     let explored = walk(workspace, None)?;
     let troubles = Troubles::of(&explored);
-    let own = with(remotes::own(&explored.graph, config, &held), &held, troubles.has_unread);
-    let lock = joined(&held, &Remotes::new(), &BTreeSet::new(), &own, &|one| excepted(config, one));
-    // An image is never locked, and a chart only where helm is on.
-    let is_to_ask = |upstream: &Upstream| match upstream {
+    let user_remotes = remotes::user_remotes(&explored.graph, config, &old_lock);
+    let user_remotes = with(user_remotes, &old_lock, troubles.has_unread);
+    let exception = |upstream: &Upstream| excepted(config, upstream);
+    let lock = joined(&old_lock, &Remotes::new(), &BTreeSet::new(), &user_remotes, &exception);
+    // An image is never locked, and a chart only if helm is enabled.
+    let needs_fetch = unlocked(&lock, &user_remotes).any(|upstream| match upstream {
         Upstream::Image { .. } => false,
         Upstream::Chart { .. } => config.helm,
         Upstream::Git { .. } | Upstream::File { .. } => true,
-    };
+    });
     let is_stale = lock.remotes.values().any(Pinned::is_stale);
-    let fits = troubles.remote.is_empty() && !is_stale && !unlocked(&lock, &own).any(|one| is_to_ask(&one));
-    Ok(fits.then(|| relocked(lock, &own, troubles)))
+    let fits = troubles.remote.is_empty() && !is_stale && !needs_fetch;
+    Ok(fits.then(|| relocked(lock, &user_remotes, troubles)))
 }
 
-/// Returns whether a lock of the tree would hold nothing, as far as can be told without fetching.
+/// Whether a lock of the tree would be empty, as far as can be told without fetching.
 pub(crate) fn has_nothing_to_lock(workspace: &Workspace) -> Result<bool> {
-    let fits = up_to_date(workspace)?;
-    Ok(fits.is_some_and(|one| one.unread.is_empty() && one.lock.remotes.is_empty() && one.lock.left.is_empty()))
+    Ok(up_to_date(workspace)?.is_some_and(|Relocked { lock, unread, .. }| {
+        unread.is_empty() && lock.remotes.is_empty() && lock.left.is_empty()
+    }))
 }
 
-/// Returns why something stays remote wherever it is named; none if no exception says so.
+/// The reason why an upstream stays remote wherever it is referenced. `None` if no exception says so.
 pub(super) fn excepted(config: &Config, upstream: &Upstream) -> Option<String> {
     config.reason(upstream.rule(), &upstream.subject())
 }
@@ -63,7 +66,7 @@ fn walk(workspace: &Workspace, remotes: Option<&mut dyn graph::Remotes>) -> Resu
     Ok(explore(workspace, workspace.survey(), &super::starts(workspace)?, remotes, graph::Policy::default()))
 }
 
-/// Walks a tree as the configuration says, and as `policy` says beside it.
+/// Walks a tree with the rules of the configuration and of `policy`.
 pub(super) fn explore(
     workspace: &Workspace,
     survey: &Survey,
@@ -81,99 +84,114 @@ pub(super) fn explore(
     survey.explore(starts, remotes, &policy)
 }
 
-/// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. What could not
-/// be asked again stays what `held` says.
-pub(crate) fn relock(workspace: &Workspace, held: &Lock, remotes: &mut dyn graph::Remotes) -> Result<Relocked> {
+/// Locks the tree: resolves every reference that `old_lock` lacks and that can be resolved. An upstream that could not
+/// be asked again keeps its old entry.
+pub(crate) fn relock(workspace: &Workspace, old_lock: &Lock, remotes: &mut dyn graph::Remotes) -> Result<Relocked> {
     let mut explored = walk(workspace, Some(remotes))?;
     let troubles = Troubles::of(&explored);
-    let as_held = unresolved::take_out(&mut explored, held);
+    let kept_entries = unresolved::take_out(&mut explored, old_lock);
     let (graph, config) = (&explored.graph, &workspace.config);
-    let found = remotes::remotes(graph, held)?;
-    let own = with(remotes::own(graph, config, held), held, troubles.has_unread);
-    let lock = joined(held, &found, &as_held, &own, &|one| excepted(config, one));
-    Ok(relocked(lock, &own, troubles))
+    let fetched = remotes::remotes(graph, old_lock)?;
+    let user_remotes = remotes::user_remotes(graph, config, old_lock);
+    let user_remotes = with(user_remotes, old_lock, troubles.has_unread);
+    let exception = |upstream: &Upstream| excepted(config, upstream);
+    let lock = joined(old_lock, &fetched, &kept_entries, &user_remotes, &exception);
+    Ok(relocked(lock, &user_remotes, troubles))
 }
 
-/// Adds what stays locked although no file names it: what stored files were brought in from, and with `all` everything.
-pub(super) fn with(mut own: Own, held: &Lock, all: bool) -> Own {
+/// Adds upstreams that stay locked although no file references them: those of stored files, and with `all` everything
+/// in the lock.
+pub(super) fn with(mut user_remotes: UserRemotes, old_lock: &Lock, all: bool) -> UserRemotes {
     if all {
-        own.starts.extend(held.upstreams())
+        user_remotes.to_localize.extend(old_lock.upstreams())
     } else {
-        own.starts.extend(held.stored())
+        user_remotes.to_localize.extend(old_lock.stored())
     }
-    own
+    user_remotes
 }
 
-/// Returns a lock of what is named: as it was found, or else as `held` says. `as_held` are the sources of which only `held`
-/// tells. What stays remote, although the user's own files do not want it localized, `is_left` says.
+/// A lock of all upstreams that are reachable from the user's: with their `fetched` entries, or else their old ones.
+/// The sources `kept_entries` keep their old entries in any case. `exception` gives the reason why an upstream stays
+/// remote that the user's own files do not localize.
 pub(super) fn joined(
-    held: &Lock,
-    found: &Remotes,
-    as_held: &BTreeSet<Upstream>,
-    own: &Own,
-    is_left: &dyn Fn(&Upstream) -> Option<String>,
+    old_lock: &Lock,
+    fetched: &Remotes,
+    kept_entries: &BTreeSet<Upstream>,
+    user_remotes: &UserRemotes,
+    exception: &dyn Fn(&Upstream) -> Option<String>,
 ) -> Lock {
-    let mut lock = Lock { trailers: held.trailers, files: held.files.clone(), ..Lock::default() };
-    let mut todo: Vec<Upstream> = own.starts.iter().chain(own.left.keys()).cloned().collect();
+    let mut lock = Lock { trailers: old_lock.trailers, files: old_lock.files.clone(), ..Lock::default() };
+    let user_upstreams = user_remotes.to_localize.iter().chain(user_remotes.stays_remote.keys());
+    let mut todo: Vec<Upstream> = user_upstreams.cloned().collect();
     let mut seen = BTreeSet::new();
     while let Some(upstream) = todo.pop() {
         if !seen.insert(upstream.clone()) {
             continue;
         }
-        let reason = || own.left.get(&upstream).cloned().or_else(|| is_left(&upstream));
-        if let Some(reason) = (!own.starts.contains(&upstream)).then(reason).flatten() {
+        // A reference that only an upstream has may stay remote by an exception.
+        let reason = || user_remotes.stays_remote.get(&upstream).cloned().or_else(|| exception(&upstream));
+        if let Some(reason) = (!user_remotes.to_localize.contains(&upstream)).then(reason).flatten() {
             lock.left.insert(upstream, reason);
             continue;
         }
         let source = upstream.source();
-        let old = held.remotes.get(&source);
-        let is_as_held = |new: &&Pinned| old.is_some_and(|old| old.digest != new.digest) && as_held.contains(&source);
-        let new = found.get(&source).filter(|new| !is_as_held(new));
+        let old = old_lock.remotes.get(&source);
+        let new = fetched.get(&source).filter(|new| {
+            let is_other = old.is_some_and(|old| old.digest != new.digest);
+            !(is_other && kept_entries.contains(&source))
+        });
         let pinned = new.or(old);
-        // Of another commit it is not known what it names.
+        // The references of another commit are unknown.
         let same = old.filter(|old| pinned.is_some_and(|pinned| pinned.digest == old.digest));
-        let sides = [new, same].into_iter().flatten();
-        let known = sides.into_iter().find_map(|side| Some((side, side.paths.get(upstream.path())?)));
-        let (Some(pinned), Some((side, names))) = (pinned, known) else { continue };
+        let entries = [new, same].into_iter().flatten();
+        let known = entries.into_iter().find_map(|entry| Some((entry, entry.paths.get(upstream.path())?)));
+        let (Some(pinned), Some((known, names))) = (pinned, known) else { continue };
         todo.extend(names.iter().cloned());
-        let of = side.paths_of.clone().filter(|_| side.is_stale());
-        let of = of.or_else(|| own.urls.contains(&source).then(|| paths_of(pinned, &source, held)).flatten());
-        let new = || Pinned { paths: BTreeMap::new(), paths_of: of.clone(), ..pinned.clone() };
-        let entry = lock.remotes.entry(source).or_insert_with(new);
+        // An entry whose commit a bot changed stays stale until its references are read again.
+        let paths_of = known.paths_of.clone().filter(|_| known.is_stale()).or_else(|| {
+            let is_url = user_remotes.urls.contains(&source);
+            is_url.then(|| self::paths_of(pinned, &source, old_lock)).flatten()
+        });
+        let entry = lock.remotes.entry(source).or_insert_with(|| Pinned {
+            paths: BTreeMap::new(),
+            paths_of: paths_of.clone(),
+            ..pinned.clone()
+        });
         if !entry.is_stale() {
-            entry.paths_of = of;
+            entry.paths_of = paths_of;
         }
         entry.paths.insert(upstream.path().to_owned(), names.clone());
     }
     lock
 }
 
-/// Returns what a lock says of the commit whose paths an entry has; `None` if a bot must not change it: what is stored came
-/// from there.
-fn paths_of(pinned: &Pinned, source: &Upstream, held: &Lock) -> Option<String> {
-    let is_stored = held.files.iter().any(|file| file.remote.as_ref() == Some(source));
+/// The commit whose paths an entry has, as a lock shows it. `None` for an entry that a bot must not change, because
+/// files are stored from it.
+fn paths_of(pinned: &Pinned, source: &Upstream, old_lock: &Lock) -> Option<String> {
+    let is_stored = old_lock.files.iter().any(|file| file.remote.as_ref() == Some(source));
     let is_commit = matches!(pinned.digest, Digest::GitCommit(_));
     (is_commit && !is_stored).then(|| short(pinned.digest.hex()).to_owned())
 }
 
-/// Returns what the user's own files lead to and a lock neither holds nor leaves.
-pub(super) fn unlocked(lock: &Lock, own: &Own) -> impl Iterator<Item = Upstream> {
-    let reached = lock.reach(own.starts.iter().cloned());
-    reached.into_iter().filter(|one| !lock.holds(one) && !lock.left.contains_key(one))
+/// The upstreams that the user's files reach, and that a lock neither has nor leaves remote.
+pub(super) fn unlocked(lock: &Lock, user_remotes: &UserRemotes) -> impl Iterator<Item = Upstream> {
+    let reached = lock.reach(user_remotes.to_localize.iter().cloned());
+    reached.into_iter().filter(|upstream| !lock.holds(upstream) && !lock.left.contains_key(upstream))
 }
 
-fn relocked(lock: Lock, own: &Own, troubles: Troubles) -> Relocked {
-    // What could be resolved and is not has an error of its own.
-    let unlocked = unlocked(&lock, own).filter(|one| matches!(one, Upstream::Chart { .. } | Upstream::Image { .. }));
-    let unlocked = unlocked.map(|one| Failure::new(format!("{one} is not locked")));
+fn relocked(lock: Lock, user_remotes: &UserRemotes, troubles: Troubles) -> Relocked {
+    // A file or repository that could not be resolved has an error of its own.
+    let unlocked = unlocked(&lock, user_remotes);
+    let unlocked = unlocked.filter(|upstream| matches!(upstream, Upstream::Chart { .. } | Upstream::Image { .. }));
+    let unlocked = unlocked.map(|upstream| Failure::new(format!("{upstream} is not locked")));
     let unread = troubles.local.into_iter().chain(unlocked).collect();
     Relocked { unread, lock, unresolved: troubles.remote }
 }
 
-/// Returns a lock without the charts that are not stored beside it, unless `helm` is on.
+/// A lock without the charts that are not stored beside it, unless `helm` is enabled.
 pub(crate) fn without_charts(lock: Option<&Lock>, helm: bool) -> Lock {
-    let mut kept = lock.cloned().unwrap_or_default();
-    let stored: BTreeSet<Upstream> = kept.stored().collect();
-    kept.remotes.retain(|source, _| helm || !matches!(source, Upstream::Chart { .. }) || stored.contains(source));
-    kept
+    let mut lock = lock.cloned().unwrap_or_default();
+    let stored: BTreeSet<Upstream> = lock.stored().collect();
+    lock.remotes.retain(|source, _| helm || !matches!(source, Upstream::Chart { .. }) || stored.contains(source));
+    lock
 }

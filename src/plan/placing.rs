@@ -1,4 +1,4 @@
-//! Where every node of the graph goes, and what each reference must say there.
+//! Lays out the graph: the path of every node in the result, and the new text of each reference.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -11,23 +11,23 @@ use crate::message::failure::{Failure, Location, Result};
 use crate::reference::localized_path::{LOCALIZED_FILES, segment};
 use crate::tree::path;
 
-/// How many copies of roots there may be, besides one of each. Repositories that name each other twice double them with
-/// every level, which no real tree does.
+/// The most extra copies of roots. Repositories that reference each other twice double them with every level, which
+/// does not happen in real trees.
 const MOST_COPIES: usize = 10_000;
 
-/// A tree at the place that it gets in the result.
+/// A tree at its path in the result.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Instance {
     pub(super) source: SourceId,
-    /// Where the top of the tree (for the source: its scope) lies in the result.
+    /// The path of the tree's top in the result. For the user's tree it is the path of its scope.
     pub(super) base: String,
 }
 
-/// A file of the result and the edits to it.
+/// A file of the result, and the edits in it.
 pub(super) struct Placed {
     pub(super) file: FileId,
     pub(super) edits: Vec<PlacedEdit>,
-    /// The reference that runs it, if one does.
+    /// The reference that runs it. `None` if it is not a program.
     pub(super) run_at: Option<Location>,
 }
 
@@ -36,57 +36,56 @@ pub(super) struct PlacedEdit {
     pub(super) value: String,
     /// The path in the new value.
     pub(super) text: String,
-    /// What the upstream scalar said, or what leads to the same place, where the new value alone
-    /// would not.
-    pub(super) before: Option<String>,
+    /// The upstream scalar, or an equivalent one, with which the file can be restored. `None` if the value is the same.
+    pub(super) original: Option<String>,
 }
 
-pub(super) struct Builder<'a> {
+pub(super) struct LayoutBuilder<'a> {
     pub(super) graph: &'a Graph,
     pub(super) config: &'a Config,
-    /// Whether the tree of the user stays where it is.
+    /// Whether the user's tree stays where it is.
     pub(super) in_place: bool,
-    /// The names that each root gives to what it brings in, by edge.
+    /// The paths below `localized-files` of each root, by reference.
     names: HashMap<EdgeId, String>,
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) placed: BTreeMap<String, Placed>,
-    pub(super) kept: HashSet<String>,
-    /// The directories of charts that were brought in.
+    pub(super) allowed_missing: HashSet<String>,
+    /// The directories of fetched charts.
     pub(super) vendored: BTreeSet<String>,
     pub(super) failures: Vec<Failure>,
 }
 
-/// What a reference leads to, at its place in the result.
-enum Lead {
-    /// A root of a tree that lies there.
+/// The target of a reference, at its path in the result.
+enum PlacedTarget {
+    /// A root, in its tree at that path.
     Root(Instance, RootId),
     File(FileId, String),
-    /// Nothing that has a place.
+    /// A target without a path.
     None,
 }
 
-/// The places of the files that hold references.
+/// The paths of the files that have references.
 type Holders = HashMap<FileId, BTreeSet<String>>;
 
-impl<'a> Builder<'a> {
+impl<'a> LayoutBuilder<'a> {
     pub(super) fn new(graph: &'a Graph, config: &'a Config, in_place: bool) -> Self {
-        Builder {
+        LayoutBuilder {
             graph,
             config,
             in_place,
             names: graph.root_ids().flat_map(|root| layout::names(graph, root)).collect(),
             visited: HashSet::new(),
             placed: BTreeMap::new(),
-            kept: HashSet::new(),
+            allowed_missing: HashSet::new(),
             vendored: BTreeSet::new(),
             failures: Vec::new(),
         }
     }
 }
 
-impl Builder<'_> {
-    /// Returns where a path of a tree lies in the result: that of a fetched one under names that every file system and
-    /// every kustomize reads the same way.
+impl LayoutBuilder<'_> {
+    /// The path in the result of a path of a tree. Names from fetched trees are changed so that every file system and
+    /// every kustomize reads them in the same way.
     pub(super) fn destination(&self, instance: &Instance, tree_path: &str) -> String {
         let source = &self.graph.sources[instance.source];
         let inside = self.graph.in_scope(instance.source, tree_path);
@@ -97,7 +96,7 @@ impl Builder<'_> {
     }
 
     pub(super) fn place_root(&mut self, instance: &Instance, root: RootId) {
-        // A work list, not recursion: how deep roots are nested is up to whoever wrote them.
+        // A work list instead of recursion: upstreams decide how deep roots are nested.
         let mut todo = vec![(instance.clone(), root)];
         while let Some((instance, root)) = todo.pop() {
             if !self.visited.insert((instance.clone(), root)) {
@@ -112,31 +111,31 @@ impl Builder<'_> {
                 );
                 return;
             }
-            if let Err(failure) = self.place_one(&instance, root, &mut todo) {
+            if let Err(failure) = self.lay_out_root(&instance, root, &mut todo) {
                 self.failures.push(failure);
             }
         }
     }
 
-    /// Returns whether this tree stays where it is.
+    /// Whether a tree stays where it is.
     pub(super) fn stays(&self, source: SourceId) -> bool {
         self.in_place && self.graph.sources[source].repository.is_none()
     }
 
-    /// Returns where the kustomization of a root lies.
+    /// The path of a root's kustomization in the result.
     fn kustomization(&self, instance: &Instance, root: RootId) -> String {
         let node = &self.graph.roots[root];
         match &self.graph.files[node.file].origin {
-            // The file itself, if that is a link.
+            // A kustomization that is a link is edited at its target.
             Origin::Tree { path, .. } if self.stays(node.source) => path.clone(),
             _ => path::join(&self.destination(instance, &node.directory), node.file_name),
         }
     }
 
-    fn lead(&self, instance: &Instance, edge: EdgeId) -> Result<Lead> {
+    fn target(&self, instance: &Instance, edge: EdgeId) -> Result<PlacedTarget> {
         let graph = self.graph;
         let node = &graph.roots[edge.root];
-        let brought = || {
+        let localized_path = || -> Result<String> {
             let name = self
                 .names
                 .get(&edge)
@@ -145,31 +144,31 @@ impl Builder<'_> {
             Ok(path::join(&path::join(&directory, LOCALIZED_FILES), name))
         };
         Ok(match graph[edge].target {
-            Target::Root { id, remote: false } => Lead::Root(instance.clone(), id),
+            Target::Root { id, remote: false } => PlacedTarget::Root(instance.clone(), id),
             Target::Root { id, remote: true } => {
-                Lead::Root(Instance { source: graph.roots[id].source, base: brought()? }, id)
+                PlacedTarget::Root(Instance { source: graph.roots[id].source, base: localized_path()? }, id)
             }
             Target::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => {
                     let reference = &graph[edge].reference;
-                    // A program may do what it is called by, so that it goes where the link is.
-                    let called = Some(reference).filter(|one| one.accepts == Accepts::Program);
-                    let called = called.and_then(|one| graph.local_path(edge.root, &one.text));
-                    Lead::File(file, self.destination(instance, called.as_ref().unwrap_or(path)))
+                    // A program may depend on the name that it is called by, so it goes to the path of the link.
+                    let is_program = reference.accepts == Accepts::Program;
+                    let link = graph.local_path(edge.root, &reference.text).filter(|_| is_program);
+                    PlacedTarget::File(file, self.destination(instance, link.as_ref().unwrap_or(path)))
                 }
-                Origin::Remote(_) | Origin::Archive { .. } => Lead::File(file, brought()?),
+                Origin::Remote(_) | Origin::Archive { .. } => PlacedTarget::File(file, localized_path()?),
             },
-            Target::Unchanged | Target::Remote | Target::Broken => Lead::None,
+            Target::Unchanged | Target::Remote | Target::Broken => PlacedTarget::None,
         })
     }
 
-    /// Returns the places of the kustomization of a root, and of the plugin configurations that it lists: those
-    /// in files, and the resources of roots.
+    /// The paths of a root's kustomization, and of the plugin configurations that it lists, as files or as resources of
+    /// roots.
     fn holders(&self, instance: &Instance, root: RootId) -> Result<Holders> {
         let graph = self.graph;
         let node = &graph.roots[root];
-        let own = self.kustomization(instance, root);
-        let mut holders = Holders::from([(node.file, BTreeSet::from([own]))]);
+        let kustomization = self.kustomization(instance, root);
+        let mut holders = Holders::from([(node.file, BTreeSet::from([kustomization]))]);
         if node.edges.iter().all(|edge| edge.from == node.file) {
             return Ok(holders);
         }
@@ -180,11 +179,11 @@ impl Builder<'_> {
                 if (edge.reference.accepts == Accepts::Plugin) != is_lister {
                     continue;
                 }
-                match self.lead(&instance, id)? {
-                    Lead::File(file, place) if is_lister || edge.reference.accepts == Accepts::Either => {
-                        holders.entry(file).or_default().insert(place);
+                match self.target(&instance, id)? {
+                    PlacedTarget::File(file, path) if is_lister || edge.reference.accepts == Accepts::Either => {
+                        holders.entry(file).or_default().insert(path);
                     }
-                    Lead::Root(instance, root) if seen.insert((instance.clone(), root)) => {
+                    PlacedTarget::Root(instance, root) if seen.insert((instance.clone(), root)) => {
                         todo.push((instance, root, false));
                     }
                     _ => {}
@@ -194,7 +193,7 @@ impl Builder<'_> {
         Ok(holders)
     }
 
-    fn place_one(&mut self, instance: &Instance, root: RootId, todo: &mut Vec<(Instance, RootId)>) -> Result<()> {
+    fn lay_out_root(&mut self, instance: &Instance, root: RootId, todo: &mut Vec<(Instance, RootId)>) -> Result<()> {
         let graph = self.graph;
         let node = &graph.roots[root];
         let directory = self.destination(instance, &node.directory);
@@ -205,9 +204,10 @@ impl Builder<'_> {
         }
         let holders = self.holders(instance, root)?;
         self.place_charts(instance, root)?;
+        // Every reference is laid out with its target, and edited in each file that has it.
         for (id, edge) in graph.edges_of(root) {
-            let Some(places) = holders.get(&edge.from) else {
-                // It stands in a file that does not change.
+            let Some(paths) = holders.get(&edge.from) else {
+                // The file that has it does not change.
                 continue;
             };
             let Some(destination) = self.place_edge(instance, id, todo)? else {
@@ -217,14 +217,15 @@ impl Builder<'_> {
                 continue;
             };
             let value = edge.reference.with_path(&text);
-            let before = self.before(id).filter(|before| *before != value);
-            for holder in places {
+            let original = self.original(id).filter(|original| *original != value);
+            for holder in paths {
                 if let Err(failure) = self.place_file(holder, edge.from) {
-                    // A plugin configuration may lie in a root that comes later.
+                    // Not fatal: a plugin configuration may be in a root that comes later.
                     self.failures.push(failure);
                     continue;
                 }
-                let edit = PlacedEdit { edge: id, before: before.clone(), value: value.clone(), text: text.clone() };
+                let edit =
+                    PlacedEdit { edge: id, original: original.clone(), value: value.clone(), text: text.clone() };
                 if let Err(failure) = self.edit(holder, edit) {
                     self.failures.push(failure);
                 }
@@ -233,7 +234,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Places the target of a reference, and returns its path; none if the reference does not change.
+    /// Lays out the target of a reference. Returns its path; `None` if the reference does not change.
     fn place_edge(
         &mut self,
         instance: &Instance,
@@ -244,14 +245,14 @@ impl Builder<'_> {
         let (node, edge) = (&graph.roots[id.root], &graph[id]);
         let stays = self.stays(node.source);
         let location = || graph.location(edge.from, &edge.reference);
-        Ok(match self.lead(instance, id)? {
-            Lead::Root(inner, root) => {
+        Ok(match self.target(instance, id)? {
+            PlacedTarget::Root(inner, root) => {
                 let is_local = inner == *instance;
                 let destination = self.destination(&inner, &graph.roots[root].directory);
                 todo.push((inner, root));
                 Some(destination).filter(|_| !(stays && is_local))
             }
-            Lead::File(file, destination) => {
+            PlacedTarget::File(file, destination) => {
                 if stays && matches!(graph.files[file].origin, Origin::Tree { .. }) {
                     if !path::is_absolute(&edge.reference.text) {
                         return Ok(None);
@@ -267,28 +268,27 @@ impl Builder<'_> {
                 }
                 Some(destination)
             }
-            Lead::None if edge.target == Target::Unchanged => {
+            PlacedTarget::None if edge.target == Target::Unchanged => {
                 let directory = self.destination(instance, &node.directory);
-                self.kept.extend(path::resolve(&directory, &edge.reference.text));
+                self.allowed_missing.extend(path::resolve(&directory, &edge.reference.text));
                 None
             }
-            Lead::None if stays || graph.stays_remote.contains_key(&id) => None,
-            Lead::None => {
+            PlacedTarget::None if stays || graph.stays_remote.contains_key(&id) => None,
+            PlacedTarget::None => {
                 return Err(Failure::new("a reference was not resolved").at(location()));
             }
         })
     }
 
-    /// Returns what a reference said upstream, or what leads to the same place there; none for what upstream does not
-    /// name.
-    fn before(&self, id: EdgeId) -> Option<String> {
+    /// The text of a reference upstream, or an equivalent one. `None` if upstream does not have the reference.
+    fn original(&self, id: EdgeId) -> Option<String> {
         let (graph, edge) = (self.graph, &self.graph[id]);
-        let to = |path: &str| text_to(&edge.reference, &graph.roots[id.root].directory, path);
+        let text = |path: &str| text_to(&edge.reference, &graph.roots[id.root].directory, path);
         match edge.target {
             _ if is_remote(&edge.reference) => Some(edge.reference.value()),
-            Target::Root { id, .. } => Some(to(&graph.roots[id].directory)),
+            Target::Root { id, .. } => Some(text(&graph.roots[id].directory)),
             Target::File(file) => match &graph.files[file].origin {
-                Origin::Tree { path, .. } => Some(edge.reference.with_path(&to(path))),
+                Origin::Tree { path, .. } => Some(edge.reference.with_path(&text(path))),
                 Origin::Remote(_) | Origin::Archive { .. } => None,
             },
             _ => None,
@@ -311,11 +311,11 @@ impl Builder<'_> {
                 self.placed.insert(destination.to_owned(), Placed { file, edits: Vec::new(), run_at: None });
                 Ok(())
             }
-            Some(there) if there.file == file => Ok(()),
-            Some(there) if self.graph.read(there.file)? == self.graph.read(file)? => Ok(()),
-            Some(there) => Err(Failure::new(format!(
+            Some(placed) if placed.file == file => Ok(()),
+            Some(placed) if self.graph.read(placed.file)? == self.graph.read(file)? => Ok(()),
+            Some(placed) => Err(Failure::new(format!(
                 "`{}` and `{}` would both become `{destination}`",
-                self.graph.label(there.file),
+                self.graph.label(placed.file),
                 self.graph.label(file)
             ))),
         }
@@ -327,7 +327,7 @@ impl Builder<'_> {
         let Some(placed) = self.placed.get_mut(holder) else {
             return Err(Failure::new(format!("`{holder}` was not placed")));
         };
-        let same = placed.edits.iter().find(|one| graph[one.edge].reference.spot == reference.spot);
+        let same = placed.edits.iter().find(|edit| graph[edit.edge].reference.spot == reference.spot);
         match same {
             None => placed.edits.push(edit),
             Some(same) if same.value == edit.value => {}

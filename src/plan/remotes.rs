@@ -1,4 +1,4 @@
-//! What was brought in, as lock entries, and what each of them names in turn.
+//! The upstreams of a graph as lock entries, each with the upstreams that it references.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,34 +12,34 @@ use crate::message::redact;
 use crate::record::{Lock, Pinned, Remotes, can_be_named};
 use crate::reference::Upstream;
 
-/// Something remote that a root names, itself or in a plugin configuration.
+/// A remote reference of a root or of its plugin configurations.
 struct Named {
     upstream: Upstream,
     root: RootId,
-    /// Where.
+    /// The location of the reference.
     lines: Lines,
-    /// Whether the walk left it remote, or an exception would.
+    /// Whether it stays remote, because the walk left it so or an exception would.
     is_left: bool,
 }
 
-/// What the user's own files name.
+/// The upstreams that the user's own files reference.
 #[derive(Default)]
-pub(super) struct Own {
-    /// What is to be localized.
-    pub starts: BTreeSet<Upstream>,
-    /// The sources of it that are named by their URL.
+pub(super) struct UserRemotes {
+    /// The upstreams to localize.
+    pub to_localize: BTreeSet<Upstream>,
+    /// The sources of these that the user references by URL.
     pub urls: BTreeSet<Upstream>,
-    /// What stays remote, with the reason.
-    pub left: BTreeMap<Upstream, String>,
+    /// The upstreams that stay remote, each with the reason.
+    pub stays_remote: BTreeMap<Upstream, String>,
 }
 
-/// Returns every remote file, repository and chart of a graph, each with what it names in turn. `held` tells what a
-/// reference names that was not followed.
-pub(crate) fn remotes(graph: &Graph, held: &Lock) -> Result<Remotes> {
-    let names = Names::of(graph, held);
-    let mut all = Remotes::new();
+/// Every fetched file, repository and chart of a graph, each with the upstreams that it references. `old_lock` tells
+/// the references of an upstream that was not followed.
+pub(crate) fn remotes(graph: &Graph, old_lock: &Lock) -> Result<Remotes> {
+    let names = Names::of(graph, old_lock);
+    let mut remotes = Remotes::new();
     if let Some((upstream, pinned)) = graph.roots.first().and_then(|root| rooted(graph, RootId(0), &root.directory)) {
-        add(&mut all, &upstream, pinned, names.of_root(RootId(0)))?;
+        add(&mut remotes, &upstream, pinned, names.of_root(RootId(0)))?;
     }
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let Some((upstream, pinned)) = resolved(graph, edge) else { continue };
@@ -48,54 +48,54 @@ pub(crate) fn remotes(graph: &Graph, held: &Lock) -> Result<Remotes> {
             Target::File(file) => names.files.get(&file).cloned().unwrap_or_default(),
             Target::Remote | Target::Unchanged | Target::Broken => BTreeSet::new(),
         };
-        let added = add(&mut all, &upstream, pinned, named);
+        let added = add(&mut remotes, &upstream, pinned, named);
         added.map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
     }
     for chart in &graph.charts {
         let Some(archive) = &chart.archive else { continue };
         let (upstream, pinned) = archive.pinned();
-        let added = add(&mut all, &upstream, pinned, BTreeSet::new());
+        let added = add(&mut remotes, &upstream, pinned, BTreeSet::new());
         added.map_err(|failure| failure.at(graph.note_location(chart.note)))?;
     }
-    Ok(all)
+    Ok(remotes)
 }
 
-/// Returns what the user's own files name; where the target is remote, that.
-pub(super) fn own(graph: &Graph, config: &Config, held: &Lock) -> Own {
-    let mut own = Own::default();
+/// The upstreams that the user's own files reference. For a remote target it is the target.
+pub(super) fn user_remotes(graph: &Graph, config: &Config, old_lock: &Lock) -> UserRemotes {
+    let mut remotes = UserRemotes::default();
     if let Some((upstream, _)) = graph.roots.first().and_then(|root| rooted(graph, RootId(0), &root.directory)) {
-        own.starts.insert(upstream);
+        remotes.to_localize.insert(upstream);
     }
-    for Named { upstream, lines, is_left, .. } in named(graph, held) {
+    for Named { upstream, lines, is_left, .. } in named(graph, old_lock) {
         if graph.is_fetched(lines.file) {
             continue;
         }
         let rule = upstream.rule();
         let exception = graph.exception(config, rule, &upstream.subject(), lines);
-        let kept = (rule == Rule::RemoteReference).then(|| REASON_NOT_AN_ERROR.to_owned());
-        match exception.or(kept).filter(|_| is_left) {
+        let default = (rule == Rule::RemoteReference).then(|| REASON_NOT_AN_ERROR.to_owned());
+        match exception.or(default).filter(|_| is_left) {
             Some(reason) => {
-                own.left.insert(upstream, reason);
+                remotes.stays_remote.insert(upstream, reason);
             }
             None => {
-                own.urls.insert(upstream.source());
-                own.starts.insert(upstream);
+                remotes.urls.insert(upstream.source());
+                remotes.to_localize.insert(upstream);
             }
         }
     }
-    own
+    remotes
 }
 
-/// What roots and fetched files name themselves.
+/// The upstreams that roots and fetched files reference.
 struct Names<'a> {
     graph: &'a Graph,
     roots: Vec<BTreeSet<Upstream>>,
-    /// Plugin configurations, by which roots of others name things, too.
+    /// Plugin configurations that were fetched as files.
     files: HashMap<FileId, BTreeSet<Upstream>>,
 }
 
 impl<'a> Names<'a> {
-    fn of(graph: &'a Graph, held: &Lock) -> Names<'a> {
+    fn of(graph: &'a Graph, old_lock: &Lock) -> Names<'a> {
         let mut names = Names { graph, roots: vec![BTreeSet::new(); graph.roots.len()], files: HashMap::new() };
         let mut listed_by: HashMap<FileId, Vec<RootId>> = HashMap::new();
         for (id, edge) in graph.edges() {
@@ -103,15 +103,15 @@ impl<'a> Names<'a> {
                 listed_by.entry(file).or_default().push(id.root);
             }
         }
-        for Named { upstream, root, lines: Lines { file, .. }, .. } in named(graph, held) {
-            let is_of = |source: SourceId| move |id: &&RootId| graph.roots[**id].source == source;
+        for Named { upstream, root, lines: Lines { file, .. }, .. } in named(graph, old_lock) {
+            let is_in = |source: SourceId| move |id: &&RootId| graph.roots[**id].source == source;
             match graph.files[file].origin {
                 Origin::Remote(_) => {
                     names.files.entry(file).or_default().insert(upstream);
                 }
-                // A plugin configuration of another repository is read for the root that lists that.
+                // A plugin configuration of another repository counts for the roots of that repository that list it.
                 Origin::Tree { source, .. } if source != graph.roots[root].source => {
-                    for &id in listed_by.get(&file).into_iter().flatten().filter(is_of(source)) {
+                    for &id in listed_by.get(&file).into_iter().flatten().filter(is_in(source)) {
                         names.roots[id.0].insert(upstream.clone());
                     }
                 }
@@ -123,49 +123,49 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// Returns what a root names, and what it reaches by paths.
+    /// The upstreams that a root references, itself or through roots that it reaches by paths.
     fn of_root(&self, root: RootId) -> BTreeSet<Upstream> {
-        let is_local = |_, edge: &Edge| matches!(edge.target, Target::Root { remote: false, .. });
-        let reached = self.graph.reach([root], is_local);
+        let reached = self.graph.reach([root], |_, edge| matches!(edge.target, Target::Root { remote: false, .. }));
         reached.into_iter().flat_map(|root| self.roots[root.0].iter().cloned()).collect()
     }
 }
 
-/// Returns whatever remote a graph names: references, charts that are not in it, images of functions that may change or
-/// use the network. What no lock could hold is trouble of whoever wrote it.
-fn named(graph: &Graph, held: &Lock) -> Vec<Named> {
-    let mut all = Vec::new();
+/// Every remote reference of a graph: URLs, charts that the tree lacks, and images of functions that may change or use
+/// the network. References that no lock could have are skipped; the walk reports them.
+fn named(graph: &Graph, old_lock: &Lock) -> Vec<Named> {
+    let mut references = Vec::new();
     for (id, edge) in graph.edges() {
         let wanted = edge.remote.as_ref().filter(|_| edge.target == Target::Remote);
-        let unresolved = || wanted.map(|wanted| wanted.locked(held).unwrap_or_else(|| wanted.upstream()));
+        let unresolved = || wanted.map(|wanted| wanted.locked(old_lock).unwrap_or_else(|| wanted.upstream()));
         let upstream = resolved(graph, edge).map(|(upstream, _)| upstream).or_else(unresolved);
         let is_left = graph.stays_remote.contains_key(&id);
-        all.extend(upstream.map(|upstream| Named { upstream, root: id.root, lines: edge.lines(), is_left }));
+        references.extend(upstream.map(|upstream| Named { upstream, root: id.root, lines: edge.lines(), is_left }));
     }
     for chart in &graph.charts {
         let lines = graph.lines_of(chart.note);
         let upstream = chart.wanted.as_ref().map(|wanted| wanted.upstream());
-        // One that was brought in stays locked as long as it is named.
-        let upstream = upstream.filter(|one| !chart.is_there() || held.holds(one) && !graph.is_fetched(lines.file));
+        // A chart that was fetched before stays locked as long as it is referenced.
+        let upstream =
+            upstream.filter(|upstream| !chart.is_there() || old_lock.holds(upstream) && !graph.is_fetched(lines.file));
         let is_left = chart.archive.is_none() && !chart.is_there();
-        all.extend(upstream.map(|upstream| Named { upstream, root: chart.root, lines, is_left }));
+        references.extend(upstream.map(|upstream| Named { upstream, root: chart.root, lines, is_left }));
     }
     for (note, noted) in graph.notes.iter().enumerate() {
         let NoteKind::Code { runs: Runs::Image { image, network }, .. } = &noted.note.kind else { continue };
         if !is_pinned(image) || *network {
             let upstream = Upstream::Image { image: redact::url(image) };
-            all.push(Named { upstream, root: noted.root, lines: graph.lines_of(note), is_left: true });
+            references.push(Named { upstream, root: noted.root, lines: graph.lines_of(note), is_left: true });
         }
     }
-    all.retain(|one| can_be_named(&one.upstream));
-    all
+    references.retain(|reference| can_be_named(&reference.upstream));
+    references
 }
 
-/// Returns what a reference has brought in, without what that names.
+/// The upstream that a reference was resolved to, with its entry, without the upstreams that it references.
 fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
     match edge.target {
         Target::Root { id, remote: true } => {
-            // As it is named: a lock must show what it holds without looking into the repository.
+            // The directory as the reference has it: a lock must be usable without looking into the repository.
             rooted(graph, id, &edge.remote.as_ref()?.spec.as_ref()?.directory())
         }
         Target::File(file) => match &graph.files[file].origin {
@@ -176,24 +176,24 @@ fn resolved(graph: &Graph, edge: &Edge) -> Option<(Upstream, Pinned)> {
     }
 }
 
-/// Returns the repository of a root, at a directory in it.
+/// The repository of a root, with a directory in it. `None` for a root of the user.
 fn rooted(graph: &Graph, root: RootId, directory: &str) -> Option<(Upstream, Pinned)> {
     let (source, pinned) = graph.sources[graph.roots[root].source].repository.as_ref()?.pinned();
     Some((source.at(directory), pinned))
 }
 
-fn add(all: &mut Remotes, upstream: &Upstream, pinned: Pinned, names: BTreeSet<Upstream>) -> Result<()> {
-    let there = match all.entry(upstream.source()) {
+fn add(remotes: &mut Remotes, upstream: &Upstream, pinned: Pinned, names: BTreeSet<Upstream>) -> Result<()> {
+    let entry = match remotes.entry(upstream.source()) {
         Entry::Vacant(vacant) => vacant.insert(pinned),
-        Entry::Occupied(there) if there.get().digest == pinned.digest => there.into_mut(),
-        Entry::Occupied(there) => {
+        Entry::Occupied(entry) if entry.get().digest == pinned.digest => entry.into_mut(),
+        Entry::Occupied(entry) => {
             return Err(Failure::new(format!(
                 "{} returned different content for different credentials; the lock stores none and cannot tell them apart",
-                there.key()
+                entry.key()
             ))
             .hint("copy one of the two into this repository, or use different URLs"));
         }
     };
-    there.paths.entry(upstream.path().to_owned()).or_default().extend(names);
+    entry.paths.entry(upstream.path().to_owned()).or_default().extend(names);
     Ok(())
 }

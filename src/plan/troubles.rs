@@ -1,4 +1,4 @@
-//! What a walk could not follow: something remote, or something of the user's.
+//! Sorts the troubles of a walk: those of something remote, and those of the user's files.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use crate::graph::{self, At, Explored, Graph, Remotes, Survey, Trouble, TroubleK
 use crate::kustomization::ProblemKind;
 use crate::message::failure::Failure;
 
-/// What a walk could not follow, by what it means for a lock and for localizing in place.
+/// The troubles of a walk, by their effect on locking and localizing.
 pub(super) struct Troubles {
-    /// Something remote could not be brought in: nothing can be said about it.
+    /// Something remote could not be fetched, so nothing is known about it.
     pub(super) remote: Vec<Failure>,
     /// Something in the tree itself is wrong. Everything else can still be localized.
     pub(super) local: Vec<Failure>,
@@ -18,19 +18,19 @@ pub(super) struct Troubles {
 }
 
 impl Troubles {
-    /// Sorts out the troubles of a walk.
+    /// Sorts the troubles of a walk. Equal ones are listed once.
     pub(super) fn of(explored: &Explored) -> Troubles {
         let mut seen = BTreeSet::new();
         let troubles = explored.troubles.iter().filter(|trouble| seen.insert(&trouble.failure));
         let (remote, local): (Vec<&Trouble>, Vec<&Trouble>) =
             troubles.partition(|trouble| is_remote(&explored.graph, trouble));
         let has_unread = local.iter().any(|trouble| trouble.kind.hides_references());
-        let failures = |troubles: Vec<&Trouble>| troubles.into_iter().map(|one| one.failure.clone()).collect();
+        let failures = |troubles: Vec<&Trouble>| troubles.into_iter().map(|trouble| trouble.failure.clone()).collect();
         Troubles { remote: failures(remote), local: failures(local), has_unread }
     }
 }
 
-/// Walks roots as they are built: what is local and not there is kustomize's to say, everything remote must be there.
+/// Walks roots for a build. Everything remote must be there; missing local files are left to kustomize.
 pub(crate) fn reached(survey: &Survey, config: &Config, directories: &[String], remotes: &mut dyn Remotes) -> Explored {
     let policy =
         graph::Policy { load_restrictor: config.load_restrictor, leave: Some(config), ..graph::Policy::default() };
@@ -39,11 +39,10 @@ pub(crate) fn reached(survey: &Survey, config: &Config, directories: &[String], 
     explored
 }
 
-/// Returns whether a trouble is about something remote: a reference that names it, or what it holds. What a root of the
-/// user's tree names there is the user's, wherever the reference stands: a plugin configuration may be fetched from a
-/// URL.
+/// Whether a trouble is about something remote: a reference to it, or its content. A reference of a user's root counts
+/// as the user's wherever it is written, because a plugin configuration may be fetched from a URL.
 pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
-    // What is unsafe stops everything.
+    // An unsafe reference stops everything.
     if matches!(trouble.kind, TroubleKind::Unsafe | TroubleKind::Problem(ProblemKind::Option)) {
         return true;
     }

@@ -1,4 +1,4 @@
-//! Which entries of a lock are resolved again, and which of them may have moved.
+//! `update`: the entries of a lock that are resolved again, and those that must not have moved.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use crate::reference::{self, RepoSpec, Upstream};
 use crate::tree::path;
 use crate::workspace::Workspace;
 
-/// Returns the sources that `urls` name; all when there are none.
+/// The sources that `urls` name; all if there are none.
 ///
-/// A URL names an entry by its own URL, with or without a ref; by the beginning of it, up to a `/`; and by a
-/// reference of a kustomization that leads to it. The scheme may be left out.
+/// A URL names an entry by its own URL, with or without a ref; by the beginning of it, up to a `/`; and by a reference
+/// of a kustomization that leads to it. The scheme may be omitted.
 ///
-/// Every URL that names nothing, with the entry that looks like it, or else with what there is.
+/// Fails for every URL that names no entry, with the most similar entry.
 pub(crate) fn select(lock: &Lock, urls: &[String]) -> Result<BTreeSet<Upstream>, Failures> {
     if urls.is_empty() {
         return Ok(lock.remotes.keys().cloned().collect());
@@ -32,69 +32,69 @@ pub(crate) fn select(lock: &Lock, urls: &[String]) -> Result<BTreeSet<Upstream>,
     if !missed.is_empty() {
         return Err(Failures(missed));
     }
-    let is_named = |source: &&Upstream| names.iter().any(|name| name.is_of_reference(&source.to_string()));
-    Ok(lock.remotes.keys().filter(is_named).cloned().collect())
+    let sources = lock.remotes.keys();
+    let sources = sources.filter(|source| names.iter().any(|name| name.is_of_reference(&source.to_string())));
+    Ok(sources.cloned().collect())
 }
 
-/// What a URL on the command line names.
+/// A URL on the command line.
 pub(crate) struct Name {
     shown: String,
-    /// The beginning of a URL, and the ref if one is given.
-    ways: Vec<(String, Option<String>)>,
+    /// The prefixes of URLs that it names, each with the ref if one is given.
+    prefixes: Vec<(String, Option<String>)>,
 }
 
 impl Name {
-    /// Reads a URL with or without its scheme and its ref, or the beginning of one.
+    /// Parses a URL with or without its scheme and ref, or the beginning of one.
     pub(crate) fn of(url: &str) -> Name {
         if let Some((repository, chart)) = url.split_once('#')
             && is_chart(chart)
         {
             let shown = format!("{}#{chart}", redact::url(repository));
-            let ways = vec![(bare(&shown).to_owned(), None)];
-            return Name { shown, ways };
+            let prefixes = vec![(bare(&shown).to_owned(), None)];
+            return Name { shown, prefixes };
         }
         let shown = redact::url(url);
-        let mut ways = vec![(bare(&shown).to_owned(), None)];
+        let mut prefixes = vec![(bare(&shown).to_owned(), None)];
         if let Ok(spec) = RepoSpec::parse(url) {
             let repository = spec.clone_spec().shown();
-            ways.push((bare(&repository).to_owned(), spec.reference));
+            prefixes.push((bare(&repository).to_owned(), spec.reference));
         }
         // A scheme alone would be the beginning of every path.
-        ways.retain(|(way, _)| !way.is_empty());
-        Name { shown, ways }
+        prefixes.retain(|(prefix, _)| !prefix.is_empty());
+        Name { shown, prefixes }
     }
 
-    /// Returns whether it means what a reference leads to; `url` is the reference's text without secrets.
+    /// Whether it names the upstream of a reference. `url` is the text of the reference without secrets.
     pub(crate) fn is_of_reference(&self, url: &str) -> bool {
         let named = Name::of(url);
-        self.ways.iter().any(|(way, wanted)| {
-            let whole = bare(&named.shown) == way;
-            let of = |(other, reference): &(String, Option<String>)| {
-                begins(other, way) && (wanted.is_none() || wanted == reference)
+        self.prefixes.iter().any(|(prefix, wanted)| {
+            let names_other = |(other, reference): &(String, Option<String>)| {
+                begins(other, prefix) && (wanted.is_none() || wanted == reference)
             };
-            whole || named.ways.iter().any(of)
+            bare(&named.shown) == prefix || named.prefixes.iter().any(names_other)
         })
     }
 }
 
-/// Returns whether what follows a `#` is the name of a chart, with or without a version. Anything else could be a
-/// secret.
+/// Whether the text after `#` is the name of a chart, with or without a version. Any other text could be a secret.
 fn is_chart(text: &str) -> bool {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-@+^~*".contains(character);
     !text.is_empty() && text.len() <= 100 && text.chars().all(is_plain)
 }
 
-/// Returns a URL without what may be left out: the scheme, and a `/` or `.git` at its end.
+/// A URL without its optional parts: the scheme, and a `/` or `.git` at its end.
 fn bare(url: &str) -> &str {
     let url = url.split_once("://").map_or(url, |(_, rest)| rest);
     let url = url.trim_end_matches('/');
     url.strip_suffix(".git").unwrap_or(url)
 }
 
-/// Returns whether `url` is `way`, or goes on after it: with a path, a query, a chart, or the version of one.
-fn begins(url: &str, way: &str) -> bool {
-    let goes_on = |rest: &str| rest.starts_with(['/', '?', '#']) || way.contains('#') && rest.starts_with('@');
-    url.strip_prefix(way).is_some_and(|rest| rest.is_empty() || goes_on(rest))
+/// Whether `url` is `prefix`, or continues it with a path, a query, a chart, or the version of a chart.
+fn begins(url: &str, prefix: &str) -> bool {
+    url.strip_prefix(prefix).is_some_and(|rest| {
+        rest.is_empty() || rest.starts_with(['/', '?', '#']) || prefix.contains('#') && rest.starts_with('@')
+    })
 }
 
 fn nothing(lock: &Lock, shown: &str) -> Failure {
@@ -106,7 +106,7 @@ fn nothing(lock: &Lock, shown: &str) -> Failure {
     })
 }
 
-/// Returns a source as a reference of the user; none for a chart, and where no text leads back there.
+/// The source as a reference of the user. `None` for a chart, or if no text would be parsed as this source.
 pub(crate) fn wanted(source: &Upstream) -> Option<RemoteRef> {
     let (wants, spec) = match source {
         Upstream::File { .. } => (Wants::File, None),
@@ -117,52 +117,52 @@ pub(crate) fn wanted(source: &Upstream) -> Option<RemoteRef> {
     Some(RemoteRef { text: source.to_string().into(), wants, spec, by: None, is_page })
 }
 
-/// Returns the lock without these entries, so that they are resolved again.
+/// The lock without some entries, so that they are resolved again.
 pub(crate) fn without(lock: &Lock, selected: &BTreeSet<Upstream>) -> Lock {
     let mut lock = lock.clone();
     lock.remotes.retain(|source, _| !selected.contains(source));
     lock
 }
 
-/// Returns the lock without the files of these entries.
+/// The lock without the files of some entries.
 pub(crate) fn without_files(lock: &Lock, selected: &BTreeSet<Upstream>) -> Lock {
     let mut lock = lock.clone();
     lock.files.retain(|file| file.remote.as_ref().is_none_or(|source| !selected.contains(source)));
     lock
 }
 
-/// Returns whether files of one of those entries are stored in the tree.
+/// Whether files of some entries are stored in the tree.
 pub(crate) fn is_stored(lock: &Lock, selected: &BTreeSet<Upstream>) -> bool {
     lock.files.iter().any(|file| file.remote.as_ref().is_some_and(|source| selected.contains(source)))
 }
 
-/// Returns how kustomize reads the text of a directory of a repository; none where it reads something else.
+/// The directory of a repository as kustomize parses its text. `None` if kustomize would parse something else.
 pub(crate) fn spec_of(upstream: &Upstream) -> Option<RepoSpec> {
     let spec = RepoSpec::parse(&upstream.to_string()).ok()?;
     (Upstream::git(&spec) == *upstream).then_some(spec)
 }
 
-/// Returns the sources of what by convention never changes and did, each with what to say.
+/// The sources that never change by convention and did, each with its failure.
 pub(crate) fn moved_versions(
     changes: &[Change],
     is_version: impl Fn(&Upstream) -> bool,
 ) -> impl Iterator<Item = (Upstream, Failure)> {
     changes.iter().filter(move |change| is_version(&change.upstream)).filter_map(|change| {
-        let Change { kind: ChangeKind::Moved, upstream, old: Some(was), new: Some(new), .. } = change else {
+        let Change { kind: ChangeKind::Moved, upstream, old: Some(old), new: Some(new), .. } = change else {
             return None;
         };
-        let (was, new) = (short(was.hex()), short(new.hex()));
-        let failure = Failure::new(format!("{upstream} moved: {was} -> {new}; the lock keeps {was}"));
+        let (old, new) = (short(old.hex()), short(new.hex()));
+        let failure = Failure::new(format!("{upstream} moved: {old} -> {new}; the lock keeps {old}"));
         let update = command("git kustomize-localize update", [upstream.to_string()]);
         Some((upstream.clone(), failure.hint(format!("find out why; if it is intended: {update}"))))
     })
 }
 
-/// Says which ref a reference is to name; none where it stays as it is.
+/// The ref that a reference should name. `None` if it should not change.
 pub(crate) type Retarget<'a> = dyn FnMut(&RepoSpec) -> Result<Option<String>> + 'a;
 
-/// Returns the edits after which the references to what `names` mean (all without any) name the ref that `to` says: those
-/// below `paths`; all without any.
+/// The edits that give references a new ref: those that `names` name and that are below `paths`. An empty list selects
+/// all.
 pub(crate) fn retargeted(
     workspace: &Workspace,
     names: &[Name],
@@ -175,13 +175,14 @@ pub(crate) fn retargeted(
     let mut is_named = false;
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let spec = edge.remote.as_ref().and_then(|wanted| wanted.spec.as_ref());
-        let (Some(spec), Some(place)) = (spec, graph.user_path(edge.from)) else {
+        let (Some(spec), Some(file)) = (spec, graph.user_path(edge.from)) else {
             continue;
         };
         let text = &edge.reference.text;
-        let is_meant = |name: &Name| name.is_of_reference(&redact::url(text));
-        let is_below = |path: &String| place == path || path::is_in(path::parent(place), path);
-        if !(names.is_empty() || names.iter().any(is_meant)) || !(paths.is_empty() || paths.iter().any(is_below)) {
+        let url = redact::url(text);
+        let is_selected = names.is_empty() || names.iter().any(|name| name.is_of_reference(&url));
+        let mut below = paths.iter().filter(|path| file == *path || path::is_in(path::parent(file), path));
+        if !is_selected || !(paths.is_empty() || below.next().is_some()) {
             continue;
         }
         is_named = true;
@@ -193,7 +194,7 @@ pub(crate) fn retargeted(
             Failure::new(format!("`{shown}` cannot be written with the ref `{to}`"))
                 .at(graph.location(edge.from, &edge.reference))
         })?;
-        let of_file = edits.entry(place).or_default();
+        let of_file = edits.entry(file).or_default();
         if new != *text {
             of_file.push(Edit { spot: &edge.reference.spot, value: edge.reference.with_path(&new) });
         }
@@ -203,20 +204,19 @@ pub(crate) fn retargeted(
         return Err(Failure::new(format!("no kustomization{there} references a git repository with this URL"))
             .hint("list the references: git kustomize-localize tree"));
     }
-    let edited = |(place, edits): (&str, Vec<Edit<'_>>)| {
-        edited(&*workspace.tree, place, &edits).map(|file| (place.to_owned(), Some(file)))
-    };
-    edits.into_iter().map(edited).collect()
+    let files = edits
+        .into_iter()
+        .map(|(path, edits)| edited(&*workspace.tree, path, &edits).map(|file| (path.to_owned(), Some(file))));
+    files.collect()
 }
 
-/// Returns a reference with another ref; none where kustomize would not read it as that.
+/// A reference with another ref. `None` if kustomize would parse it differently.
 fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
     let (location, query) = text.split_once('?').unwrap_or((text, ""));
-    let is_ref = |part: &str| part.starts_with("ref=") || part.starts_with("version=");
     let mut parts: Vec<String> = query.split('&').map(str::to_owned).collect();
     parts.retain(|part| !part.is_empty());
     let written = reference::escaped(to);
-    match parts.iter_mut().find(|part| is_ref(part)) {
+    match parts.iter_mut().find(|part| part.starts_with("ref=") || part.starts_with("version=")) {
         Some(part) => {
             let key = part.split('=').next().unwrap_or("ref").to_owned();
             *part = format!("{key}={written}");
@@ -225,12 +225,12 @@ fn with_ref(text: &str, spec: &RepoSpec, to: &str) -> Option<String> {
     }
     let new = format!("{location}?{}", parts.join("&"));
     let read = RepoSpec::parse(&new).ok()?;
-    let is_it = read.reference.as_deref() == Some(to)
+    let is_same = read.reference.as_deref() == Some(to)
         && !read.query_dropped
         && read.clone_spec() == spec.clone_spec()
         && read.directory() == spec.directory()
         && read.submodules == spec.submodules;
-    (is_it && reference::refuse_unsafe(&new, Some(&read)).is_ok()).then_some(new)
+    (is_same && reference::refuse_unsafe(&new, Some(&read)).is_ok()).then_some(new)
 }
 
 #[cfg(test)]
@@ -309,7 +309,7 @@ mod tests {
             ],
         )
         .unwrap_err();
-        let hints: Vec<&str> = failures.0.iter().map(|one| one.hints[0].as_str()).collect();
+        let hints: Vec<&str> = failures.0.iter().map(|failure| failure.hints[0].as_str()).collect();
         // The nearest comes first.
         assert!(hints[0].starts_with("it contains `https://github.com/acme/lib?ref=v1`, "), "{hints:?}");
         assert!(hints[1].starts_with("it contains `https://files.example.com/v10/app.yaml`, "), "{hints:?}");

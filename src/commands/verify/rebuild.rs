@@ -82,7 +82,7 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
             };
             copy::plan(&workspace, target, record.directory.clone(), &options, &mut fetcher)?
         }
-        None => in_place::plan(&workspace, in_place::Request::default(), &options, &mut fetcher)?,
+        None => in_place::plan(&workspace, in_place::InPlaceRequest::default(), &options, &mut fetcher)?,
     };
     let made = objects::write(&repository, source_tree, [], &plan)?.directory;
     let there = match record.target {

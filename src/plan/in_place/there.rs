@@ -1,8 +1,8 @@
-//! What is at the places of localized files: what may be written, and what would be lost.
+//! Compares the localized files with the tree: which are to be written, and which edits would be lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Result, ours, own_tree};
+use super::{Result, ours, user_tree};
 use crate::message::failure::{Failure, Failures, listed, stage};
 use crate::plan::Changes;
 use crate::plan::files::Localized;
@@ -11,22 +11,22 @@ use crate::record::{Lock, Mode, StoredFile, sha256_hex};
 use crate::tree::Entry;
 use crate::workspace::{Files, Workspace};
 
-/// Returns what has to be written and removed for the tree to hold what is localized, and no other files of `held` than
-/// those of `lock`. Refuses what somebody would lose work by.
+/// The files to write and to remove, so that the tree has the localized files, and no other files of `old_lock` than
+/// those in `lock`. Fails if somebody would lose work.
 pub(super) fn changes(
     workspace: &Workspace,
-    held: &Lock,
+    old_lock: &Lock,
     lock: &Lock,
     localized: &Localized,
     overwrite: bool,
 ) -> Result<Changes, Failures> {
-    // Whether the mode of a file means anything.
+    // Whether the file system stores the modes of files.
     let modes = match &workspace.files {
         Files::WorkingTree { repo, .. } => repo.has_modes()?,
         _ => true,
     };
-    let tree = own_tree(workspace);
-    // Whether the very file is at its place; none where nothing is.
+    let tree = user_tree(workspace);
+    // Whether the file at a path is as its entry says. `None` if there is none.
     let compare = |file: &StoredFile| -> Result<Option<bool>> {
         Ok(match tree.entry(&file.path)? {
             None => None,
@@ -36,50 +36,54 @@ pub(super) fn changes(
             Some(_) => Some(false),
         })
     };
-    let is_lost = |there: Option<bool>| there == Some(false) && !overwrite;
-    let owned: BTreeMap<&str, &StoredFile> = ours(held).map(|file| (file.path.as_str(), file)).collect();
+    let would_lose = |is_same: Option<bool>| is_same == Some(false) && !overwrite;
+    let owned: BTreeMap<&str, &StoredFile> = ours(old_lock).map(|file| (file.path.as_str(), file)).collect();
     let mut changes = Changes::new();
-    let (mut edited, mut in_the_way, mut own) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
-    for (place, (file, entry)) in &localized.files {
-        let there = compare(entry)?;
-        if there == Some(true) {
+    let (mut edited, mut in_the_way, mut user_edits) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
+    // Files to write: an edited localized file, or a foreign one, must not be overwritten.
+    for (path, (file, entry)) in &localized.files {
+        let is_same = compare(entry)?;
+        if is_same == Some(true) {
             continue;
         }
-        if !localized.is_brought(place) {
-            own.insert(place.clone());
-        } else if there.is_some() {
-            match owned.get(place.as_str()) {
-                None => in_the_way.push(place.clone()),
-                Some(owned) if is_lost(compare(owned)?) => drop(edited.insert(place.clone())),
+        if !localized.is_fetched(path) {
+            user_edits.insert(path.clone());
+        } else if is_same.is_some() {
+            match owned.get(path.as_str()) {
+                None => in_the_way.push(path.clone()),
+                Some(owned) if would_lose(compare(owned)?) => drop(edited.insert(path.clone())),
                 Some(_) => {}
             }
         }
-        changes.insert(place.clone(), Some(file.clone()));
+        changes.insert(path.clone(), Some(file.clone()));
     }
-    let brought = localized.files.keys().filter(|place| localized.is_brought(place));
-    let homes: BTreeSet<&str> = brought.filter_map(|place| home(place)).collect();
+    // A new directory `localized-files` must be empty.
+    let fetched = localized.files.keys().filter(|path| localized.is_fetched(path));
+    let homes: BTreeSet<&str> = fetched.filter_map(|path| home(path)).collect();
     for home in homes.into_iter().filter(|home| !workspace.owns(home)) {
         let is_free = matches!(tree.entry(home)?, None | Some(Entry::Directory));
         let others = tree.below(home)?.into_iter();
-        let is_other = |place: &String| !owned.contains_key(place.as_str()) && !localized.files.contains_key(place);
-        in_the_way.extend(others.filter(is_other).chain((!is_free).then(|| home.to_owned())));
+        let others = others.filter(|path| !owned.contains_key(path.as_str()) && !localized.files.contains_key(path));
+        in_the_way.extend(others.chain((!is_free).then(|| home.to_owned())));
     }
-    let kept: BTreeSet<&str> = lock.files.iter().map(|file| file.path.as_str()).collect();
-    let is_gone = |place: &str| !kept.contains(place) && !localized.files.contains_key(place);
-    for (place, file) in owned.iter().filter(|(place, _)| is_gone(place)) {
-        let there = compare(file)?;
-        if is_lost(there) {
-            edited.insert((*place).to_owned());
+    // Files to remove: those that the new lock does not list any more.
+    let listed_paths: BTreeSet<&str> = lock.files.iter().map(|file| file.path.as_str()).collect();
+    let mut gone = owned;
+    gone.retain(|path, _| !listed_paths.contains(path) && !localized.files.contains_key(*path));
+    for (path, file) in &gone {
+        let is_same = compare(file)?;
+        if would_lose(is_same) {
+            edited.insert((*path).to_owned());
         }
-        if there.is_some() {
-            changes.insert((*place).to_owned(), None);
+        if is_same.is_some() {
+            changes.insert((*path).to_owned(), None);
         }
     }
     let edited = Vec::from_iter(edited);
-    let mut failures: Vec<Failure> = unstaged(workspace, own)?.into_iter().collect();
-    let mut refuse = |places: Vec<String>, what: &str, hint: &str| {
-        if !places.is_empty() {
-            failures.push(Failure::new(format!("{what}: {}", listed(&places))).hint(hint));
+    let mut failures: Vec<Failure> = unstaged(workspace, user_edits)?.into_iter().collect();
+    let mut refuse = |paths: Vec<String>, problem: &str, hint: &str| {
+        if !paths.is_empty() {
+            failures.push(Failure::new(format!("{problem}: {}", listed(&paths))).hint(hint));
         }
     };
     refuse(edited, "localized files were edited by hand", "to discard the edits: --overwrite");
@@ -91,8 +95,8 @@ pub(super) fn changes(
     if failures.is_empty() { Ok(changes) } else { Err(Failures(failures)) }
 }
 
-/// Refuses to edit files of the user that differ from the index: the edit could not be told apart from what was
-/// there before.
+/// Refuses to edit files of the user that differ from the index: the edits could not be told apart from those of the
+/// user.
 fn unstaged(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Failure>> {
     let Files::WorkingTree { repo, tree, .. } = &workspace.files else {
         return Ok(None);
@@ -101,8 +105,11 @@ fn unstaged(workspace: &Workspace, edits: BTreeSet<String>) -> Result<Option<Fai
         return Ok(None);
     }
     let unstaged = repo.unstaged_paths(&edits)?;
-    let differs = |place: &String| unstaged.contains(place) || !tree.is_tracked(place);
-    let differ: Vec<String> = edits.into_iter().filter(differs).collect();
-    let message = || format!("files to edit differ from the index: {}", listed(&differ));
-    Ok((!differ.is_empty()).then(|| Failure::new(message()).hint(stage(&differ))))
+    let differ: Vec<String> =
+        edits.into_iter().filter(|path| unstaged.contains(path) || !tree.is_tracked(path)).collect();
+    if differ.is_empty() {
+        return Ok(None);
+    }
+    let message = format!("files to edit differ from the index: {}", listed(&differ));
+    Ok(Some(Failure::new(message).hint(stage(&differ))))
 }

@@ -1,4 +1,4 @@
-//! What could not be resolved, taken out of what was walked: the lock holds the rest.
+//! Removes unresolved references from a walk, so that the others can be locked.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,31 +8,30 @@ use crate::plan;
 use crate::record::Lock;
 use crate::reference::Upstream;
 
-/// Takes out every remote reference of the user that could not be resolved. An upstream with trouble in itself, or behind
-/// it, is of no use. What `held` holds all the same was not followed; all else is broken. Returns the sources of which
-/// only `held` tells.
-pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> BTreeSet<Upstream> {
-    let failed = failed(explored, held);
+/// Removes every remote reference of the user that could not be resolved, or that leads to an upstream with trouble. If
+/// `old_lock` has it, it counts as not followed, otherwise as broken. Returns the sources that keep their old entries.
+pub(super) fn take_out(explored: &mut Explored, old_lock: &Lock) -> BTreeSet<Upstream> {
+    let failed = failed(explored, old_lock);
     let graph = &mut explored.graph;
-    let mut as_held = BTreeSet::new();
+    let mut kept_entries = BTreeSet::new();
     for id in failed {
         let edge = &mut graph[id];
-        let locked = edge.remote.as_ref().and_then(|wanted| wanted.locked(held));
-        let is_held = locked.as_ref().is_some_and(|upstream| held.holds(upstream));
-        as_held.extend(locked.map(|upstream| upstream.source()));
-        edge.target = if is_held { Target::Remote } else { Target::Broken };
+        let locked = edge.remote.as_ref().and_then(|wanted| wanted.locked(old_lock));
+        let is_locked = locked.as_ref().is_some_and(|upstream| old_lock.holds(upstream));
+        kept_entries.extend(locked.map(|upstream| upstream.source()));
+        edge.target = if is_locked { Target::Remote } else { Target::Broken };
     }
-    as_held
+    kept_entries
 }
 
-/// Returns whether nothing that leads to a failed reference is of less use for it: it is the user's, or the lock holds it.
-fn ends_here(graph: &Graph, edge: EdgeId, held: &Lock) -> bool {
+/// Whether a failed reference does not affect what leads to it: it is the user's, or the lock has it.
+fn ends_here(graph: &Graph, edge: EdgeId, old_lock: &Lock) -> bool {
     let edge = &graph[edge];
-    !graph.is_fetched(edge.from) || edge.remote.as_ref().is_some_and(|wanted| wanted.is_locked(held))
+    !graph.is_fetched(edge.from) || edge.remote.as_ref().is_some_and(|wanted| wanted.is_locked(old_lock))
 }
 
-/// Returns the remote references that failed, or lead to an upstream with trouble.
-fn failed(explored: &Explored, held: &Lock) -> BTreeSet<EdgeId> {
+/// The remote references that failed, or that lead to an upstream with trouble.
+fn failed(explored: &Explored, old_lock: &Lock) -> BTreeSet<EdgeId> {
     let graph = &explored.graph;
     let (mut failed, mut broken) = (BTreeSet::new(), Vec::new());
     for trouble in &explored.troubles {
@@ -40,12 +39,13 @@ fn failed(explored: &Explored, held: &Lock) -> BTreeSet<EdgeId> {
             continue;
         }
         match trouble.at {
-            At::Edge(edge) if plan::is_remote(&graph[edge].reference) && ends_here(graph, edge, held) => {
+            At::Edge(edge) if plan::is_remote(&graph[edge].reference) && ends_here(graph, edge, old_lock) => {
                 failed.insert(edge);
             }
             _ => broken.extend(graph.file_at(trouble.at)),
         }
     }
+    // Failures spread to the references that lead to them.
     let mut above: HashMap<FileId, Vec<EdgeId>> = HashMap::new();
     for (id, edge) in graph.edges() {
         if let Some(file) = graph.target_file(edge) {
@@ -56,7 +56,7 @@ fn failed(explored: &Explored, held: &Lock) -> BTreeSet<EdgeId> {
         let mut next = Vec::new();
         for id in above.get(file).into_iter().flatten().copied() {
             let edge = &graph[id];
-            if edge.remote.is_some() && ends_here(graph, id, held) {
+            if edge.remote.is_some() && ends_here(graph, id, old_lock) {
                 failed.insert(id);
             } else {
                 next.push(edge.from);

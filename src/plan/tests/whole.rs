@@ -33,12 +33,12 @@ pub(super) fn repository(app: &str) -> OverlayTree {
 
 fn planned_in_place(tree: OverlayTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
     let workspace = Workspace::of_tree(Rc::new(tree))?;
-    in_place::plan(&workspace, in_place::Request::default(), options, remotes)
+    in_place::plan(&workspace, in_place::InPlaceRequest::default(), options, remotes)
 }
 
 pub(super) fn copied(tree: OverlayTree, options: &Options, remotes: &mut dyn Remotes) -> Result<Plan, Failures> {
     let workspace = Workspace::of_tree(Rc::new(tree))?;
-    let target = copy::Target {
+    let target = copy::CopySource {
         start: Start {
             source: crate::graph::Source { scope: "app".to_owned(), ..workspace.source() },
             directory: "app".to_owned(),

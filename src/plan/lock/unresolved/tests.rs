@@ -33,7 +33,7 @@ fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     let mut explored = explore(source, &starts, Some(&mut upstreams), &Policy::default());
     let as_held = take_out(&mut explored, held);
     let found = remotes::remotes(&explored.graph, held).unwrap();
-    let own = remotes::own(&explored.graph, &config, held);
+    let own = remotes::user_remotes(&explored.graph, &config, held);
     let lock = joined(held, &found, &as_held, &own, &|_| None);
     let lock = Lock { remotes: lock.remotes, left: lock.left, ..Lock::default() };
     assert!(lock.left.is_empty() && unlocked(&lock, &own).next().is_none());
