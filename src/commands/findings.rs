@@ -63,9 +63,10 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
 
 /// Returns the finding without its ways out, if one of them is to lock the reference.
 fn without_lock_command(mut finding: Finding) -> Finding {
-    let is_lockable =
-        finding.rule == Rule::RemoteReference && finding.help.iter().any(|help| help.contains(LOCK_COMMAND));
-    finding.help.retain(|_| !is_lockable);
+    let is_lockable = finding.fails() && finding.rule == Rule::RemoteReference;
+    if is_lockable && finding.help.iter().any(|help| help.contains(LOCK_COMMAND)) {
+        finding.help.clear();
+    }
     finding
 }
 

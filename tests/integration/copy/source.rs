@@ -104,16 +104,13 @@ fn a_configuration_that_is_not_committed_is_named_before_anything_is_resolved() 
           |
         3 |   - https://example.com/acme/remote.git?ref=v1
           |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
-          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
-          = help: or vendor it: git kustomize-localize vendor :/example/base
 
         error[remote-reference]: `file:///home/me//gone?ref=v1` is neither localized nor locked
          --> gone/kustomization.yaml:1:13
           |
         1 | resources: ['file:///home/me//gone?ref=v1']
-          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+          |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
 
-        note: repeated help is omitted: -v shows it
         error: <0> has 2 errors (remote-reference 2): nothing was committed
           hint: for more: git kustomize-localize explain remote-reference
           hint: lock the remote references: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock && git commit

@@ -209,7 +209,7 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
          --> app/kustomization.yaml:3:3
           |
         3 | - "file:///home/me/up?ref=v1;x"
-          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
+          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[1]
           = help: write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`
 
         for more: git kustomize-localize explain remote-reference

@@ -40,7 +40,7 @@ impl Sandbox {
     ///
     /// `KUSTOMIZE_LOCALIZE_KEEP_SANDBOX=1` leaves the directory for a look at what a test did.
     pub(crate) fn new() -> Sandbox {
-        let mut directory = TempDir::with_prefix("sandbox-").unwrap();
+        let mut directory = TempDir::with_prefix(prefix()).unwrap();
         if env::var_os("KUSTOMIZE_LOCALIZE_KEEP_SANDBOX").is_some() {
             directory.disable_cleanup(true);
             eprintln!("sandbox: {}", directory.path().display());
@@ -314,6 +314,15 @@ impl Sandbox {
         names.sort();
         names
     }
+}
+
+/// Returns the beginning of a sandbox's name, so long that its path is as long on every machine: what is underlined, cut
+/// and counted in bytes is then the same.
+fn prefix() -> String {
+    const LENGTH: usize = 48;
+    let parent = env::temp_dir().canonicalize().unwrap();
+    let around = parent.as_os_str().len() + "/sandbox-".len() + "XXXXXX".len();
+    format!("sandbox-{}", "0".repeat(LENGTH.saturating_sub(around)))
 }
 
 /// Returns where `path` has the program: a process that is named by its path starts without a fork, which would copy
