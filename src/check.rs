@@ -270,7 +270,10 @@ fn value_at(text: &str, start: Position) -> Span {
 /// Counts references. The graph has those of a plugin configuration once for each root that lists it; they count once.
 fn references(graph: &Graph) -> usize {
     let edges = graph.roots.iter().flat_map(|root| &root.edges);
-    edges.map(|edge| (edge.from, &edge.reference.spot)).collect::<HashSet<_>>().len()
+    let edges: HashSet<_> = edges.map(|edge| (edge.from, &edge.reference.spot)).collect();
+    let charts = graph.charts.iter().map(|chart| &graph.notes[chart.note]);
+    let charts: HashSet<_> = charts.map(|noted| (noted.file, noted.note.position)).collect();
+    edges.len() + charts.len()
 }
 
 /// The numbers of remote references, charts included, by whether something pins them.

@@ -111,6 +111,8 @@ struct FetchJob {
     id: Option<String>,
     /// The signer in the lock.
     signed: Option<String>,
+    /// The version that a range of versions means, as that lock says.
+    resolved: Option<String>,
     timeout: Duration,
 }
 
@@ -237,7 +239,8 @@ impl Fetcher {
             let locked = self.locks.iter().find_map(|lock| lock.get(&upstream));
             let id = locked.map(|pinned| pinned.digest.hex().to_owned());
             let signed = locked.and_then(|pinned| pinned.signed.clone());
-            let job = FetchJob { key, id, signed, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
+            let resolved = locked.and_then(|pinned| pinned.resolved.clone());
+            let job = FetchJob { key, id, signed, resolved, timeout: timeout.unwrap_or(DEFAULT_TIMEOUT) };
             match self.resolve_offline(&job).transpose() {
                 None => jobs.push(job),
                 Some(known) => self.keep_known(job, known),

@@ -214,6 +214,8 @@ pub enum NoteKind {
         name: String,
         /// The version; empty when floating.
         version: String,
+        /// Where that is edited; `None` if it is floating.
+        version_at: Option<Spot>,
         /// Whether `valuesFile` is set or the values are replaced; otherwise the chart's own `values.yaml` is
         /// read, below the root only.
         values_file: bool,

@@ -19,7 +19,7 @@ use crate::message::failure::{Failure, FailureKind, Failures, command, short};
 use crate::message::finding::{Finding, Rule};
 use crate::plan::in_place::{self, RestoredUrls};
 use crate::plan::lock::{Relocked, has_nothing_to_lock, relock};
-use crate::plan::update::{self, Name};
+use crate::plan::update::{self, Name, Versioned};
 use crate::plan::{Changes, File, Options, Plan, changed};
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::Upstream;
@@ -184,19 +184,22 @@ impl<'a> Update<'a> {
         Ok(())
     }
 
-    /// Writes the newest release of each repository that a pattern matches and that may be locked, and selects what it comes
+    /// Writes the newest release of each repository and chart that a pattern matches and that may be locked, and selects what it comes
     /// in the place of.
     fn newest(&mut self, pattern: &str, names: &[Name], paths: &[String]) -> Result<Changes, Failures> {
         let glob = Glob::new(pattern);
         let glob = glob.map_err(|error| Failure::new(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
         let (glob, mut known) = (glob.compile_matcher(), BTreeMap::new());
         let (workspace, selection) = (&self.workspace, &mut self.selection);
-        let changes = update::retargeted(workspace, names, paths, &mut |spec| {
-            let source = Upstream::git(spec).source();
+        let changes = update::retargeted(workspace, names, paths, &mut |versioned| {
+            let source = versioned.source();
             if let Some(known) = known.get(&source) {
                 return Ok(Option::clone(known));
             }
-            let (newest, mut held) = self.fetcher.newest(spec, &glob, &workspace.config)?;
+            let (newest, mut held) = match versioned {
+                Versioned::Repository(spec) => self.fetcher.newest(spec, &glob, &workspace.config)?,
+                Versioned::Chart(chart) => self.fetcher.newest_chart(chart, &glob)?,
+            };
             // Several refs of one repository are held up by the same.
             held.retain(|one| !selection.held.contains(one));
             selection.held.extend(held);
@@ -331,9 +334,12 @@ fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<Strin
         }
     }
     if urls.is_empty() && !is_pattern(to) {
-        let failure = Failure::new("`--to` needs a URL: the repository whose ref to change");
+        let failure = Failure::new("`--to` needs a URL: the repository or chart whose ref or version to change");
         let locked = workspace.lock.iter().flat_map(|lock| lock.remotes.keys());
-        let named = locked.filter(|one| matches!(one, Upstream::Git { .. })).map(ToString::to_string).next();
+        let named = locked
+            .filter(|one| matches!(one, Upstream::Git { .. } | Upstream::Chart { .. }))
+            .map(ToString::to_string)
+            .next();
         let example = named.map(|url| {
             let words = [url, "--to".to_owned(), to.to_owned()].into_iter().chain(paths);
             format!("name it first, for example: {}", command("git kustomize-localize update", words))

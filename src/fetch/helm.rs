@@ -41,12 +41,8 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     if chart.is_oci() {
         return of_registry(network, chart);
     }
-    let odd = |error| Failure::new(format!("{}: `repo` is not a URL: {error}", chart.upstream()));
-    let repository = Url::parse(chart.repo.exposed()).map_err(odd)?;
-    let index = network.client.get(below(&repository, "index.yaml").map_err(odd)?.as_str())?;
-    let versions = index::versions(&index, &chart.name)
-        .map_err(|why| Failure::new(format!("cannot read the index of {}: {why}", chart.repo.shown())))?;
-    let listed = choose(chart, versions)?;
+    let repository = Url::parse(chart.repo.exposed()).map_err(|error| odd_url(chart, error))?;
+    let listed = choose(chart, listed(network, chart)?)?;
     let odd = |why: &str| {
         Failure::new(format!("{}: the index lists the archive {}: {why}", chart.upstream(), redact::url(&listed.url)))
             .hint("report this to the owner of the chart repository")
@@ -72,6 +68,22 @@ pub(super) fn pull(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+fn odd_url(chart: &ChartRef, error: url::ParseError) -> Failure {
+    Failure::new(format!("{}: `repo` is not a URL: {error}", chart.upstream()))
+}
+
+/// Returns the versions of a chart that its repository lists.
+pub(super) fn versions(network: &Network, chart: &ChartRef) -> Result<Vec<String>> {
+    Ok(listed(network, chart)?.into_iter().map(|listed| listed.version).collect())
+}
+
+fn listed(network: &Network, chart: &ChartRef) -> Result<Vec<Release>> {
+    let index = Url::parse(chart.repo.exposed()).and_then(|url| below(&url, "index.yaml"));
+    let index = network.client.get(index.map_err(|error| odd_url(chart, error))?.as_str())?;
+    index::versions(&index, &chart.name)
+        .map_err(|why| Failure::new(format!("cannot read the index of {}: {why}", chart.repo.shown())))
+}
+
 /// Returns what a reference in an index means, as helm reads it (`repo.ResolveReferenceURL`): a query of the repository
 /// counts for what is relative to it.
 fn below(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
@@ -90,8 +102,9 @@ fn below(repository: &Url, reference: &str) -> Result<Url, url::ParseError> {
 fn choose(chart: &ChartRef, versions: Vec<Release>) -> Result<Release> {
     let is_listed = versions.iter().any(|listed| listed.version == chart.version);
     let version = if is_listed { chart.version.clone() } else { newest(chart, &versions)? };
+    let what = if versions.is_empty() { "chart" } else { "version" };
     versions.into_iter().find(|listed| !listed.url.is_empty() && listed.version == version).ok_or_else(|| {
-        Failure::new(format!("{}: its repository has no such chart", chart.upstream()))
+        Failure::new(format!("{}: its repository has no such {what}", chart.upstream()))
             .hint(format!(
                 "to see what helm does: {}",
                 failure::command("helm show chart", words(chart, &chart.repo.shown()))

@@ -14,7 +14,9 @@ use super::limit::{self, Patience};
 use super::progress::SIDE_BY_SIDE;
 use super::reach::Reach;
 use super::{Cache, DEFAULT_TIMEOUT, Downloaded, FetchJob, Key, MAX_FILE_SIZE, Options, Progress, helm, traffic};
+use crate::config::is_one_version;
 use crate::git::{Exchange, Login, RemoteGit};
+use crate::graph::ChartRef;
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::os::process::{self, Terminal};
 
@@ -88,7 +90,12 @@ impl Network {
                     fetched.map(|fetched| fetched.map(Downloaded::Commit)).collect()
                 }
                 Key::File(url) => vec![self.client.get(url.exposed()).and_then(|bytes| counted(group, bytes))],
-                Key::Chart(chart) => vec![helm::pull(self, chart).and_then(|bytes| counted(group, bytes))],
+                Key::Chart(chart) => {
+                    // The lock decides: by now, and to another helm, a range may mean another version.
+                    let resolved = group[0].resolved.as_ref().filter(|_| !is_one_version(&chart.version));
+                    let chart = ChartRef { version: resolved.unwrap_or(&chart.version).clone(), ..chart.clone() };
+                    vec![helm::pull(self, &chart).and_then(|bytes| counted(group, bytes))]
+                }
             },
         );
         groups.into_iter().flatten().zip(downloaded.into_iter().flatten()).collect()

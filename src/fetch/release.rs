@@ -3,10 +3,10 @@
 use globset::GlobMatcher;
 use semver::Version;
 
-use super::Fetcher;
 use super::git::GitRequest;
-use crate::config::Config;
-use crate::graph::Remotes as _;
+use super::{Fetcher, helm};
+use crate::config::{Config, is_one_version};
+use crate::graph::{ChartRef, Remotes as _};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::finding::Rule;
 use crate::reference::{RepoSpec, Upstream};
@@ -55,6 +55,31 @@ impl Fetcher {
             }
         }
         Ok((None, refused))
+    }
+
+    /// The newest version of a chart that matches `pattern`, and why others were not considered. The version is `None` if no
+    /// newer one matches.
+    pub(crate) fn newest_chart(
+        &self,
+        chart: &ChartRef,
+        pattern: &GlobMatcher,
+    ) -> Result<(Option<String>, Vec<Failure>)> {
+        let Some((_, now)) = version(&chart.version).filter(|_| is_one_version(&chart.version)) else {
+            return Ok((None, Vec::new()));
+        };
+        chart.refuse_unsafe()?;
+        if chart.is_oci() {
+            let refused = Failure::new(format!("{}: a registry does not list its versions", chart.upstream()));
+            return Ok((None, vec![refused.hint("name the version: `--to VERSION`")]));
+        }
+        self.network.reach.name(chart.repo.exposed());
+        let versions = helm::versions(&self.network, chart)?.into_iter();
+        let matching = versions.filter(|version| is_one_version(version) && pattern.is_match(version));
+        let newer = matching.filter_map(|text| {
+            let version = version(&text)?.1;
+            (version.pre.is_empty() && version > now).then_some((version, text))
+        });
+        Ok((newer.max().map(|(_, newest)| newest), Vec::new()))
     }
 
     /// Resolves a repository that the user names. Refuses one that may not be locked.

@@ -107,7 +107,8 @@ fn meant(
 /// Writes a value in the style of what it replaces, as far as the value allows: plain, else single quotes, else double
 /// quotes. Quotes replace an alias, as they stay whatever value comes next: the same text follows from a URL that comes back.
 fn written(value: &str, old: &str, in_flow: bool) -> String {
-    if !old.starts_with(['"', '\'', '*']) && is_plain(value, in_flow) {
+    let is_plain = is_plain(value, in_flow) || is_version(old) && is_version(value);
+    if !old.starts_with(['"', '\'', '*']) && is_plain {
         return value.to_owned();
     }
     if !old.starts_with('"') && value.chars().all(is_printable) {
@@ -119,6 +120,12 @@ fn written(value: &str, old: &str, in_flow: bool) -> String {
         c => format!("\\U{:08x}", u32::from(c)),
     };
     format!("\"{}\"", value.chars().map(escape).collect::<String>())
+}
+
+/// Whether a text is a version as most people write it: a string, although it begins with a digit.
+fn is_version(text: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split('.').count() == 3 && text.split('.').all(is_number)
 }
 
 /// Whether a character can stand unescaped in a scalar, for every YAML reader.

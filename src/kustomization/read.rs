@@ -346,17 +346,14 @@ impl Reader<'_> {
         if text.len() > PATH.most {
             return self.problem_of(ProblemKind::TooLarge, place, PATH.more(), PATH.hint);
         }
-        // Only a plain or quoted scalar is edited, or an alias.
-        let is_block = matches!(value.style, ScalarStyle::Literal | ScalarStyle::Folded) && value.alias_of.is_none();
-        let range = if is_block { 0..0 } else { value.range.clone() };
-        let (in_flow, number) = (value.in_flow, self.read.references.len());
+        let spot = spot(value, self.read.references.len());
         self.read.references.push(Reference {
             field: self.field.clone(),
             accepts,
             text: text.to_owned(),
             key,
             span: Span { start: place, end: value.end },
-            spot: Spot { range, start: place, in_flow, number },
+            spot,
         });
     }
 
@@ -393,8 +390,10 @@ impl Reader<'_> {
         if !name.is_empty() || !repo.is_empty() {
             let at = value.folded_field(names[2]).filter(|_| !repo.is_empty());
             let place = at.unwrap_or(value).start;
+            let version_at = value.folded_field(names[1]).filter(|_| !version.is_empty());
+            let version_at = version_at.map(|version| spot(version, self.read.notes.len()));
             let home = self.chart_home.clone();
-            self.note(place, NoteKind::Chart { repo, name, version, values_file, home, devel });
+            self.note(place, NoteKind::Chart { repo, name, version, version_at, values_file, home, devel });
         }
     }
 
@@ -441,6 +440,14 @@ impl Reader<'_> {
         let problem = Problem::new(kind, place, message, hint);
         self.problems.push(Problem { field: self.field.clone(), ..problem });
     }
+}
+
+/// Returns where a scalar is edited; of several places that show it this is the one of this number.
+fn spot(value: &Value, number: usize) -> Spot {
+    // Only a plain or quoted scalar is edited, or an alias.
+    let is_block = matches!(value.style, ScalarStyle::Literal | ScalarStyle::Folded) && value.alias_of.is_none();
+    let range = if is_block { 0..0 } else { value.range.clone() };
+    Spot { range, start: value.start, in_flow: value.in_flow, number }
 }
 
 /// Returns what a text of a chart says to kustomize and helm besides itself, and what to do.

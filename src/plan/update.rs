@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Changes;
 use super::files::edited;
-use crate::graph::{Policy, RemoteRef, Wants};
-use crate::kustomization::Edit;
+use crate::graph::{ChartRef, Noted, Policy, RemoteRef, Wants};
+use crate::kustomization::{Edit, NoteKind};
 use crate::message::failure::{Failure, Failures, Result, command, listed, short};
 use crate::message::redact;
 use crate::record::{Change, ChangeKind, Lock};
@@ -158,11 +158,27 @@ pub(crate) fn moved_versions(
     })
 }
 
-/// The ref that a reference should name. `None` if it should not change.
-pub(crate) type Retarget<'a> = dyn FnMut(&RepoSpec) -> Result<Option<String>> + 'a;
+/// A remote reference whose ref or version can be written.
+pub(crate) enum Versioned<'a> {
+    Repository(&'a RepoSpec),
+    Chart(&'a ChartRef),
+}
 
-/// The edits that give references a new ref: those that `names` name and that are below `paths`. An empty list selects
-/// all.
+impl Versioned<'_> {
+    /// The key of its lock entry.
+    pub(crate) fn source(&self) -> Upstream {
+        match self {
+            Versioned::Repository(spec) => Upstream::git(spec).source(),
+            Versioned::Chart(chart) => chart.upstream(),
+        }
+    }
+}
+
+/// The ref or version that a reference should name. `None` if it should not change.
+pub(crate) type Retarget<'a> = dyn FnMut(&Versioned<'_>) -> Result<Option<String>> + 'a;
+
+/// The edits that give references a new ref or version: those that `names` name and that are below `paths`. An empty list
+/// selects all.
 pub(crate) fn retargeted(
     workspace: &Workspace,
     names: &[Name],
@@ -173,20 +189,31 @@ pub(crate) fn retargeted(
     let graph = &workspace.survey().judged(&starts, &Policy::default()).graph;
     let mut edits: BTreeMap<&str, Vec<Edit<'_>>> = BTreeMap::new();
     let mut is_named = false;
+    for chart in &graph.charts {
+        let Noted { file, note, .. } = &graph.notes[chart.note];
+        let (Some(wanted), Some(file)) = (&chart.wanted, graph.user_path(*file)) else { continue };
+        if !is_selected(names, paths, &wanted.upstream().to_string(), file) {
+            continue;
+        }
+        is_named = true;
+        let located = |failure: Failure| failure.at(graph.note_location(chart.note));
+        if let Some(to) = to(&Versioned::Chart(wanted)).map_err(located)? {
+            edits.entry(file).or_default().extend(with_version(wanted, &note.kind, &to).map_err(located)?);
+        }
+    }
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let spec = edge.remote.as_ref().and_then(|wanted| wanted.spec.as_ref());
         let (Some(spec), Some(file)) = (spec, graph.user_path(edge.from)) else {
             continue;
         };
         let text = &edge.reference.text;
-        let url = redact::url(text);
-        let is_selected = names.is_empty() || names.iter().any(|name| name.is_of_reference(&url));
-        let mut below = paths.iter().filter(|path| file == *path || path::is_in(path::parent(file), path));
-        if !is_selected || !(paths.is_empty() || below.next().is_some()) {
+        if !is_selected(names, paths, &redact::url(text), file) {
             continue;
         }
         is_named = true;
-        let Some(to) = to(spec).map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))? else {
+        let Some(to) = to(&Versioned::Repository(spec))
+            .map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?
+        else {
             continue;
         };
         let new = with_ref(text, spec, &to).ok_or_else(|| {
@@ -201,13 +228,35 @@ pub(crate) fn retargeted(
     }
     if !is_named && !names.is_empty() {
         let there = if paths.is_empty() { "" } else { " there" };
-        return Err(Failure::new(format!("no kustomization{there} references a git repository with this URL"))
-            .hint("list the references: git kustomize-localize tree"));
+        return Err(Failure::new(format!(
+            "no kustomization{there} references a git repository or chart with this URL"
+        ))
+        .hint("list the references: git kustomize-localize tree"));
     }
     let files = edits
         .into_iter()
         .map(|(path, edits)| edited(&*workspace.tree, path, &edits).map(|file| (path.to_owned(), Some(file))));
     files.collect()
+}
+
+/// The edit that gives a chart another version. `None` if the chart has it already.
+fn with_version<'a>(chart: &ChartRef, note: &'a NoteKind, to: &str) -> Result<Option<Edit<'a>>> {
+    if chart.version == to {
+        return Ok(None);
+    }
+    ChartRef { version: to.to_owned(), ..chart.clone() }.refuse_unsafe()?;
+    let NoteKind::Chart { version_at: Some(spot), .. } = note else {
+        let failure = Failure::new(format!("{} has no version to write another one over", chart.upstream()));
+        return Err(failure.hint(format!("write `version: {to}` there")));
+    };
+    Ok(Some(Edit { spot, value: to.to_owned() }))
+}
+
+/// Whether a reference of `file` is one that `names` name, below `paths`. An empty list selects all.
+fn is_selected(names: &[Name], paths: &[String], reference: &str, file: &str) -> bool {
+    let is_below = |path: &String| file == path || path::is_in(path::parent(file), path);
+    (names.is_empty() || names.iter().any(|name| name.is_of_reference(reference)))
+        && (paths.is_empty() || paths.iter().any(is_below))
 }
 
 /// A reference with another ref. `None` if kustomize would parse it differently.

@@ -1,10 +1,14 @@
 //! What engines give to helm for a chart of the tree.
 
+use std::rc::Rc;
+
 use serde_json::Value as Json;
 
 use super::Target;
+use crate::graph::archive;
 use crate::graph::inputs::{of_no_root, paths_of};
 use crate::message::failure::{Failure, Result, shown};
+use crate::os::limits::CHART_BYTES;
 use crate::tree::{self, Resolved, Tree};
 
 /// How an engine renders a chart.
@@ -116,10 +120,7 @@ pub(crate) fn values(tree: &dyn Tree, target: &Target, release: &Release, chart:
             Resolved::Submodule { path } => {
                 return refuse(format!("the submodule `{path}` in the chart is not in this repository"));
             }
-            // Nobody looks into what is packed.
-            Resolved::File { path, .. }
-                if asks && (path.ends_with(".tgz") || names(&tree.read(&path)?, &["lookup"])) =>
-            {
+            Resolved::File { path, .. } if asks && names_within(&path, tree.read(&path)?.into(), &["lookup"]) => {
                 return refuse(format!("`{path}` may ask the cluster (`lookup`)"));
             }
             _ => {}
@@ -143,16 +144,35 @@ pub(crate) fn asks(tree: &dyn Tree, target: &Target, release: &Release, chart: &
         asked.extend([".Release.IsUpgrade", ".Release.IsInstall", ".Release.Revision"]);
     }
     for place in places(tree, chart)? {
-        if let Resolved::File { path, .. } = tree::resolve(tree, &place)? {
-            let bytes = tree.read(&path)?;
-            if path.ends_with(".tgz") || names(&bytes, &asked) {
-                return Ok(Some(format!(
-                    "`{path}` may render to something else in the cluster (`.Capabilities`, `.Release`)"
-                )));
-            }
+        if let Resolved::File { path, .. } = tree::resolve(tree, &place)?
+            && names_within(&path, tree.read(&path)?.into(), &asked)
+        {
+            let message = format!("`{path}` may render to something else in the cluster (`.Capabilities`, `.Release`)");
+            return Ok(Some(message));
         }
     }
     Ok(None)
+}
+
+/// Returns the same of a file of a chart, and of what is packed in it; also if that cannot be told.
+pub(super) fn names_within(path: &str, bytes: Rc<[u8]>, all: &[&str]) -> bool {
+    let (mut todo, mut unpacked) = (vec![(path.to_owned(), bytes)], 0);
+    while let Some((path, bytes)) = todo.pop() {
+        if !path.ends_with(".tgz") {
+            if names(&bytes, all) {
+                return true;
+            }
+            continue;
+        }
+        let Ok(files) = archive::unpack(&bytes) else { return true };
+        // An archive may hold itself.
+        unpacked += files.values().map(|bytes| bytes.len() + 512).sum::<usize>();
+        if unpacked > CHART_BYTES.most {
+            return true;
+        }
+        todo.extend(files);
+    }
+    false
 }
 
 /// Returns whether an action of a text names one of these, or a field of one.

@@ -41,6 +41,9 @@ fn refused(bytes: &[u8]) -> String {
 
 #[test]
 fn a_chart_is_the_contents_of_its_directory() {
+    // helm reads over a byte order mark.
+    let marked = archive(&[("nginx/Chart.yaml", tar::EntryType::Regular, format!("\u{feff}{CHART}").as_bytes())]);
+    assert_eq!(unpacked(&wanted("1.2.3"), &marked).ok().unwrap().resolved, "1.2.3");
     let bytes = regular("nginx/templates/./a.yaml");
     let archive = unpacked(&wanted("v1.2.3"), &bytes).ok().unwrap();
     let paths: Vec<&str> = archive.files.keys().map(String::as_str).collect();

@@ -106,6 +106,7 @@ pub fn metadata(files: &Files) -> Result<(String, String), String> {
         return Err(format!("its `Chart.yaml` has {}", CHART_METADATA.more()));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "its `Chart.yaml` is not UTF-8")?;
+    let text = text.trim_start_matches('\u{feff}');
     let metadata: Metadata =
         serde_yaml::from_str(text).map_err(|error| format!("its `Chart.yaml` cannot be read: {error}"))?;
     if metadata.name.is_empty() || metadata.version.is_empty() {

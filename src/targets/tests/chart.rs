@@ -235,3 +235,23 @@ fn what_a_cluster_may_get_otherwise_is_said() {
         assert_eq!(asks(object, text), expected, "{text}");
     }
 }
+
+#[test]
+fn what_is_packed_in_a_chart_is_looked_into() {
+    let packed = |files: &[(&str, &[u8])]| -> std::rc::Rc<[u8]> {
+        let mut builder = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+        for (path, bytes) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            builder.append_data(&mut header, format!("sub/{path}"), *bytes).unwrap();
+        }
+        builder.into_inner().unwrap().finish().unwrap().into()
+    };
+    let names = |bytes: std::rc::Rc<[u8]>| super::super::chart::names_within("charts/a.tgz", bytes, &["lookup"]);
+    assert!(!names(packed(&[("templates/a.yaml", b"{{ .Values.a }}"), ("README.md", b"lookup")])));
+    let asks = packed(&[("templates/a.yaml", b"{{ lookup \"v1\" }}")]);
+    assert!(names(packed(&[("charts/b.tgz", &asks)])));
+    assert!(names(asks));
+    // What cannot be read.
+    assert!(names(packed(&[("charts/b.tgz", b"x")])));
+}

@@ -153,7 +153,7 @@ fn a_chart_that_only_the_working_tree_has_is_named() {
     work.run_unchanged(&["check"]).success().says(expect![[r#"
         not tracked by git: 2 files that `branch` does not see: app/charts/web/Chart.yaml, app/charts/web/values.yaml
         hint: git add -- :/app/charts/web && git commit
-        checked 1 kustomization with 0 references in the working tree: no problems found
+        checked 1 kustomization with 1 reference in the working tree: no problems found
     "#]]);
     // git adds a repository within another one as a submodule, and never its files.
     work.git(&["init", "--quiet", "app/charts/web"]);
@@ -166,7 +166,7 @@ fn a_chart_that_only_the_working_tree_has_is_named() {
           = help: copy the files into this repository, or name the submodule's repository by URL, with its commit
 
         for more: git kustomize-localize explain untracked-path
-        checked 1 kustomization with 0 references in the working tree: 1 warning
+        checked 1 kustomization with 1 reference in the working tree: 1 warning
     "#]]);
 }
 

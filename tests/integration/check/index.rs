@@ -202,7 +202,7 @@ fn what_git_ignores_is_in_no_clone() {
 
         note: repeated help is omitted: -v shows it
         for more: git kustomize-localize explain untracked-path edited-copy
-        checked 4 kustomizations with 6 references in the working tree: 1 error, 4 warnings
+        checked 4 kustomizations with 7 references in the working tree: 1 error, 4 warnings
     "#]]);
     repo.run(&["status"]).success().says(expect![[r#"
         4 kustomizations, 0 remote references

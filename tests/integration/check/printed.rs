@@ -302,7 +302,7 @@ fn a_chart_needs_the_url_of_a_repository() {
           = help: write the https, http or oci URL of its repository; or remove `repo` and `version`, and put the chart into `charts/x`
 
         for more: git kustomize-localize explain remote-chart
-        checked 6 kustomizations with 5 references in the working tree: 1 error
+        checked 6 kustomizations with 6 references in the working tree: 1 error
     "#]]);
     work.write("m/kustomization.yaml", chart("repo: s3://bucket/charts"));
     work.run(&["check"]).fails(1).says(expect![[r#"
@@ -314,7 +314,7 @@ fn a_chart_needs_the_url_of_a_repository() {
           = help: write the https, http or oci URL of its repository; or remove `repo` and `version`, and put the chart into `charts/x`
 
         for more: git kustomize-localize explain remote-chart
-        checked 6 kustomizations with 5 references in the working tree: 1 error
+        checked 6 kustomizations with 6 references in the working tree: 1 error
     "#]]);
     // What the hint says.
     work.write("m/kustomization.yaml", "helmCharts:\n- name: x\n");

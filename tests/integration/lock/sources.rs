@@ -160,7 +160,7 @@ fn a_chart_that_is_not_listed_is_not_pulled() {
           = help: lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
 
         for more: git kustomize-localize explain unlisted-source remote-chart
-        checked 1 kustomization with 0 references in the working tree: 2 errors
+        checked 1 kustomization with 1 reference in the working tree: 2 errors
     "#]]);
     work.decide("helm: true\nsources: [{url: charts.example}]\n");
     work.run(&["lock"]).fails(1).says(expect![[r#"
@@ -408,7 +408,7 @@ fn a_pattern_takes_the_newest_release_that_may_be_locked() {
         error: `[*` is not a pattern: unclosed character class; missing ']'
     "#]]);
     work.run_unchanged(&["update", "--to", "v1"]).fails(2).says(expect![[r#"
-        error: `--to` needs a URL: the repository whose ref to change
+        error: `--to` needs a URL: the repository or chart whose ref or version to change
           hint: name it first, for example: git kustomize-localize update 'https://github.com/acme/lib?ref=main' --to v1
     "#]]);
     // What is vendored moves, too.

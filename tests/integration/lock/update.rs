@@ -210,7 +210,7 @@ fn another_ref_is_written_where_the_url_is_named() {
           hint: list its refs: git ls-remote https://github.com/acme/lib
     "#]]);
     world.refused(&["update", FILE, "--to", "v9"]).says(expect![[r#"
-            error: no kustomization references a git repository with this URL
+            error: no kustomization references a git repository or chart with this URL
               hint: list the references: git kustomize-localize tree
         "#]]);
     let before = world.work.state();
@@ -245,7 +245,7 @@ fn another_ref_is_written_below_a_path() {
     upstream(&world).git(&["tag", "v1.2.0"]);
     let url = "https://github.com/acme/lib?ref=v1";
     world.refused(&["update", "apps", "--to", "v1.2.0"]).says(expect![[r#"
-        error: `--to` needs a URL: the repository whose ref to change
+        error: `--to` needs a URL: the repository or chart whose ref or version to change
           hint: name it first, for example: git kustomize-localize update 'https://github.com/acme/lib?ref=main' --to v1.2.0 apps
     "#]]);
     world.refused(&["update", url, "--to", "v1.2.0", "more"]).says(expect![[r#"

@@ -76,7 +76,7 @@ fn an_index_leads_nowhere_else() {
         ("oci://registry.example/charts/--help", "expected `oci://HOST/PATH:TAG`"),
         ("oci://me:s3cr3t@registry.example/charts/:1", "expected `oci://HOST/PATH:TAG`"),
         ("https://[", "invalid"),
-        ("", "its repository has no such chart"),
+        ("", "its repository has no such version"),
     ] {
         list(&stage, url, "");
         lock(&stage).fails(1).stderr_has(why).lacks("s3cr3t");
@@ -225,7 +225,7 @@ fn helm_chooses_the_version_of_a_range_from_an_index_of_ours() {
     lock(&stage).fails(1).says(expect![[r#"
         nothing was written
           1 reference not followed: see `git kustomize-localize check`
-        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: its repository has no such chart
+        error: app/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx@^1.2: its repository has no such version
           hint: to see what helm does: helm show chart '--version=^1.2' --repo=https://charts.example/stable -- nginx
         hint: to leave it remote, run `git kustomize-localize init`, or add to `allow` in `.kustomize-localize`:
           - {chart: 'https://charts.example/stable#nginx@^1.2', reason: 'TODO'}
@@ -235,8 +235,8 @@ fn helm_chooses_the_version_of_a_range_from_an_index_of_ours() {
     // It is told versions, and nothing else of what upstream says.
     let copy = "cp \"$HELM_REPOSITORY_CACHE/charts-index.yaml\" \"$STAND_IN_HELM/index\"";
     for (does, why) in [
-        ("echo '[]'", "its repository has no such chart"),
-        ("echo '[{\"version\": \"6.6.6\"}]'", "its repository has no such chart"),
+        ("echo '[]'", "its repository has no such version"),
+        ("echo '[{\"version\": \"6.6.6\"}]'", "its repository has no such version"),
         ("echo no", "cannot read the output of helm search repo"),
         ("echo 'Error: improper constraint: x' >&2; exit 1", "helm could not choose a version: improper constraint: x"),
     ] {

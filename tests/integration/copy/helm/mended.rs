@@ -1,6 +1,10 @@
 //! `lock`, `check` and localizing in place.
 
-use super::Stage;
+use std::fs;
+
+use expect_test::expect;
+
+use super::{REPO, Stage};
 
 const TEXT: &str =
     "helmCharts:\n- name: nginx\n  repo: https://charts.example/stable\n  version: 1.2.3\n  releaseName: one\n";
@@ -18,7 +22,7 @@ fn a_locked_chart_is_fulfilled() {
           = help: write `helm: true` into .kustomize-localize, and lock it: git kustomize-localize lock && git add -f -- :/.kustomize-localize :/kustomize-localize.lock
 
         for more: git kustomize-localize explain remote-chart
-        checked 1 kustomization with 0 references in the working tree: 1 error
+        checked 1 kustomization with 1 reference in the working tree: 1 error
     "#]]);
     // Nothing is requested that was not asked for.
     work.run(&["lock"]).success();
@@ -48,7 +52,7 @@ fn a_locked_chart_is_fulfilled() {
           = help: vendor it: git kustomize-localize vendor :/app
 
         for more: git kustomize-localize explain locked-reference
-        checked 1 kustomization with 0 references in the working tree: 1 error
+        checked 1 kustomization with 1 reference in the working tree: 1 error
     "#]]);
     work.write(".kustomize-localize", "helm: true\n");
     work.write("app/kustomization.yaml", "resources: []\n");
@@ -183,6 +187,42 @@ fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
          = help: put your own changes upstream or in an overlay
 
         for more: git kustomize-localize explain edited-copy
-        checked 2 kustomizations with 1 reference in the working tree: 1 error
+        checked 2 kustomizations with 2 references in the working tree: 1 error
     "#]]);
+}
+
+#[test]
+fn another_version_is_written_and_locked() {
+    let stage = Stage::of(TEXT).with_helm();
+    let work = &stage.work;
+    work.write("range/kustomization.yaml", TEXT.replace("1.2.3", "'*'"));
+    work.commit("a range");
+    work.run(&["lock"]).success();
+    work.commit("lock");
+    work.run(&["check"]).success().stdout_has("checked 2 kustomizations with 2 references");
+    stage.serve(REPO, "nginx", "1.10.0");
+    stage.serve(REPO, "nginx", "2.0.0-rc.1");
+    // What a range means stays as it is locked.
+    fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
+    work.run(&["vendor", "--no-verify", "--dry-run"]).success();
+    let url = format!("{REPO}#nginx");
+    work.run(&["update", &url, "--to", "1.2.4", "app"]).fails(2).says(expect![[r#"
+        error: app/kustomization.yaml:3:9: helmCharts[0]: https://charts.example/stable#nginx@1.2.4: its repository has no such version
+          hint: to see what helm does: helm show chart --version=1.2.4 --repo=https://charts.example/stable -- nginx
+    "#]]);
+    assert_eq!(work.read("app/kustomization.yaml"), TEXT);
+    for to in ["*", "1.10.0"] {
+        let paths: &[&str] = if to == "*" { &[] } else { &["app"] };
+        work.run(&[&["update", "--to", to, &url], paths].concat()).success().says(expect![[r#"
+            wrote kustomize-localize.lock: 2 remote references
+              added https://charts.example/stable#nginx@1.10.0 <0>
+              dropped https://charts.example/stable#nginx@1.2.3 <1>
+              to stage it: git add -f -- :/app/kustomization.yaml :/kustomize-localize.lock
+        "#]]);
+        assert_eq!(work.read("app/kustomization.yaml"), TEXT.replace("1.2.3", "1.10.0"));
+        assert_eq!(work.read("range/kustomization.yaml"), TEXT.replace("1.2.3", "'*'"));
+        work.git(&["checkout", "--", "."]);
+    }
+    work.write("app/kustomization.yaml", TEXT.replace("  version: 1.2.3\n", ""));
+    work.run(&["update", "--to", "1.10.0", &url, "app"]).fails(2).stderr_has("hint: write `version: 1.10.0` there");
 }

@@ -133,6 +133,6 @@ fn why_a_chart_is_not_rendered_is_said_by_all() {
          = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
 
         for more: git kustomize-localize explain not-built
-        checked 1 kustomization with 0 references in the working tree, 0 builds (kustomize/…, network closed): no problems found; 1 not built
+        checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): no problems found; 1 not built
     "#]]);
 }

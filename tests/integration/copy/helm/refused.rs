@@ -148,7 +148,7 @@ fn a_chart_that_helm_cannot_render_alone_is_not_brought_in() {
     work.run(&["check", "here"]).success().says(expect![[r#"
         not tracked by git: 10 files that `branch` does not see: here/charts/nginx-1.2.3/nginx/.helmignore, here/charts/nginx-1.2.3/nginx/Chart.yaml, here/charts/nginx-1.2.3/nginx/charts/sub-1.0.0.tgz, here/charts/nginx-1.2.3/nginx/files/odd name.txt, here/charts/nginx-1.2.3/nginx/templates/_helpers.tpl and 5 more
         hint: git add -- :/here && git commit
-        checked 1 kustomization with 0 references in the working tree: 1 allowed
+        checked 1 kustomization with 1 reference in the working tree: 1 allowed
     "#]]);
     work.decide("helm: true\n");
     work.run(&["check", "here"]).fails(1).says(expect![[r#"
@@ -160,7 +160,7 @@ fn a_chart_that_helm_cannot_render_alone_is_not_brought_in() {
           = help: inline it below `$defs`, or remove `values.schema.json` from the vendored chart
 
         for more: git kustomize-localize explain remote-chart
-        checked 1 kustomization with 0 references in the working tree: 1 error
+        checked 1 kustomization with 1 reference in the working tree: 1 error
     "#]]);
 }
 

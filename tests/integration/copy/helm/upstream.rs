@@ -55,7 +55,7 @@ fn every_chart_gets_its_verdict() {
     stage.serve(REPO, "nginx", "1.10.0");
     ask(work).fails(1).says(expect![[r#"
         kustomize-localize.lock:4: updated: https://charts.example/stable#nginx was <0>, is <1>: it is now version 1.10.0, was 1.2.3
-        kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
+        kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such version
         kustomize-localize.lock:14: updated: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is now version 1.10.0, was 1.2.3
         upstream of 3 remotes: 2 updated, 1 gone
           to update the lock: git kustomize-localize update
@@ -67,7 +67,7 @@ fn every_chart_gets_its_verdict() {
     ask(work)
         .fails(1).says(expect![[r#"
             kustomize-localize.lock:4: moved: https://charts.example/stable#nginx was <0>, is <1>: it is now version 1.2.2, was 1.2.3
-            kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such chart
+            kustomize-localize.lock:9: gone: https://charts.example/stable#nginx@1.2.3 was <0>: https://charts.example/stable#nginx@1.2.3: its repository has no such version
             kustomize-localize.lock:14: moved: https://charts.example/stable#nginx@^1.2 was <0>, is <1>: it is now version 1.2.2, was 1.2.3
             upstream of 3 remotes: 2 moved, 1 gone
               to update the lock: git kustomize-localize update
