@@ -193,36 +193,6 @@ fn a_build_that_is_as_it_was_read_asks_for_nothing_more() {
         for more: git kustomize-localize explain not-built
         checked 3 kustomizations with 4 references in the working tree, 1 build (kustomize/…, network closed), 1 not built (an exception covers what they reach): 1 allowed; 1 not built
     "#]]);
-    output.says(expect![[r#"
-        warning[not-built]: not built: invalid Kustomization: json: cannot unmarshal number into Go struct field Kustomization.namePrefix of type string
-         --> bad/kustomization.yaml
-         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
-
-        allowed[remote-reference]: `https://files.example.com/v1/left.yaml` is neither localized nor locked
-         --> left/kustomization.yaml:2:3
-          |
-        2 | - https://files.example.com/v1/left.yaml # kustomize-localize: allow[remote-reference] x
-          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
-          = note: allowed by left/kustomization.yaml:2: x
-
-        for more: git kustomize-localize explain not-built
-        checked 3 kustomizations with 4 references in the working tree, 1 build (kustomize/…, network closed), 1 not built (an exception covers what they reach): 1 allowed; 1 not built
-    "#]]);
-    output.says(expect![[r#"
-        warning[not-built]: not built: invalid Kustomization: json: cannot unmarshal number into Go struct field Kustomization.namePrefix of type string
-         --> bad/kustomization.yaml
-         = help: fix it, or, if it is not built by itself, list its directory below `exclude:` in .kustomize-localize
-
-        allowed[remote-reference]: `https://files.example.com/v1/left.yaml` is neither localized nor locked
-         --> left/kustomization.yaml:2:3
-          |
-        2 | - https://files.example.com/v1/left.yaml # kustomize-localize: allow[remote-reference] x
-          |   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
-          = note: allowed by left/kustomization.yaml:2: x
-
-        for more: git kustomize-localize explain not-built
-        checked 3 kustomizations with 4 references in the working tree, 1 build (kustomize/…, network closed), 1 not built (an exception covers what they reach): 1 allowed; 1 not built
-    "#]]);
     // The policy is that of the base: a change cannot turn it off for itself.
     let gate = ["check", "--build", "--base", "HEAD"];
     work.write("bad/cm.yaml", config_map("other"));
