@@ -63,8 +63,9 @@ impl Choice {
         let mut needed = Needs::new();
         is.1.targets.iter().for_each(|target| needs(target.said.as_bytes(), &mut needed));
         let targets = [was.1.targets, is.1.targets].concat();
-        let asked = only.iter().map(|word| Asked::of(here, changes, &targets, word)).collect::<Result<Vec<_>>>()?;
-        let is_asked = |is_it: &dyn Fn(&Asked) -> bool| asked.is_empty() || asked.iter().any(is_it);
+        let asked =
+            only.iter().map(|text| Argument::of_change(here, changes, &targets, text)).collect::<Result<Vec<_>>>()?;
+        let is_asked = |is_it: &dyn Fn(&Argument<'_>) -> bool| asked.is_empty() || asked.iter().any(is_it);
         let (mut all, mut built) = (Vec::new(), HashSet::new());
         let graph = &is.0.graph;
         let known = graph.user_roots();
@@ -78,7 +79,7 @@ impl Choice {
             let roots: Vec<&str> = there.iter().flat_map(|there| target.roots(there)).collect();
             let moved = moved(&roots)?;
             built.extend(roots.into_iter().map(str::to_owned));
-            if is_asked(&|asked| asked.is_target(&target)) {
+            if is_asked(&|asked| asked.selects(&target)) {
                 let both = match status {
                     Status::Removed => [Some(target), None],
                     _ => [was, Some(target)],
@@ -87,13 +88,13 @@ impl Choice {
             }
         }
         for AffectedRoot { directory, status, cause } in affected.roots {
-            if !built.contains(&directory) && is_asked(&|asked| asked.holds(&directory)) {
+            if !built.contains(&directory) && is_asked(&|asked| asked.contains(&directory)) {
                 let moved = moved(&[&directory])?;
                 all.push(Choice { what: What::Root(directory), status, cause, moved });
             }
         }
         // A base that is named is built, too.
-        for directory in asked.iter().filter_map(|asked| asked.place.as_deref()) {
+        for directory in asked.iter().filter_map(|asked| asked.path.as_deref()) {
             let is_root = [&was.0.graph, &is.0.graph].map(|graph| graph.user_roots().contains_key(directory));
             let is_built = all.iter().any(|one: &Choice| matches!(&one.what, What::Root(root) if root == directory));
             let status = match is_root {
@@ -183,40 +184,46 @@ impl Choice {
     }
 }
 
-/// What a word of the command line names.
-struct Asked<'a> {
-    text: &'a str,
-    /// The path, from the top.
-    place: Option<String>,
+/// A PATH or TARGET of the command line.
+pub(crate) struct Argument<'a> {
+    pub(crate) text: &'a str,
+    /// The path from the top. `None` if it cannot be one.
+    pub(crate) path: Option<String>,
 }
 
-impl Asked<'_> {
-    fn of<'a>(here: &LocalRepo, changes: &Changes, targets: &[Target], text: &'a str) -> Result<Asked<'a>> {
-        let place = from_top(here, &*changes.new, text).ok();
-        let place = place.map(|place| match path::name(&place) {
-            name if FILE_NAMES.contains(&name) => path::parent(&place).to_owned(),
-            _ => place,
+impl<'a> Argument<'a> {
+    /// Reads an argument that selects a part of a change.
+    ///
+    /// # Errors
+    ///
+    /// If neither side has such a directory or target.
+    fn of_change(here: &LocalRepo, changes: &Changes, targets: &[Target], text: &'a str) -> Result<Argument<'a>> {
+        let path = from_top(here, &*changes.new, text).ok();
+        let path = path.map(|path| match path::name(&path) {
+            name if FILE_NAMES.contains(&name) => path::parent(&path).to_owned(),
+            _ => path,
         });
-        let is_there = |place: &String| -> Result<bool> {
-            Ok([changes.new.entry(place)?, changes.old.entry(place)?].contains(&Some(Entry::Directory)))
-        };
-        let place = match place {
-            Some(place) if is_there(&place)? => Some(place),
+        let path = match path {
+            Some(path) if [changes.new.entry(&path)?, changes.old.entry(&path)?].contains(&Some(Entry::Directory)) => {
+                Some(path)
+            }
             _ => None,
         };
-        if place.is_none() && !targets.iter().any(|target| is_meant(target, text)) {
+        if path.is_none() && !targets.iter().any(|target| is_meant(target, text)) {
             let fetch = format!("to compare with a commit, fetch it first: {}", command("git fetch origin", [text]));
             return Err(unknown(targets, text).hint(fetch));
         }
-        Ok(Asked { text, place })
+        Ok(Argument { text, path })
     }
 
-    fn holds(&self, directory: &str) -> bool {
-        self.place.as_ref().is_some_and(|place| path::is_in(directory, place))
+    /// Whether a directory is the path, or below it.
+    pub(crate) fn contains(&self, directory: &str) -> bool {
+        self.path.as_ref().is_some_and(|path| path::is_in(directory, path))
     }
 
-    fn is_target(&self, target: &Target) -> bool {
-        is_meant(target, self.text) || matches!(&target.place, Place::Here(here) if self.holds(&here.path))
+    /// Whether it names a target, or a directory that contains what the target deploys.
+    pub(crate) fn selects(&self, target: &Target) -> bool {
+        is_meant(target, self.text) || matches!(&target.place, Place::Here(here) if self.contains(&here.path))
     }
 }
 

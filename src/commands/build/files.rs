@@ -1,5 +1,5 @@
-//! `build --output DIR`: all that is deployed, a file for each build. The program writes and deletes only what the list in
-//! DIR names, and follows no link below DIR.
+//! `build --output DIR`: one file for each target and each top root. The program deletes only files that the list in DIR
+//! names, and follows no link below DIR.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::BuildArgs;
 use crate::build::builds::{Builds, Wanted};
-use crate::build::choice::{Choice, is_meant, unknown};
+use crate::build::choice::{Argument, Choice, is_meant, unknown};
 use crate::build::deployed;
 use crate::build::subject::Subject;
 use crate::commands::localize::KustomizeArgs;
@@ -29,39 +29,39 @@ use crate::targets::affected::changes::Changes;
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, commit, from_lock, from_top, merge_base, repository_offline};
 
-/// The files that were written, a line each.
+/// The list of the written files, one per line.
 const LIST: &str = ".built";
 
-/// What is not in the directory, and why, a line each.
+/// The list of the builds that have no file, each with the reason, one per line.
 const UNKNOWN: &str = ".unknown";
 
-/// What is to be built, each with its file.
+/// The builds by file, and the targets that are unknown.
 #[derive(Default)]
 struct Chosen {
     builds: BTreeMap<String, Wanted>,
-    /// What is deployed, and not known.
+    /// The targets of which it is unknown what they deploy, each with the reason.
     unknown: Vec<String>,
 }
 
-/// What a directory holds now.
+/// The result of a run.
 #[derive(Debug, Default, Serialize)]
 struct Written {
     directory: String,
-    /// The files, from there.
+    /// The paths of the files, from `directory`.
     files: BTreeSet<String>,
-    /// Those of them that are new, or something else than before.
+    /// The number of files that are new or changed.
     changed: usize,
     /// The files that were deleted.
     removed: Vec<String>,
-    /// What is deployed, and not known, with the reason.
+    /// The targets of which it is unknown what they deploy, each with the reason.
     unknown: Vec<String>,
-    /// What could not be built, with the reason.
+    /// The files that could not be built, each with the reason.
     not_built: Vec<String>,
     #[serde(skip)]
     fails: bool,
 }
 
-/// Builds all that is asked for.
+/// Builds what the arguments select, and makes `directory` contain exactly that.
 pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, output: &OutputArgs) -> Done {
     let before = listed(directory)?;
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
@@ -103,45 +103,41 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
     Ok(Box::new(written))
 }
 
-/// Returns every target, and every root that no other one names and no target builds; of them what is meant.
+/// Every target and every top root that no target builds, or those that the arguments select.
 fn all(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>) -> Result<Chosen, Failures> {
     let (explored, found) = deployed::find(repo, workspace.survey())?;
-    let (tree, graph, config) = (&workspace.tree, &explored.graph, &workspace.config);
-    let words = args.what.iter().map(|word| Ok((word.as_str(), from_top(repo, &**tree, word).ok())));
-    let words = words.collect::<Result<Vec<(&str, Option<String>)>>>()?;
-    let starts = config.starting_points(&**tree, &[], &tree.kustomizations()?, found.roots())?;
-    let referrers = graph.referrers();
-    let is_top = |root: &str| graph.user_root(root).is_some_and(|id| referrers[id.0].is_empty());
-    let is_below = |place: &str| {
-        let is_it = |named: &Option<String>| named.as_ref().is_some_and(|named| path::is_in(place, named));
-        words.is_empty() || words.iter().any(|(_, named)| is_it(named))
-    };
-    let is_target = |target: &Target| {
-        words.iter().any(|(word, _)| is_meant(target, word)) || target.here().is_some_and(|here| is_below(&here.path))
-    };
-    let is_known = |(word, named): &&(&str, Option<String>)| {
-        let is_there = |place: &str| named.as_ref().is_some_and(|named| path::is_in(place, named));
-        let is_it = |target: &Target| is_meant(target, word) || target.here().is_some_and(|here| is_there(&here.path));
-        starts.iter().any(|root| is_there(root)) || found.targets.iter().any(is_it)
-    };
-    if let Some((word, _)) = words.iter().find(|word| !is_known(word)) {
-        return Err(unknown(&found.targets, word).into());
+    let (tree, graph) = (&workspace.tree, &explored.graph);
+    let arguments = args.what.iter().map(|text| Argument { text, path: from_top(repo, &**tree, text).ok() });
+    let arguments: Vec<Argument<'_>> = arguments.collect();
+    let starts = workspace.config.starting_points(&**tree, &[], &tree.kustomizations()?, found.roots())?;
+    for argument in &arguments {
+        let mut targets = found.targets.iter().filter(|target| is_meant(target, argument.text));
+        let mut directories = found.here().map(|(_, here)| &here.path).chain(&starts);
+        if targets.next().is_none() && !directories.any(|directory| argument.contains(directory)) {
+            return Err(unknown(&found.targets, argument.text).into());
+        }
     }
-    let targets: Vec<&Target> = found.targets.iter().filter(|target| is_target(target)).collect();
+    let mut targets: Vec<&Target> = found.targets.iter().collect();
+    targets.retain(|target| arguments.is_empty() || arguments.iter().any(|argument| argument.selects(target)));
     let mut chosen = Chosen::of(&targets, |target| Ok(Some(Subject::deployed(workspace, target)?)));
-    let there = targets.iter().filter_map(|target| Some((target, target.here()?)));
-    let built: BTreeSet<&str> = there.flat_map(|(target, here)| target.roots(here)).collect();
-    let is_named = |root: &str| words.iter().any(|(_, named)| named.as_deref() == Some(root));
-    let roots = starts
-        .iter()
-        .filter(|root| is_below(root) && (is_top(root) || is_named(root)) && !built.contains(root.as_str()));
-    chosen.builds.extend(roots.map(|root| (root_file(root), Ok(Some(Subject::root(workspace, root))))));
-    let unread = found.unread.iter().filter(|_| words.is_empty());
-    chosen.unknown.extend(unread.map(|one| format!("{}: {}", one.place(), visible(&one.message))));
+    // A root that a target builds is part of its file.
+    let here = targets.iter().filter_map(|target| Some((target, target.here()?)));
+    let built: BTreeSet<&str> = here.flat_map(|(target, here)| target.roots(here)).collect();
+    let referrers = graph.referrers();
+    for root in starts.iter().filter(|root| !built.contains(root.as_str())) {
+        let is_top = graph.user_root(root).is_some_and(|id| referrers[id.0].is_empty());
+        let is_named = arguments.iter().any(|argument| argument.path.as_ref() == Some(root));
+        let is_selected = arguments.is_empty() || arguments.iter().any(|argument| argument.contains(root));
+        if is_selected && (is_top || is_named) {
+            chosen.builds.insert(root_file(root), Ok(Some(Subject::root(workspace, root))));
+        }
+    }
+    let unread = found.unread.iter().filter(|_| arguments.is_empty());
+    chosen.unknown.extend(unread.map(|unread| format!("{}: {}", unread.place(), visible(&unread.message))));
     Ok(chosen)
 }
 
-/// Returns what a change affects.
+/// The targets and roots that a change since the merge base with `base` affects, if the arguments select them.
 fn changed(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>, base: &str) -> Result<Chosen, Failures> {
     let head = match &workspace.files {
         Files::Commit { id, .. } => id.clone(),
@@ -160,12 +156,14 @@ fn changed(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>, base: 
         chosen.builds.insert(root_file(&root.title()), root.subject(1, workspace));
     }
     chosen.unknown.extend(choices.unbuilt.iter().map(|target| format!("{}: it may be another one", target.by())));
-    chosen.unknown.extend(choices.unread.iter().map(|one| format!("{}: {}", one.place(), visible(&one.message))));
+    chosen
+        .unknown
+        .extend(choices.unread.iter().map(|unread| format!("{}: {}", unread.place(), visible(&unread.message))));
     Ok(chosen)
 }
 
 impl Chosen {
-    /// Takes targets: what is in another repository is nothing of this one.
+    /// The builds of targets. A target of another repository is skipped.
     fn of(targets: &[&Target], subject: impl Fn(&Target) -> Wanted) -> Chosen {
         let mut chosen = Chosen::default();
         let mut alike: HashMap<String, usize> = HashMap::new();
@@ -186,32 +184,35 @@ impl Chosen {
     }
 }
 
-/// Returns the file of a target; `apart` sets it apart from others of its name.
-fn target_file(target: &Target, apart: &str) -> String {
+/// The file of a target. `suffix` distinguishes targets with one name.
+fn target_file(target: &Target, suffix: &str) -> String {
     let engine = target.engine.name().to_ascii_lowercase().replace(' ', "");
     let object = &target.object;
-    let parts = [&*engine, &object.namespace, &format!("{}{apart}", object.name)];
+    let parts = [&*engine, &object.namespace, &format!("{}{suffix}", object.name)];
     let parts = parts.iter().filter(|part| !part.is_empty()).map(|part| plain(part));
     format!("{}.yaml", parts.collect::<Vec<_>>().join("/"))
 }
 
-/// Returns a text as the name of a file: another one for each.
+/// A text as the name of a file. Different texts have different names.
 fn plain(text: &str) -> String {
-    let is_kept =
-        |at: usize, byte: u8| byte.is_ascii_alphanumeric() || b"-_@".contains(&byte) || byte == b'.' && at > 0;
-    let byte = |(at, byte): (usize, u8)| match byte {
-        byte if is_kept(at, byte) => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    text.bytes().enumerate().map(byte).collect()
+    let mut name = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'-' | b'_' | b'@' => name.push(char::from(byte)),
+            b'.' if !name.is_empty() => name.push('.'),
+            byte if byte.is_ascii_alphanumeric() => name.push(char::from(byte)),
+            byte => name += &format!("%{byte:02X}"),
+        }
+    }
+    name
 }
 
-/// Returns whether that could be the name of a file.
+/// Whether [`plain`] can make a name.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && plain(&name.replace('%', "-")) == name.replace('%', "-")
 }
 
-/// Returns the file of a root.
+/// The file of a root.
 fn root_file(directory: &str) -> String {
     match directory {
         "" | "." => "roots.yaml".to_owned(),
@@ -223,7 +224,11 @@ fn text<'a>(lines: impl IntoIterator<Item = &'a String>) -> String {
     lines.into_iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Returns the files that a directory has from an earlier run. One that is not empty and has none is somebody else's.
+/// The files that an earlier run wrote into a directory.
+///
+/// # Errors
+///
+/// If the directory has other files, but no list: it is not one of ours.
 fn listed(directory: &Path) -> Result<BTreeSet<String>> {
     match fs::read_to_string(inside(directory, LIST)?) {
         Ok(text) => Ok(text.lines().filter(|line| line.split('/').all(is_plain)).map(str::to_owned).collect()),
@@ -238,37 +243,38 @@ fn listed(directory: &Path) -> Result<BTreeSet<String>> {
     }
 }
 
-/// Returns where a file is. Nothing on the way from the directory may be a link.
+/// The path of a file on disk. Refuses a link at or above it, below `directory`.
 fn inside(directory: &Path, name: &str) -> Result<PathBuf> {
-    let mut place = directory.to_owned();
+    let mut disk_path = directory.to_owned();
     for part in name.split('/') {
-        place.push(part);
-        if fs::symlink_metadata(&place).is_ok_and(|entry| entry.is_symlink()) {
-            return Err(Failure::new(format!("`{}` is a link", place.display())).hint("remove it"));
+        disk_path.push(part);
+        if fs::symlink_metadata(&disk_path).is_ok_and(|entry| entry.is_symlink()) {
+            return Err(Failure::new(format!("`{}` is a link", disk_path.display())).hint("remove it"));
         }
     }
-    Ok(place)
+    Ok(disk_path)
 }
 
-/// Writes a file, unless it is as it must be; returns whether it did.
+/// Writes a file if its content differs. Returns whether it did.
 fn put(directory: &Path, name: &str, bytes: &[u8]) -> Result<bool> {
-    let place = inside(directory, name)?;
-    if fs::read(&place).is_ok_and(|there| there == bytes) {
+    let disk_path = inside(directory, name)?;
+    if fs::read(&disk_path).is_ok_and(|old| old == bytes) {
         return Ok(false);
     }
-    let parent = place.parent().unwrap_or(directory);
-    let failed = |error| Failure::new(format!("could not write `{}`: {error}", place.display()));
-    fs::create_dir_all(parent).map_err(failed)?;
-    fs::write(&place, bytes).map_err(failed)?;
+    let parent = disk_path.parent().unwrap_or(directory);
+    let written = fs::create_dir_all(parent).and_then(|()| fs::write(&disk_path, bytes));
+    written.map_err(|error| Failure::new(format!("could not write `{}`: {error}", disk_path.display())))?;
     Ok(true)
 }
 
-/// Deletes a file and the directories that are empty then; returns whether it was there.
+/// Deletes a file, and the directories that this leaves empty. Returns whether the file existed.
 fn remove(directory: &Path, name: &str) -> Result<bool> {
-    let place = inside(directory, name)?;
-    match fs::remove_file(&place) {
+    let disk_path = inside(directory, name)?;
+    match fs::remove_file(&disk_path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        removed => removed.map_err(|error| Failure::new(format!("could not delete `{}`: {error}", place.display())))?,
+        removed => {
+            removed.map_err(|error| Failure::new(format!("could not delete `{}`: {error}", disk_path.display())))?
+        }
     }
     for above in path::and_above(path::parent(name)).filter(|above| !above.is_empty()) {
         if fs::remove_dir(directory.join(above)).is_err() {
@@ -279,10 +285,10 @@ fn remove(directory: &Path, name: &str) -> Result<bool> {
 }
 
 impl Written {
-    /// Returns what is not there, a line each.
+    /// The builds that have no file, one line each.
     fn lines(&self) -> Vec<String> {
-        let unknown = self.unknown.iter().map(|one| format!("unknown: {one}"));
-        let not_built = self.not_built.iter().map(|one| format!("not built: {one}"));
+        let unknown = self.unknown.iter().map(|target| format!("unknown: {target}"));
+        let not_built = self.not_built.iter().map(|file| format!("not built: {file}"));
         unknown.chain(not_built).map(|line| line.replace('\n', " ")).collect()
     }
 }

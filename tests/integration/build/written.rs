@@ -80,3 +80,22 @@ fn all_that_is_deployed_is_written_as_files() {
     assert_eq!(work.read("base/map.yaml"), config_map("base"));
     work.run(&["build", "base", "apps/web"]).fails(2).stderr_has("hint: to build all of them into files: --output DIR");
 }
+
+#[test]
+fn an_unknown_target_is_listed() {
+    let world = World::acme();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let target = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: web, namespace: flux-system}\nspec: {path: './apps/${place}', sourceRef: {kind: GitRepository, name: flux-system}}\n";
+    world.commit(&[("clusters/a/apps.yaml", target), ("tools/kustomization.yaml", "namePrefix: x-\n")]);
+    let out = |args: &[&str]| world.work.run(&[&["build", "--output", "../out"], args].concat());
+    out(&[]).fails(1).says(expect![[r#"
+        ../out has 1 build: 1 written, 0 removed
+        unknown: Flux Kustomization web (clusters/a/apps.yaml:1): `./apps/${place}` is substituted elsewhere
+    "#]]);
+    out(&["web"]).fails(1).says(expect![[r#"
+        ../out has 0 builds: 0 written, 1 removed
+        unknown: Flux Kustomization web (clusters/a/apps.yaml:1): `./apps/${place}` is substituted elsewhere
+    "#]]);
+}
