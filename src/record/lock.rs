@@ -327,7 +327,7 @@ impl Pinned {
 
     /// Whether somebody has changed the commit, so that the references of its paths are unknown.
     pub fn is_stale(&self) -> bool {
-        self.paths_of.as_deref().is_some_and(|of| of != short(self.digest.hex()))
+        is_stale(self.paths_of.as_deref(), self.digest.hex())
     }
 
     /// Adds the paths of another entry for the same commit.
@@ -340,6 +340,11 @@ impl Pinned {
             self.paths.entry(path.clone()).or_insert_with(|| names.clone());
         }
     }
+}
+
+/// Whether `paths_of` is not the beginning of a commit. `None` is that of an entry whose commit nobody edits.
+fn is_stale(paths_of: Option<&str>, commit: &str) -> bool {
+    paths_of.is_some_and(|paths_of| paths_of != short(commit))
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_yaml::{Mapping, Value};
 
 use super::validate::{Problem, validate};
-use super::{Lock, Pinned, Remotes, StoredFile};
+use super::{Lock, Pinned, Remotes, StoredFile, is_stale};
 use crate::kustomization::Value as Yaml;
 use crate::kustomization::format::{self, CONFLICT, at_line};
-use crate::message::failure::{Failure, Location, Result, short};
+use crate::message::failure::{Failure, Location, Result};
 use crate::message::position::Position;
 use crate::message::redact::is_invisible;
 use crate::os::limits::LOCK;
@@ -199,10 +199,9 @@ impl RemoteKeys {
         RemoteKeys { paths_of: remote.1.paths_of.clone(), ..RemoteKeys::from(remote) }
     }
 
-    /// Whether somebody has changed the commit, so that the references of its paths are unknown.
+    /// Like [`Pinned::is_stale`]. An entry without a commit is not stale.
     pub(super) fn is_stale(&self) -> bool {
-        let commit = self.commit.as_deref();
-        commit.zip(self.paths_of.as_deref()).is_some_and(|(commit, paths_of)| paths_of != short(commit))
+        self.commit.as_deref().is_some_and(|commit| is_stale(self.paths_of.as_deref(), commit))
     }
 
     /// The source of the entry. If its keys are not those of one kind, the result is arbitrary.
