@@ -139,15 +139,17 @@ pub(super) fn differing(before: &[u8], after: &[u8]) -> [String; 2] {
 
 /// Reads only what differs: of a large output that is little.
 fn changed(before: &[Text<'_>], after: &[Text<'_>], namespaces: [&str; 2]) -> Vec<ObjectChange> {
-    let mut left = [(before, after), (after, before)].map(|(one, other)| Object::read(without(one, other)).collect());
+    let mut left: [Vec<Object<'_>>; 2] =
+        [(before, after), (after, before)].map(|(texts, others)| Object::read(without(texts, others)).collect());
     let mut all = Vec::new();
     // First as they are written: what has no namespace may be of a kind that has none.
     for namespaces in [["", ""], namespaces] {
         let mut by_key: BTreeMap<String, [Vec<Object<'_>>; 2]> = BTreeMap::new();
         for (side, objects) in std::mem::take(&mut left).into_iter().enumerate() {
-            let objects: Vec<Object<'_>> = objects;
-            let key = |one: &Object<'_>| in_namespace(key(&one.id), namespaces[side]);
-            objects.into_iter().for_each(|one| by_key.entry(key(&one)).or_default()[side].push(one));
+            for object in objects {
+                let key = in_namespace(key(&object.id), namespaces[side]);
+                by_key.entry(key).or_default()[side].push(object);
+            }
         }
         for [mut old, mut new] in by_key.into_values() {
             // Where several differ in nothing but hash or version, those of the same name belong together.
@@ -186,20 +188,19 @@ fn change(old: Option<Object<'_>>, new: Option<Object<'_>>) -> ObjectChange {
     ObjectChange { id, was, change: what, diff, values: [old, new].map(|one| one?.value) }
 }
 
-/// Returns the documents that are not among others, each as often as it is there more often.
-fn without<'a>(texts: &'a [Text<'a>], others: &[Text<'_>]) -> impl Iterator<Item = &'a Text<'a>> {
+/// The documents that `others` lacks, with multiplicity: a document that is here twice and there once is returned once.
+fn without<'a>(texts: &'a [Text<'a>], others: &'a [Text<'a>]) -> impl Iterator<Item = &'a Text<'a>> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for other in others {
         *counts.entry(&other.text).or_default() += 1;
     }
-    let is_other = |one: &&Text<'_>| match counts.get_mut(&*one.text) {
+    texts.iter().filter(move |text| match counts.get_mut(&*text.text) {
         Some(count @ 1..) => {
             *count -= 1;
             false
         }
         _ => true,
-    };
-    texts.iter().filter(is_other).collect::<Vec<_>>().into_iter()
+    })
 }
 
 /// Returns the lines that differ, as they can be shown.
