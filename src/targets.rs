@@ -646,11 +646,10 @@ impl Target {
     }
 
     fn named(&self, place: &str) -> String {
-        // The file says it.
-        if self.engine.is_named_by_file() {
-            format!("{} ({place})", self.engine.name())
-        } else {
+        if self.engine.has_objects() {
             format!("{} ({place})", self.name())
+        } else {
+            format!("{} ({place})", self.engine.name())
         }
     }
 }

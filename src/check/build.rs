@@ -199,7 +199,7 @@ impl<'a> Building<'a> {
     /// Returns whether a target is to be built: what no object deploys, where what the run begins at leads there.
     fn wants(&self, target: &Target, begun: &Graph) -> bool {
         let Some(here) = target.here() else { return false };
-        if target.engine.is_named_by_file() && !target.roots(here).any(|root| begun.user_root(root).is_some()) {
+        if !target.engine.has_objects() && !target.roots(here).any(|root| begun.user_root(root).is_some()) {
             return false;
         }
         let is_in = |place: &str| self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path));

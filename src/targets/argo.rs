@@ -69,8 +69,8 @@ impl Engine for ArgoCd {
         Some(workload).filter(|_| is_it)?.version().or_else(|| workload.tag("argocd"))
     }
 
-    fn is_named_by_file(&self) -> bool {
-        false
+    fn has_objects(&self) -> bool {
+        true
     }
 
     fn gives_lookup(&self) -> bool {

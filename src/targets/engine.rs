@@ -41,9 +41,9 @@ pub(crate) trait Engine: Sync {
         None
     }
 
-    /// Returns whether messages name the file alone of what it deploys.
-    fn is_named_by_file(&self) -> bool {
-        true
+    /// Whether objects tell it what to deploy. Without objects, messages name a target by its file.
+    fn has_objects(&self) -> bool {
+        false
     }
 
     /// Returns whether what an object of a kind deploys leads to no root.

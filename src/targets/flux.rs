@@ -55,8 +55,8 @@ impl Engine for Flux {
         own.version().or_else(|| Some(format!("{CONTROLLER} {}", own.tag(CONTROLLER)?)))
     }
 
-    fn is_named_by_file(&self) -> bool {
-        false
+    fn has_objects(&self) -> bool {
+        true
     }
 
     fn leads_to_no_root(&self, kind: &str) -> bool {
