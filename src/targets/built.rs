@@ -47,9 +47,10 @@ pub(crate) struct Builder {
     files: BTreeSet<String>,
 }
 
-/// Returns what of an output declares objects of engines: outputs are large, and these are held together.
+/// The documents of an output that may declare objects of engines. Outputs are large, and these are held together.
 pub(crate) fn declaring(output: &[u8]) -> Vec<u8> {
-    scan::declaring(&String::from_utf8_lossy(output)).collect::<String>().into_bytes()
+    let output = String::from_utf8_lossy(output);
+    scan::declaring(&output).map(|(_, document)| document).collect::<String>().into_bytes()
 }
 
 /// What a build made: its output, as far as it [declares](declaring) objects, or why there is none.

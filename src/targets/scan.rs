@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -171,15 +172,13 @@ pub(super) struct Scan {
 pub(crate) fn candidates(tree: &dyn Tree) -> Result<Search<'_>> {
     // An escape, or UTF-16, may hide any of them.
     let odd: [&'static [u8]; 3] = [b"\\", b"\xff\xfe", b"\xfe\xff"];
-    let marks: Vec<&'static [u8]> = marks().map(str::as_bytes).chain(odd).collect();
+    let marks: Vec<&'static [u8]> = MARKS.iter().map(|mark| mark.as_bytes()).chain(odd).collect();
     tree.files_with(SEARCHED, &marks)
 }
 
-/// Returns what stands in every object that matters, and in few other files.
-fn marks() -> impl Iterator<Item = &'static str> {
-    let marks: BTreeSet<&str> = kinds().map(|kind| kind.mark).chain(BINARY).collect();
-    marks.into_iter()
-}
+/// Texts of which every object that matters has one, and few other files.
+static MARKS: LazyLock<BTreeSet<&'static str>> =
+    LazyLock::new(|| kinds().map(|kind| kind.mark).chain(BINARY).collect());
 
 /// Returns whether a text holds something as it stands, or as a reader of YAML may take it, as far as names of objects go:
 /// of UTF-16 every second byte, and escapes resolved.
@@ -203,10 +202,9 @@ fn declares(text: &str) -> bool {
     })
 }
 
-/// Returns the documents of a text that may declare objects that matter.
-pub(super) fn declaring(text: &str) -> impl Iterator<Item = &str> {
-    let is_it = |document: &&str| holds(document, |text| marks().any(|mark| text.contains(mark)));
-    documents(text).map(|(_, document)| document).filter(is_it)
+/// The documents of a text that may declare objects that matter, each with the number of lines before it.
+pub(super) fn declaring(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    documents(text).filter(|(_, document)| holds(document, |text| MARKS.iter().any(|mark| text.contains(mark))))
 }
 
 /// Reads the objects that matter in a file: once in a run, for both sides of a change and after each round of builds.
@@ -274,10 +272,7 @@ impl Scan {
     /// Reads the documents of a text, of which at most so many may matter. With `is_template`, all are.
     pub(super) fn text(&mut self, file: &str, text: &str, most: usize, is_template: bool) {
         let first = self.objects.len() + self.unread.len();
-        for (before, document) in documents(text) {
-            if !holds(document, |text| marks().any(|mark| text.contains(mark))) {
-                continue;
-            }
+        for (before, document) in declaring(text) {
             if self.objects.len() + self.unread.len() - first >= most {
                 let message = format!("the file contains more than {most} objects: the rest is not read");
                 return self.pass(file, before + 1, message, Why::Limit);
