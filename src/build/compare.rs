@@ -10,6 +10,7 @@ use serde_yaml::Value;
 use similar::TextDiff;
 
 use super::secrets;
+use crate::kustomization;
 use crate::message::redact::concealed;
 use crate::record::sha256_hex;
 use crate::targets::affected::Status;
@@ -261,10 +262,11 @@ fn part(line: &str, other: Option<&&str>) -> String {
     format!("{}{before}{shown}{after}\n", &line[..line.chars().next().map_or(0, char::len_utf8)])
 }
 
-/// One document of an output, without the annotations of `buildMetadata`.
+/// One document of an output.
 struct Text<'a> {
-    /// How many stand before it.
+    /// The number of documents before it.
     number: usize,
+    /// Without the annotations of `buildMetadata`.
     text: Cow<'a, str>,
 }
 
@@ -285,25 +287,19 @@ struct Object<'a> {
     value: Option<Value>,
 }
 
-/// Splits what kustomize wrote into its documents.
+/// The documents of an output, without the annotations of `buildMetadata`.
 fn texts(output: &str) -> Vec<Text<'_>> {
     let documents = documents(output).enumerate();
     documents.map(|(number, document)| Text { number, text: without_build_metadata(document) }).collect()
 }
 
-/// Splits what kustomize wrote into its documents.
+/// The documents of an output, without the lines that separate them. Empty ones are skipped.
 pub(super) fn documents(output: &str) -> impl Iterator<Item = &str> {
-    let (mut starts, mut ends, mut at) = (vec![0], Vec::new(), 0);
-    for line in output.split_inclusive('\n') {
-        // Nothing in an object stands at the beginning of a line like this: it would be indented or quoted.
-        if line.trim_end() == "---" {
-            ends.push(at);
-            starts.push(at + line.len());
-        }
-        at += line.len();
-    }
-    ends.push(at);
-    let documents = starts.into_iter().zip(ends).map(|(start, end)| &output[start..end]);
+    let documents = kustomization::documents(output).map(|(_, document)| match document.split_once('\n') {
+        Some((separator, content)) if separator.trim_end() == "---" => content,
+        None if document.trim_end() == "---" => "",
+        _ => document,
+    });
     documents.filter(|document| !document.trim().is_empty())
 }
 
