@@ -1,5 +1,5 @@
-//! Values as types of `serde`: what a type does not name is not looked at, and nothing (`~`) is as if the key were not there.
-//! Whoever reads wants the place of what has a wrong type.
+//! Deserializes values with `serde`, so that an error knows the position of the value with the wrong type. Keys that a type
+//! does not name are ignored, and a null (`~`) is like a missing key.
 
 use std::fmt;
 use std::slice::Iter;
@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::yaml::{Data, Value};
 use crate::message::position::Position;
 
-/// A value with its place, which only a [`Value`] has.
+/// A value with its position. It can be deserialized from a [`Value`] only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Placed<T> {
     line: usize,
@@ -26,7 +26,7 @@ impl<T> Placed<T> {
     }
 }
 
-/// A text, a number or a flag, as it is written.
+/// A string, number or boolean, as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Scalar(#[serde(deserialize_with = "scalar")] pub String);
 
@@ -37,12 +37,12 @@ fn scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error
     })
 }
 
-/// A value that has not the type that is expected.
+/// The error for a value whose type is not the expected one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistyped {
-    /// The keys that lead to it, as `spec.components[]`.
+    /// The keys that lead to the value, such as `spec.components[]`.
     keys: String,
-    /// Where it is; the default if that is not known yet.
+    /// The position of the value; the default until it is known.
     pub start: Position,
     message: String,
 }
@@ -62,7 +62,7 @@ impl Error for Mistyped {
 }
 
 impl Mistyped {
-    /// Adds the key that leads to a value in which it is.
+    /// Adds the key of a value that contains the wrong one.
     fn below(mut self, key: &str, value: &Value) -> Mistyped {
         let dot = if self.keys.is_empty() || self.keys.starts_with('[') { "" } else { "." };
         self.keys = format!("{key}{dot}{}", self.keys);
@@ -74,7 +74,7 @@ impl Mistyped {
 }
 
 impl Value {
-    /// Reads it as a type.
+    /// Deserializes the value.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Mistyped> {
         T::deserialize(self)
     }
@@ -95,7 +95,7 @@ impl<'de> Deserializer<'de> for &'de Value {
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistyped> {
         match &self.data {
             Data::Flag(flag) => visitor.visit_bool(*flag),
-            // Something else fills it in.
+            // A template or variable: its value is unknown here.
             Data::Text(text) if text.contains("{{") || text.contains("${") => visitor.visit_bool(false),
             _ => self.mistyped("a boolean"),
         }

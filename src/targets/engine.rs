@@ -1,4 +1,4 @@
-//! What is asked of an engine, one method for each question. What the trait says by itself is what plain kustomize does.
+//! The questions to an engine, one method each. The default methods are the answers of plain kustomize.
 
 use std::ops::Deref;
 
@@ -14,29 +14,29 @@ use crate::message::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Tree, path};
 
-/// Who builds what is deployed.
+/// A program that builds and deploys targets.
 pub(crate) trait Engine: Sync {
-    /// Returns the kinds of its objects that matter.
+    /// The kinds of its objects that are read.
     fn kinds(&self) -> &'static [Kind] {
         &[]
     }
 
-    /// Returns whether objects of a kind hold its options, and deploy nothing.
+    /// Whether objects of a kind contain its options, and deploy nothing.
     fn has_options(&self, _kind: &str) -> bool {
         false
     }
 
-    /// Adds what it deploys.
+    /// Adds the targets of its objects.
     fn find(&self, _: &dyn Tree, _: &Identity, _: &[Document], _: &mut Targets) -> Result<()> {
         Ok(())
     }
 
-    /// Returns the names of the objects that install it.
+    /// The names of the objects that install it.
     fn installers(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Returns its version, as an object says it that installs it.
+    /// Its version, if the object installs it and tells the version.
     fn installed(&self, _: &Value, _: &Workload) -> Option<String> {
         None
     }
@@ -46,87 +46,86 @@ pub(crate) trait Engine: Sync {
         false
     }
 
-    /// Returns whether what an object of a kind deploys leads to no root.
+    /// Whether a target of this kind is not built from a root.
     fn leads_to_no_root(&self, _kind: &str) -> bool {
         false
     }
 
-    /// Returns whether it builds from an artifact: without links, and of files as they are stored.
+    /// Whether it builds from an artifact, which has no links, and files as git stores them.
     fn packs(&self) -> bool {
         false
     }
 
-    /// Returns whether it makes the kustomization of a directory that has none; components that it adds must be here.
+    /// Whether it generates a kustomization for a directory without one. Then the components of an object must be local.
     fn generates(&self) -> bool {
         false
     }
 
-    /// Returns whether it inflates charts, and runs functions and plugins.
+    /// Whether it inflates charts, and runs functions and plugins.
     fn runs_plugins(&self) -> bool {
         true
     }
 
-    /// Returns whether a chart that it renders gets answers from the cluster.
+    /// Whether a chart that it renders gets answers from the cluster.
     fn gives_lookup(&self) -> bool {
         true
     }
 
-    /// Returns whether it refuses a repository that holds a link out of it.
+    /// Whether it refuses a repository that contains a link out of it.
     fn refuses_links(&self) -> bool {
         false
     }
 
-    /// Returns whether one object may deploy several sources.
+    /// Whether one object may deploy several sources.
     fn takes_sources(&self) -> bool {
         false
     }
 
-    /// Returns whether components that an object adds may be patterns.
+    /// Whether the components of an object may be patterns.
     fn takes_patterns(&self) -> bool {
         false
     }
 
-    /// Returns the place that it takes a path for, from the top of the repository: `base` is the top of what it has. `None`
-    /// if it leads out of that.
+    /// Resolves a path of an object. `base` is the top of the files that the engine has. `None` if the path leaves `base`.
     fn resolve(&self, base: &str, written: &str) -> Option<String> {
         path::resolve(base, written).filter(|place| path::is_in(place, base))
     }
 
-    /// Returns what it takes a directory for.
+    /// The kind of content that it sees in a directory.
     fn found(&self, tree: &dyn Tree, directory: String) -> Result<Found> {
         let is_root = tree::kustomization_in(tree, &directory)?.is_some();
         Ok(if is_root { Found::Kustomization(directory) } else { Found::Directory(directory) })
     }
 
-    /// Returns which files it lets a root load, with its options in the tree; `None` if nothing says it.
+    /// The load restrictor of its builds, if it or its options in the tree set one.
     fn load_restrictor(&self, _options: Option<&[String]>) -> Option<LoadRestrictor> {
         None
     }
 
-    /// Returns whether it changes a kustomization by `kustomize edit`, but for patches.
+    /// Whether it applies the overrides of an object, except patches, by `kustomize edit`.
     fn runs_edits(&self) -> bool {
         false
     }
 
-    /// Writes into a kustomization what an object changes in it, and no command of kustomize does.
+    /// Writes those overrides of an object into a kustomization that no command of kustomize can apply.
     fn edit(&self, _: &mut Map<String, Json>, _: &Build, _is_root: bool) {}
 
-    /// Returns the arguments that it gives to kustomize.
+    /// The arguments that it passes to kustomize.
     fn arguments(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Returns the files that it takes for manifests of a directory of plain files; `None` if it does something else.
+    /// The files of a plain directory that it applies as manifests. `None` if it does not apply plain directories.
     fn manifests(&self, _: &dyn Tree, _: &Here, _: &Directory) -> Result<Option<Vec<String>>> {
         Ok(None)
     }
 
-    /// Returns the files that it reads besides the directory that is deployed under a name.
+    /// The files beside the deployed directory that it reads for a target of this name.
     fn beside(&self, _: &Here, _name: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns whether it applies a file of a directory without a kustomization as it is.
+    /// Whether it applies a file of a directory without a kustomization as it is.
     fn applies(&self, _: &Here, _: &Directory, _file: &str) -> bool {
         false
     }
@@ -137,7 +136,7 @@ struct Kustomize;
 
 impl Engine for Kustomize {}
 
-/// A name stands for its engine.
+/// A name gives access to its engine.
 impl Deref for EngineName {
     type Target = dyn Engine;
 
@@ -151,7 +150,7 @@ impl Deref for EngineName {
 }
 
 impl Target {
-    /// Returns whether its engine renders a file as part of a chart, or applies it as it is.
+    /// Whether its engine renders a file as a part of a chart, or applies it as it is.
     pub(super) fn takes(&self, here: &Here, file: &str) -> bool {
         match &here.found {
             Found::Chart(directory) => path::is_in(file, directory),

@@ -19,16 +19,16 @@ use crate::tree::{Entry, Search, Tree, path};
 use super::unread::{Why, is_of_chart};
 use super::{Build, EngineName, Object, Place, Target, Text, Unread, place};
 
-/// A kind of objects that matters.
+/// A kind of objects that is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
-    /// What stands in each of them: how its `apiVersion` begins, or else its name.
+    /// A text that each such object contains: the beginning of its `apiVersion`, or its name.
     mark: &'static str,
     is_version: bool,
     kind: &'static str,
-    /// Whether what cannot be read may be one.
+    /// Whether an unreadable document may be one.
     is_certain: bool,
-    /// Returns whether one matters, or what is wrong with it.
+    /// Whether an object is relevant, or the error in it.
     matters: fn(&Value) -> Result<bool, Mistyped>,
 }
 
@@ -41,40 +41,40 @@ impl Kind {
         Kind { mark: version, is_version: true, kind, is_certain: true, matters }
     }
 
-    /// Returns that of one object with this name.
+    /// The kind of the one object with this name.
     pub(super) const fn named(name: &'static str, kind: &'static str) -> Kind {
         Kind { is_version: false, ..Kind::of(name, kind, Kind::any) }
     }
 
-    /// Returns one that is not looked for in what cannot be read.
+    /// A kind that is not searched for in unreadable documents.
     pub(super) const fn if_readable(self) -> Kind {
         Kind { is_certain: false, ..self }
     }
 
-    /// What matters whatever it says.
+    /// For kinds of which every object is relevant.
     pub(super) fn any(_: &Value) -> Result<bool, Mistyped> {
         Ok(true)
     }
 }
 
-/// Returns the kinds that matter to an engine.
+/// The kinds that any engine reads.
 fn kinds() -> impl Iterator<Item = &'static Kind> {
     EngineName::ALL.iter().flat_map(|engine| engine.kinds())
 }
 
-/// An object that says what matters in its `spec`.
+/// An object of which only the `spec` is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Spec<T> {
     pub(super) spec: T,
 }
 
-/// Returns that an object matters, or what is wrong with it.
+/// `true` if an object has the type `T`, else the error.
 pub(super) fn is_readable<T: DeserializeOwned>(value: &Value) -> Result<bool, Mistyped> {
     value.read::<T>().map(|_| true)
 }
 
-/// Objects and parts of them: what is not there is the default, and what is not named is not read.
+/// Types of objects and their parts. A missing field has its default; fields that are not declared are not read.
 macro_rules! models {
     ($($(#[$of:meta])* $name:ident { $($(#[$on:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[$of])*
@@ -112,17 +112,17 @@ impl Document {
         Unread::invalid(file, line, message, self.is_template)
     }
 
-    /// Reads it as a type; what is wrong with it was said as it was found.
+    /// Deserializes the object. One with an error has the default: the scan has reported the error.
     pub(super) fn read<T: DeserializeOwned + Default>(&self) -> T {
         self.value.read().unwrap_or_default()
     }
 
-    /// Reads what it says in its `spec`.
+    /// Deserializes its `spec`.
     pub(super) fn spec<T: DeserializeOwned + Default>(&self) -> T {
         self.read::<Spec<T>>().spec
     }
 
-    /// Returns that a value in it has another type.
+    /// The report of a value with a wrong type.
     pub(super) fn mistyped(&self, wrong: &Mistyped) -> Unread {
         self.wrong(wrong.start.line, &wrong.to_string())
     }
@@ -145,17 +145,17 @@ impl Document {
         Ok(Target { home: self.home.clone(), ..target })
     }
 
-    /// Returns where it begins.
+    /// The position of its beginning.
     pub(super) fn spot(&self) -> Position {
         Position::new(self.object.line, 1)
     }
 
-    /// Returns whether it holds options of an engine.
+    /// Whether it contains options of an engine.
     pub(super) fn has_options(&self) -> bool {
         EngineName::ALL.iter().any(|engine| engine.has_options(&self.object.kind))
     }
 
-    /// Returns a text in it.
+    /// A text of the object, with its location.
     pub(super) fn text(&self, text: Placed<String>) -> Text {
         Text { position: text.start(), text: text.value, file: self.object.file.clone() }
     }

@@ -1,4 +1,4 @@
-//! The objects of Argo CD, as far as they are read. Nothing else knows the names of their kinds, fields and annotations.
+//! The parts of Argo CD objects that are read. No other module knows the names of their kinds, fields and annotations.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::targets::scan::{Kind, Spec, is_readable, models};
 
 pub(in crate::targets) const APPLICATION: &str = "Application";
 pub(in crate::targets) const SET: &str = "ApplicationSet";
-/// An object of its operator.
+/// The kind of the operator.
 const INSTANCE: &str = "ArgoCD";
 const MAP: &str = "ConfigMap";
 const VERSIONS: &str = "argoproj.io/v";
 
-/// The annotation that says of which files a change matters to an application.
+/// The annotation that lists the files whose changes make Argo CD build an application again.
 pub(crate) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 
-/// The kinds that say what is deployed, and the ConfigMap with options.
+/// The kinds that decide what is deployed, and the ConfigMap with options.
 pub(in crate::targets) const KINDS: &[Kind] = &[
     Kind::of(VERSIONS, APPLICATION, is_application),
     Kind::of(VERSIONS, SET, is_set),
@@ -40,7 +40,7 @@ models! {
         generate_paths: String,
     }
 
-    /// What gives Argo CD its options.
+    /// An object with options of Argo CD.
     Options {
         data: BTreeMap<String, Json>,
         spec: InstanceSpec,
@@ -81,7 +81,7 @@ models! {
         kustomize: Map<String, Json>,
     }
 
-    /// What a source changes in a kustomization.
+    /// The overrides of a source for a kustomization.
     Kustomize {
         components: Vec<Placed<String>>,
         ignore_missing_components: bool,
@@ -109,7 +109,7 @@ models! {
         count: Json,
     }
 
-    /// What a source says of a chart.
+    /// The options of a source for a chart.
     #[derive(serde::Serialize)]
     Helm {
         release_name: Option<Scalar>,
@@ -131,7 +131,7 @@ models! {
         path: Option<String>,
     }
 
-    /// How a source reads a directory of plain files.
+    /// The options of a source for a directory of plain files.
     Plain {
         recurse: bool,
         include: String,
@@ -158,11 +158,11 @@ models! {
 
     /// A generator of a list.
     List {
-        /// More elements, as text.
+        /// More elements, as YAML text.
         elements_yaml: Option<String>,
     }
 
-    /// A generator that adds what others give for the same keys.
+    /// A generator that merges the parameters of others by keys.
     Merge {
         merge_keys: Vec<String>,
     }
@@ -183,13 +183,13 @@ models! {
     }
 }
 
-/// Returns whether objects of a kind hold options.
+/// Whether objects of a kind contain options.
 pub(in crate::targets) fn has_options(kind: &str) -> bool {
     [MAP, INSTANCE].contains(&kind)
 }
 
 impl Options {
-    /// Returns those of `kustomize build`, of whatever version.
+    /// The options of `kustomize build`, for all versions of it.
     pub(super) fn words(&self) -> impl Iterator<Item = String> {
         let own = self.data.iter().filter(|(key, _)| key.starts_with("kustomize.buildOptions"));
         let texts = own.filter_map(|(_, value)| value.as_str());
@@ -202,7 +202,7 @@ fn is_application(value: &Value) -> Result<bool, Mistyped> {
     is_readable::<Spec<Application>>(value)
 }
 
-/// Returns what an application is built from, and what a hydrator writes for it into a repository of its own.
+/// The sources of an application, and the branch that a hydrator writes for it.
 pub(super) fn sources(application: &Value) -> Vec<Value> {
     let at = |keys: &[&str]| application.at(keys).cloned();
     let many = [at(&["spec", "sources"]), at(&["operation", "sync", "sources"])];
@@ -213,12 +213,12 @@ pub(super) fn sources(application: &Value) -> Vec<Value> {
         let branch = sync.get("targetBranch").map(|branch| ("targetRevision".to_owned(), branch.clone()));
         sync.with(Data::Mapping(sync.mapping().unwrap_or_default().iter().cloned().chain(branch).collect()))
     });
-    // What is synchronized once, as soon as the object is there.
+    // The source of a single sync, which runs as soon as the object exists.
     let once = at(&["operation", "sync", "source"]);
     many.chain([one, hydrator("drySource"), written, once].into_iter().flatten()).collect()
 }
 
-/// Returns whether something has a key that Argo CD takes for another one, which says what an application is built from.
+/// Whether a value has a misspelled key that Argo CD reads as one of those that decide what an application is built from.
 pub(super) fn is_respelled(value: &Value) -> bool {
     const KEYS: [&str; 10] = [
         "spec",
@@ -241,22 +241,22 @@ pub(super) fn is_respelled(value: &Value) -> bool {
 }
 
 impl Source {
-    /// What says where a source is, and what no file beside it changes.
+    /// The keys that locate a source. No file beside it can override them.
     pub(super) const PLACE: [&str; 4] = ["path", "repoURL", "targetRevision", "chart"];
 
-    /// Returns the files from which it takes the values of a chart, as it names them.
+    /// The files with values of a chart, as the source names them.
     pub(super) fn values_files(&self) -> impl Iterator<Item = &str> {
         let files = self.helm.iter().flat_map(|helm| {
             let parameters = helm.file_parameters.iter().filter_map(|one| one.path.as_ref());
             helm.value_files.iter().chain(parameters)
         });
-        // What a plugin of helm decrypts is a file.
+        // A plugin of helm decrypts such a file.
         files.map(|text| text.strip_prefix("secrets://").unwrap_or(text))
     }
 }
 
 impl Written {
-    /// Returns what changes the kustomization.
+    /// The overrides that change the kustomization.
     pub(super) fn overrides(self) -> Map<String, Json> {
         let mut all = self.kustomize;
         all.retain(|key, _| !["components", "ignoreMissingComponents", "version"].contains(&&**key));
@@ -265,12 +265,12 @@ impl Written {
 }
 
 impl Helm {
-    /// Returns whether something of it is filled in elsewhere.
+    /// Whether it contains template expressions.
     pub(super) fn is_open(&self) -> bool {
         serde_json::to_string(self).is_ok_and(|said| said.contains("{{"))
     }
 
-    /// Returns a field that changes what is rendered, and is not read, if it has one.
+    /// The first field that changes the rendered chart and that the program does not read. `None` if none is set.
     pub(super) fn unread(&self) -> Option<&'static str> {
         let fields = [
             ("helm.parameters", !self.parameters.is_empty()),
@@ -279,7 +279,7 @@ impl Helm {
         fields.into_iter().find(|(_, is_there)| *is_there).map(|(field, _)| field)
     }
 
-    /// Returns the options of helm that come of it.
+    /// The options of helm that it sets.
     pub(super) fn options(&self) -> Vec<String> {
         let version = self.kube_version.iter().map(|text| ("--kube-version", text));
         let all = version.chain(self.api_versions.iter().map(|text| ("--api-versions", text)));
@@ -292,21 +292,21 @@ fn is_set(value: &Value) -> Result<bool, Mistyped> {
     is_readable::<Spec<Set>>(value)
 }
 
-/// Returns the generators and the template of a set; `None` without them: it is a patch for one.
+/// The generators and the template of a set. `None` if it lacks one of them, as a patch for a set does.
 pub(super) fn made_of(set: &Value) -> Option<(&[Value], &Value)> {
     let spec = set.get("spec")?;
     Some((spec.get("generators")?.list()?, spec.get("template")?))
 }
 
-/// Returns the namespace and the name that a template gives an application.
+/// The namespace and the name of the application of a template.
 pub(super) fn names(template: &Value) -> [Option<String>; 2] {
     ["namespace", "name"].map(|key| template.at(&["metadata", key]).and_then(Value::scalar))
 }
 
-/// The finalizer by which Argo CD deletes what an application deploys with it: how it begins.
+/// The beginning of the finalizers by which Argo CD deletes the objects of an application with it.
 pub(in crate::targets) const FINALIZER: &str = "resources-finalizer.argocd.argoproj.io";
 
-/// Returns the finalizer that Argo CD adds to a template without any, as what changes it.
+/// The patch for a template without finalizers: Argo CD adds one. `None` if the template has some.
 pub(super) fn finalizer(template: &Value) -> Option<Value> {
     let pair = |key: &str, value| template.with(Data::Mapping(vec![(key.to_owned(), value)]));
     let text = template.with(Data::Text(FINALIZER.to_owned()));
@@ -319,20 +319,20 @@ pub(super) fn finalizer(template: &Value) -> Option<Value> {
 pub(super) struct Generator<'v> {
     /// Its type; empty if it has none.
     pub(super) kind: &'v str,
-    /// What stands behind that.
+    /// The value of its type.
     pub(super) body: &'v Value,
-    /// Whether it leaves some out.
+    /// Whether a selector drops some of its parameters.
     pub(super) is_selective: bool,
 }
 
-/// The types that are read.
+/// The types of generators that are read.
 pub(super) const LIST: &str = "list";
 pub(super) const GIT: &str = "git";
 pub(super) const MATRIX: &str = "matrix";
 pub(super) const MERGE: &str = "merge";
 
 impl<'v> Generator<'v> {
-    /// Returns those of an entry: Argo CD runs all of them. One without a type if there is none.
+    /// The generators of an entry: Argo CD runs all of them. An entry without any is one generator without a type.
     pub(super) fn all(entry: &'v Value) -> Vec<Generator<'v>> {
         const SELECTOR: &str = "selector";
         let is_selective = entry.get(SELECTOR).is_some();
@@ -345,22 +345,22 @@ impl<'v> Generator<'v> {
         all
     }
 
-    /// Returns the entries of those that it combines.
+    /// The generators that it combines.
     pub(super) fn inside(self) -> &'v [Value] {
         self.body.get("generators").and_then(Value::list).unwrap_or_default()
     }
 
-    /// Returns the elements of a list.
+    /// The elements of a list generator.
     pub(super) fn elements(self) -> &'v [Value] {
         self.body.get("elements").and_then(Value::list).unwrap_or_default()
     }
 
-    /// Returns its own template.
+    /// Its own template.
     pub(super) fn template(self) -> Option<&'v Value> {
         self.body.get("template")
     }
 
-    /// Returns its own parameters.
+    /// Its own parameters.
     pub(super) fn values(self) -> Option<&'v [(String, Value)]> {
         self.body.get("values")?.mapping()
     }

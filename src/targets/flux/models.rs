@@ -1,4 +1,4 @@
-//! The objects of Flux, as far as they are read. Nothing else knows the names of their kinds, fields and annotations.
+//! The parts of Flux objects that are read. No other module knows the names of their kinds, fields and annotations.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) const GENERATOR: &str = "ArtifactGenerator";
 const SOURCES: &str = "source.toolkit.fluxcd.io/v";
 const OPERATOR: &str = "fluxcd.controlplane.io/v";
 
-/// The kinds that say what is deployed.
+/// The kinds that decide what is deployed.
 pub(in crate::targets) const KINDS: &[Kind] = &[
     Kind::of("kustomize.toolkit.fluxcd.io/v", KUSTOMIZATION, is_kustomization),
     Kind::of(SOURCES, GIT, is_readable::<Spec<Repository>>),
@@ -37,7 +37,7 @@ pub(in crate::targets) const KINDS: &[Kind] = &[
 ];
 
 models! {
-    /// What names a source.
+    /// The name of a source.
     Reference {
         kind: String,
         namespace: String,
@@ -53,7 +53,7 @@ models! {
         post_build: PostBuild,
     }
 
-    /// The fields of a `Kustomization` that say how it is built, and not what.
+    /// The fields of a `Kustomization` that change its build.
     #[derive(serde::Serialize)]
     Overrides {
         build_metadata: Option<Json>,
@@ -67,14 +67,14 @@ models! {
         target_namespace: Option<String>,
     }
 
-    /// What is filled in after a build.
+    /// The variables that are substituted after a build.
     PostBuild {
         substitute: BTreeMap<String, String>,
         substitute_from: Vec<Named>,
         substitute_strategy: String,
     }
 
-    /// What has a name.
+    /// A reference by name.
     Named {
         name: String,
     }
@@ -90,7 +90,7 @@ models! {
         recurse_submodules: bool,
     }
 
-    /// Which revision of a repository is meant: the first of these that is there, in this order.
+    /// The revision of a repository: the first field that is set, in this order.
     Revision {
         commit: Option<Scalar>,
         digest: Option<Scalar>,
@@ -100,7 +100,7 @@ models! {
         branch: Option<Scalar>,
     }
 
-    /// A part of an artifact that comes from another source.
+    /// A directory of another source that is copied into an artifact.
     Include {
         repository: Named,
         from_path: String,
@@ -113,7 +113,7 @@ models! {
         distribution: Distribution,
     }
 
-    /// What a [`Instance`] deploys.
+    /// The source that an [`Instance`] deploys.
     Sync {
         kind: String,
         name: Option<String>,
@@ -179,13 +179,13 @@ models! {
         name: String,
     }
 
-    /// What a [`Generator`] makes.
+    /// An artifact of a [`Generator`].
     Output {
         name: String,
         copy: Vec<Copy>,
     }
 
-    /// A step in which it does so.
+    /// A copy of files into an [`Output`].
     Copy {
         from: Option<String>,
         to: Option<String>,
@@ -195,14 +195,14 @@ models! {
 }
 
 impl Overrides {
-    /// Returns those that are there, by their names.
+    /// The fields that are set, by their names.
     pub(super) fn named(&self) -> Map<String, Json> {
         let mut all = serde_json::to_value(self).ok().and_then(|all| all.as_object().cloned()).unwrap_or_default();
         all.retain(|_, value| !value.is_null());
         all
     }
 
-    /// Reads those of an object.
+    /// Reads the fields of an object.
     pub(super) fn of(named: &Map<String, Json>) -> Overrides {
         Overrides::deserialize(Json::Object(named.clone())).unwrap_or_default()
     }
@@ -212,18 +212,18 @@ fn is_kustomization(value: &Value) -> Result<bool, Mistyped> {
     Ok(is_readable::<Spec<Kustomization>>(value)? && is_readable::<Spec<Overrides>>(value)?)
 }
 
-/// The key of [`Overrides`] that changes what is built, and not the kustomization.
+/// The key of [`Overrides`] that changes the output of a build, not the kustomization.
 pub(crate) const POST_BUILD: &str = "postBuild";
 
 impl PostBuild {
-    /// Returns whether variables are looked for even if none is known.
+    /// Whether variables are substituted even if none has a value.
     pub(super) fn is_always(&self) -> bool {
         self.substitute_strategy == "Always"
     }
 }
 
 impl Revision {
-    /// Returns it as it is written, and whether it is what it was, whatever changes.
+    /// The revision as it is written, and whether it can never move.
     pub(super) fn named(&self, is_git: bool) -> (Option<&str>, bool) {
         let Revision { commit, digest, name, semver, tag, branch } = self;
         let all = [(commit, is_git), (digest, true), (name, false), (semver, false), (tag, is_git), (branch, false)];
@@ -233,7 +233,7 @@ impl Revision {
 }
 
 impl Release {
-    /// Returns a field that changes what is rendered, and is not read, if it has one.
+    /// The first field that changes the rendered chart and that the program does not read. `None` if none is set.
     pub(super) fn unread(&self) -> Option<&'static str> {
         let fields = [
             ("spec.valuesFrom", !self.values_from.is_empty()),
@@ -245,13 +245,13 @@ impl Release {
 }
 
 impl Install {
-    /// Returns whether it leaves out the CustomResourceDefinitions beside the templates.
+    /// Whether it skips the CustomResourceDefinitions beside the templates.
     pub(super) fn skips_crds(&self) -> bool {
         self.crds == "Skip"
     }
 }
 
-/// Reads a release; only that of a chart in a repository of git matters.
+/// Only a release whose chart is in a git repository is relevant.
 fn is_release(value: &Value) -> Result<bool, Mistyped> {
     let source = value.at(&["spec", "chart", "spec", "sourceRef", "kind"]);
     if source.and_then(Value::text) != Some(GIT) {
@@ -261,7 +261,7 @@ fn is_release(value: &Value) -> Result<bool, Mistyped> {
 }
 
 impl Generator {
-    /// Returns whether an annotation says that it makes nothing.
+    /// Whether an annotation disables it.
     pub(super) fn is_disabled(&self) -> bool {
         self.metadata.annotations.reconcile.eq_ignore_ascii_case("disabled")
     }
@@ -275,7 +275,7 @@ impl Aliased {
 }
 
 impl Copy {
-    /// Returns whether it writes over what is there.
+    /// Whether it overwrites existing files.
     pub(super) fn is_overwriting(&self) -> bool {
         self.strategy.as_deref().is_none_or(|strategy| strategy == "Overwrite")
     }
