@@ -80,6 +80,24 @@ impl Runner {
         self.sandbox.set("GITHUB_REF", "refs/heads/main");
     }
 
+    /// Runs, and expects the one finding of [`REMOTE`].
+    #[track_caller]
+    fn finds_the_remote_reference(&mut self) {
+        self.run().fails(1).says(expect![[r#"
+            error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
+             --> app/kustomization.yaml:2:5
+              |
+            2 |   - https://example.com/acme/app//deploy?ref=v1
+              |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+              = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
+              = help: or vendor it: git kustomize-localize vendor :/app
+
+            for more: git kustomize-localize explain remote-reference
+            checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
+            ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
+        "#]]);
+    }
+
     /// Runs the action, with what its inputs do not say by default.
     fn run(&mut self) -> Output {
         let action = yaml("action.yml");
@@ -194,19 +212,7 @@ fn a_pull_request_that_needs_the_network_fails() {
     // Some check the head out.
     runner.event("pull_request", &head, 1);
     runner.sandbox.set("GITHUB_SHA", &merge);
-    runner.run().fails(1).says(expect![[r#"
-        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
-         --> app/kustomization.yaml:2:5
-          |
-        2 |   - https://example.com/acme/app//deploy?ref=v1
-          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
-          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
-          = help: or vendor it: git kustomize-localize vendor :/app
-
-        for more: git kustomize-localize explain remote-reference
-        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
-        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
-    "#]]);
+    runner.finds_the_remote_reference();
 }
 
 #[test]
@@ -439,19 +445,7 @@ fn a_checkout_is_found_or_it_is_said_where_it_is() {
         fatal: not a git repository (or any of the parent directories): .git
     "#]]);
     runner.set("inputs.directory", "src/fleet");
-    runner.run().fails(1).says(expect![[r#"
-        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
-         --> app/kustomization.yaml:2:5
-          |
-        2 |   - https://example.com/acme/app//deploy?ref=v1
-          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
-          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
-          = help: or vendor it: git kustomize-localize vendor :/app
-
-        for more: git kustomize-localize explain remote-reference
-        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
-        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
-    "#]]);
+    runner.finds_the_remote_reference();
     assert!(runner.workspace.join("sarif").exists());
     runner.set("inputs.directory", "elsewhere");
     runner.run().fails(2).stdout_has("there is no directory elsewhere");
@@ -572,19 +566,7 @@ fn an_event_that_cannot_be_checked_fails() {
     "#]]);
     runner.event("pull_request_target", &head, 1);
     runner.sandbox.set("GITHUB_SHA", &base);
-    runner.run().fails(1).says(expect![[r#"
-        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
-         --> app/kustomization.yaml:2:5
-          |
-        2 |   - https://example.com/acme/app//deploy?ref=v1
-          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
-          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
-          = help: or vendor it: git kustomize-localize vendor :/app
-
-        for more: git kustomize-localize explain remote-reference
-        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
-        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
-    "#]]);
+    runner.finds_the_remote_reference();
 
     runner.event("push", &merge, 1);
     runner.set("github.event.before", "1".repeat(40));
@@ -618,19 +600,7 @@ fn an_event_that_cannot_be_checked_fails() {
 fn the_result_is_written_as_sarif_too() {
     let (mut runner, _) = Runner::pulled(&[(ROOT, REMOTE)]);
     runner.set("inputs.sarif", "result file.sarif");
-    runner.run().fails(1).says(expect![[r#"
-        error[remote-reference]: `https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked
-         --> app/kustomization.yaml:2:5
-          |
-        2 |   - https://example.com/acme/app//deploy?ref=v1
-          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
-          = help: keep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock
-          = help: or vendor it: git kustomize-localize vendor :/app
-
-        for more: git kustomize-localize explain remote-reference
-        checked 1 kustomization with 1 reference in commit <0> (HEAD): 1 error
-        ::error file=app/kustomization.yaml,line=2,col=5,title=remote-reference::`https://example.com/acme/app//deploy?ref=v1` is neither localized nor locked%0Akeep the URL, and lock it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock%0Aor vendor it: git kustomize-localize vendor :/app
-    "#]]);
+    runner.finds_the_remote_reference();
     let sarif = runner.checkout.read("result file.sarif");
     let sarif: serde_json::Value = serde_json::from_str(&sarif).unwrap();
     assert_eq!(sarif["version"], "2.1.0");
