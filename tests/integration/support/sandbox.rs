@@ -322,7 +322,8 @@ fn prefix() -> String {
     const LENGTH: usize = 48;
     let parent = env::temp_dir().canonicalize().unwrap();
     let around = parent.as_os_str().len() + "/sandbox-".len() + "XXXXXX".len();
-    format!("sandbox-{}", "0".repeat(LENGTH.saturating_sub(around)))
+    // No hex digit: with the random letters behind it, it would sometimes look like the id of an object.
+    format!("sandbox-{}", "x".repeat(LENGTH.saturating_sub(around)))
 }
 
 /// Returns where `path` has the program: a process that is named by its path starts without a fork, which would copy
