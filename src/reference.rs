@@ -24,7 +24,9 @@ mod url_parts;
 mod web_page;
 
 pub(crate) use crate::message::pin::Pin;
-pub(crate) use classify::{has_git_marker, is_remote_file, is_url, unsupported_scheme, without_scheme};
+pub(crate) use classify::{
+    has_git_marker, is_remote_file, is_url, unsupported_scheme, why_unsupported, without_scheme,
+};
 pub(crate) use file_url::{file_pin, looks_like_file, names_page};
 pub(crate) use localized_path::default_new_dir;
 pub(crate) use query::{PLAIN_QUERY, escaped, plus_hint};

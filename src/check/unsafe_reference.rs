@@ -216,7 +216,10 @@ mod tests {
     #[test]
     fn references_that_kustomize_cannot_read() {
         for (text, message) in [
-            ("resources: ['oci://ghcr.io/o/r:v1']", "`oci://ghcr.io/o/r:v1`: kustomize cannot read `oci://`"),
+            (
+                "resources: ['oci://ghcr.io/o/r:v1']",
+                "`oci://ghcr.io/o/r:v1`: kustomize does not read OCI yet (kubernetes-sigs/kustomize#6247)",
+            ),
             ("components: ['git://host/o/r']", "`git://host/o/r`: kustomize cannot read `git://`"),
             (
                 "patches: [{path: 's3::https://s3.amazonaws.com/b/x'}]",

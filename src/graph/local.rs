@@ -335,10 +335,10 @@ fn climbs(text: &str) -> bool {
 /// Refuses a reference that was surely meant to be remote, but that kustomize does not support.
 fn refuse_unsupported(text: &str) -> WalkResult<()> {
     let shown = || redact::url(text);
-    let unsupported = |message, hint| Err(Trouble::new(TroubleKind::Unsupported, message).hint(hint));
+    let unsupported = |message, hint: &str| Err(Trouble::new(TroubleKind::Unsupported, message).hint(hint));
     if let Some(scheme) = reference::unsupported_scheme(text) {
-        let hint = "use an https, ssh or file URL of a git repository, or the https URL of a file";
-        return unsupported(format!("`{}`: kustomize cannot read `{scheme}`", shown()), hint);
+        let (reason, hint) = reference::why_unsupported(&scheme);
+        return unsupported(format!("`{}`: {reason}", shown()), hint);
     }
     match RepoSpec::parse(text) {
         Err(reason) if text.contains("://") => unsupported(

@@ -129,8 +129,10 @@ pub(crate) fn remote_target(url: &str, spec: &RepoSpec, fetcher: &mut Fetcher) -
 pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> {
     let Ok(spec) = RepoSpec::parse(target) else {
         return match reference::unsupported_scheme(target) {
-            Some(scheme) => Err(refused(target, &format!("kustomize cannot read `{scheme}`"))
-                .hint("use an https, ssh or file URL of a git repository")),
+            Some(scheme) => {
+                let (reason, hint) = reference::why_unsupported(&scheme);
+                Err(refused(target, &reason).hint(hint))
+            }
             None => Ok(None),
         };
     };

@@ -71,6 +71,21 @@ pub(crate) fn unsupported_scheme(text: &str) -> Option<String> {
     (scheme == "gh" && after.starts_with(':')).then(|| "gh:".to_owned())
 }
 
+/// Why kustomize cannot use a reference of an [`unsupported_scheme`], and a hint with what works instead.
+pub(crate) fn why_unsupported(scheme: &str) -> (String, &'static str) {
+    match scheme {
+        "oci://" => (
+            "kustomize does not read OCI yet (kubernetes-sigs/kustomize#6247)".to_owned(),
+            "name the git repository that the artifact is made from, at a tag; or let Flux (OCIRepository) or Argo CD \
+             (repoURL) deploy it as a source of its own; or name a chart in `helmCharts`",
+        ),
+        _ => (
+            format!("kustomize cannot read `{scheme}`"),
+            "use an https, ssh or file URL of a git repository, or the https URL of a file",
+        ),
+    }
+}
+
 /// The forges that are often written without a scheme.
 const FORGES: [&str; 4] = ["gitlab.com", "bitbucket.org", "dev.azure.com", "codeberg.org"];
 

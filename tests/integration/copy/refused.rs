@@ -205,6 +205,7 @@ fn hostile_upstreams(world: &World) {
 
 /// What is said of URLs of a scheme that kustomize does not know.
 const UNREADABLE: &str = "kustomize cannot read `";
+const NO_OCI: &str = "kustomize does not read OCI yet";
 
 fn base(path: &str) -> String {
     format!("https://github.com/acme/base{path}?ref=v1")
@@ -212,7 +213,7 @@ fn base(path: &str) -> String {
 
 /// Adds references that lead to nothing that could be brought in.
 fn add_references(all: &mut Refused<'_>) {
-    let git = UNREADABLE;
+    let (git, oci) = (UNREADABLE, NO_OCI);
     all.list(
         "remote",
         "resources",
@@ -228,7 +229,7 @@ fn add_references(all: &mut Refused<'_>) {
             ("row@v1/base/x", ""),
             ("git://github.com/acme/base", git),
             ("s3::https://s3.amazonaws.com/bucket/x", git),
-            ("oci://ghcr.io/acme/base:v1", git),
+            ("oci://ghcr.io/acme/base:v1", oci),
             ("gh:acme/base", git),
         ],
     );
@@ -242,14 +243,14 @@ fn add_references(all: &mut Refused<'_>) {
             ("https://files.example.com/map.yaml", no_repository),
             ("file:////tmp//x", no_repository),
             ("https://github.com/acme/base.git//a/../../b", "its directory is outside"),
-            ("oci://ghcr.io/acme/x:v1", git),
+            ("oci://ghcr.io/acme/x:v1", oci),
         ],
     );
     all.list(
         "patch",
         "patches",
         "path: ",
-        &[("oci://ghcr.io/acme/y:v1", git), ("ssh://git@github.com/acme/base//x.yaml", "takes a file")],
+        &[("oci://ghcr.io/acme/y:v1", oci), ("ssh://git@github.com/acme/base//x.yaml", "takes a file")],
     );
 }
 
@@ -343,8 +344,8 @@ fn references_that_cannot_be_followed() {
     let numbers = lines.filter_map(|line| line.strip_prefix(start)?.split(':').next());
     let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
     assert_eq!(numbers, (2..14).collect::<Vec<_>>(), "{output:?}");
-    for url in ["git://github.com/acme/base", "oci://ghcr.io/acme/base:v1"] {
-        world.says_no(&[url]).stderr_has(UNREADABLE);
+    for (url, reason) in [("git://github.com/acme/base", UNREADABLE), ("oci://ghcr.io/acme/base:v1", NO_OCI)] {
+        world.says_no(&[url]).stderr_has(reason);
     }
     world.says_no(&["in/sub/x"]).says(expect![[r#"
         error: the target `in/sub/x` is in a submodule
