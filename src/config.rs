@@ -1,18 +1,18 @@
 //! The configuration of `check`: `.kustomize-localize` at the top of the tree that is checked.
 //!
 //! ```yaml
-//! sources:                    # what may be locked at all, and what is asked of it
+//! sources:                    # the upstreams that may be locked, and their conditions
 //! - {url: github.com/acme, signed-by: .github/allowed-signers}
 //! - {url: "*", min-age: 7d}
-//! rules:                      # error, warning or off, for each rule; "*" is all that are warnings by default
+//! rules:                      # error, warning or off, for each rule; "*" means all that are warnings by default
 //!   floating-ref: warning
 //! scopes:                     # directories that may not reach out of themselves
 //!   - apps/*
-//! include:                    # only these directories, and what is below, are starting points
+//! include:                    # only these directories, and those below, are starting points
 //!   - clusters
-//! exclude:                    # these, and what is below, are none
+//! exclude:                    # these, and those below, are not starting points
 //!   - "**/templates"
-//! allow:                      # what stays as it is
+//! allow:                      # exceptions, which stay as they are
 //!   - url: https://github.com/acme/bases//web?ref=v1
 //!     reason: gone upstream   # exactly this reference
 //!   - url: github.com/acme
@@ -21,9 +21,9 @@
 //!   - path: "**/secret.env"
 //!     reason: made by each cluster
 //! helm: false                 # charts of repositories are brought in, deployed ones in the tree rendered
-//! licenses: true              # those of remote repositories come along
+//! licenses: true              # the licences of remote repositories are copied
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
-//! allow-private: false        # what an upstream names may lie at a private address
+//! allow-private: false        # a URL in an upstream may have a private address
 //! max-file-size: 64m          # of files from elsewhere
 //! trust-exec:                 # programs from elsewhere that stay executable
 //!   - "**/transform.sh"
@@ -31,27 +31,26 @@
 //! repository:                 # URLs under which this repository is deployed
 //!   - url: oci://ghcr.io/acme/manifests
 //!     path: deploy                # the directory that is the top there
-//! targets:                    # what is deployed although no object in the tree says so
+//! targets:                    # directories that are deployed although no object in the tree says so
 //!   - path: clusters/edge
 //!     engine: argo-cd             # flux, argo-cd or kustomize
 //! ```
 //!
-//! Every key may be left out. What is not known is an error with its place, so that a policy that
-//! was mistyped is not a policy that silently does nothing. Nothing in it can name a command, a host to ask or, but for the
-//! keys of `signed-by`, a file to read: whoever may change the configuration can make the check say less, and no more.
+//! Every key may be left out. An unknown key is an error with its position, so that a mistyped policy does not silently do
+//! nothing. The configuration cannot name a command, a host to contact or (except for `signed-by`) a file to read: whoever
+//! may change it can make `check` report less, and no more.
 //!
 //! # Directories
 //!
 //! `scopes`, `include` and `exclude` are [globs](Glob) of directories, from the top of the repository.
-//! A scope is the directory that matches, and of several on the way up the innermost bounds
-//! ([`Config::scope_of`]). `include` and `exclude` say where a walk starts, and mean what matches and
-//! everything below ([`Config::starting_points`]); a root that is excluded is still followed when something
-//! references it.
+//! A scope is a directory that matches; the innermost scope bounds a directory ([`Config::scope_of`]). `include` and
+//! `exclude` say where a walk starts, and mean the directories that match and everything below
+//! ([`Config::starting_points`]). A root that is excluded is still walked if another root references it.
 //!
 //! # Exceptions
 //!
-//! What an entry of `allow` covers ([`Allow`]), or a comment at the reference ([`Comments`]), stays as it is. See `address`
-//! for what a URL matches and [`RefPolicy`] for what a ref is worth.
+//! A reference stays as it is if an entry of `allow` covers it ([`Allow`]), or a comment beside it does ([`Comments`]).
+//! `address` defines which URLs an entry matches, and [`RefPolicy`] how firmly a ref must be pinned.
 
 mod address;
 mod allow;
@@ -79,86 +78,85 @@ pub(crate) use allow::{Allow, Exceptions, quoted};
 pub(crate) use comment::{Comment, Comments};
 pub(crate) use deployed::{Declared, EngineName, Repository};
 pub(crate) use glob::{Glob, Globs};
-pub(crate) use source::{Source, Sources};
+pub(crate) use source::{Distrust, SourcePolicy, Sources};
 
 /// The name of the configuration, at the top of the tree.
 pub(crate) const FILE_NAME: &str = ".kustomize-localize";
 
-/// What a hint shows where a reason goes.
+/// The reason that a hint shows, for the user to replace.
 pub(crate) const PLACEHOLDER: &str = "TODO";
 
 /// The JSON Schema (draft 7) of the configuration, for editors.
 #[cfg(test)]
 pub(crate) const SCHEMA: &str = include_str!("config/schema.json");
 
-/// What the configuration says. The default is that of a repository without one.
+/// The configuration of a repository. The default holds if there is no file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
     /// How messages name the file; empty when there is none.
     #[serde(skip)]
     pub file: String,
-    /// What holds instead of the severity that a rule gives its findings.
+    /// Severities that replace those that rules give their findings.
     pub rules: BTreeMap<RuleKey, Severity>,
-    /// The directories that bound what is in them.
+    /// The directories that their files may not reference out of.
     pub scopes: Globs,
-    /// Where starting points lie; anywhere when empty.
+    /// The directories that may be starting points; all if it is empty.
     pub include: Globs,
-    /// Where none lie.
+    /// The directories that are not starting points.
     pub exclude: Globs,
-    /// What stays as it is.
+    /// The exceptions.
     pub allow: Exceptions,
-    /// What may be locked; none: anything.
+    /// The upstreams that may be locked; `None` if all may.
     pub sources: Option<Sources>,
-    /// Whether charts of repositories are brought in, and deployed ones in the tree rendered.
+    /// Whether charts of repositories are vendored, and deployed charts in the tree rendered.
     pub helm: bool,
-    /// Whether the licences of what is brought in are left out.
+    /// Whether the licences of vendored repositories are left out.
     #[serde(rename = "licenses", deserialize_with = "read::not")]
     pub no_licenses: bool,
     /// Which files a kustomization root may load.
     pub load_restrictor: LoadRestrictor,
-    /// The version of kustomize that builds, or the first numbers of it; none: any.
+    /// The version of kustomize that builds, or its first numbers; `None` if any may.
     #[serde(deserialize_with = "read::version")]
     pub kustomize: Option<String>,
-    /// How long one build may take; none: the default.
+    /// How long one build may take; `None` for the default.
     #[serde(deserialize_with = "read::duration")]
     pub build_timeout: Option<Duration>,
-    /// Whether what only an upstream names may lie at an address that is not public.
+    /// Whether a URL that only an upstream names may have a private address.
     pub allow_private: bool,
-    /// The largest file that is taken from elsewhere, in bytes; none: the default.
+    /// The size of the largest file that may be fetched, in bytes; `None` for the default.
     #[serde(deserialize_with = "read::size")]
     pub max_file_size: Option<u64>,
-    /// Which programs from elsewhere stay executable.
+    /// The fetched programs that stay executable.
     pub trust_exec: Globs,
     /// Whether a branch gets a `hydrator.metadata`.
     pub hydrator_metadata: bool,
     /// The URLs under which this repository is deployed.
     pub repository: Vec<Repository>,
-    /// What is deployed although no object in the tree says so.
+    /// The directories that are deployed although no object in the tree says so.
     pub targets: Vec<Declared>,
 }
 
-/// What a severity is given to: a rule, or none for all else that is a warning (`*`).
+/// A key of `rules`: a rule, or `None` for `*`, which means all other rules that are warnings by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleKey(pub Option<Rule>);
 
-/// How firmly a reference must be pinned, as far as its text shows; each includes those after it.
+/// How firmly a reference must be pinned, as far as its text shows; each policy also accepts those after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefPolicy {
-    /// Whatever is there today: no ref, an abbreviated id, a chart without version.
+    /// Anything: no ref, an abbreviated id, a chart without version.
     Any,
     /// A ref, also one that looks like a branch; `releases/latest`.
     Branch,
-    /// A ref that looks like a tag, a chart with one version, a single file whose URL names nothing
-    /// that is known to move.
+    /// A ref that looks like a tag, a chart with one version, a single file whose URL has no part that is known to move.
     Tag,
     /// A full commit id.
     Commit,
 }
 
 impl RefPolicy {
-    /// Returns its name, as in the configuration.
+    /// The name in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             RefPolicy::Any => "any",
@@ -168,13 +166,13 @@ impl RefPolicy {
         }
     }
 
-    /// Returns the strictest policy that is fulfilled by what a rule found.
+    /// The strictest policy that the subject of a finding fulfils.
     fn of(rule: Rule, subject: &Subject) -> RefPolicy {
         match subject {
             Subject::Remote(git @ Upstream::Git { .. }) => RefPolicy::of_pin(git.pin()),
             Subject::Remote(Upstream::File { url }) => match reference::file_pin(url) {
                 Some((pin, _)) => RefPolicy::of_pin(pin),
-                // The finding knows why it floats.
+                // The rule may know from upstream that a file moves, although its URL does not show it.
                 None if rule == Rule::FloatingRef => RefPolicy::Any,
                 None => RefPolicy::Tag,
             },
@@ -204,92 +202,92 @@ impl RefPolicy {
     }
 }
 
-/// Returns whether a reason is what somebody else wrote where one goes.
+/// Whether a reason is still a placeholder that a hint or a template suggested.
 pub(crate) fn is_placeholder(reason: &str) -> bool {
     let word = reason.trim_matches(|c: char| !c.is_alphanumeric());
-    let mut known = [PLACEHOLDER, "REASON", "WHY", "FIXME", "TBD", "XXX", ""].into_iter();
-    known.any(|one| one.eq_ignore_ascii_case(word))
+    let mut placeholders = [PLACEHOLDER, "REASON", "WHY", "FIXME", "TBD", "XXX", ""].into_iter();
+    placeholders.any(|placeholder| placeholder.eq_ignore_ascii_case(word))
 }
 
-/// Returns whether helm takes a version for itself, not for a range of versions.
+/// Whether helm reads a version as exactly that version, not as a range.
 pub(crate) fn is_one_version(version: &str) -> bool {
     let version = version.strip_prefix('v').unwrap_or(version);
     let numbers: Vec<&str> = version.split(['-', '+']).next().unwrap_or_default().split('.').collect();
-    let is_number = |number: &&str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     numbers.len() == 3
-        && numbers.iter().all(is_number)
+        && numbers.iter().all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
         && version.chars().all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
 }
 
 impl Config {
-    /// Reads the configuration that a tree has in `directory`, the top of a repository; the default where there is
-    /// none.
+    /// Reads the configuration in `directory`, the top of a repository; it is the default if there is no file.
     pub fn of(tree: &dyn Tree, directory: &str) -> Result<Config> {
-        let place = path::join(directory, FILE_NAME);
-        for wrong in [".yaml", ".yml"].map(|end| format!("{place}{end}")) {
+        let path = path::join(directory, FILE_NAME);
+        // A file with the wrong name is rejected: the user believes that it is in force.
+        for wrong in [".yaml", ".yml"].map(|end| format!("{path}{end}")) {
             if tree.entry(&wrong)?.is_some() {
                 let wrong = path::name(&wrong);
                 return Err(Failure::new(format!("`{wrong}` is not read: the configuration is `{FILE_NAME}`"))
                     .hint(format!("git mv -- :/{wrong} :/{FILE_NAME}")));
             }
         }
-        match tree.entry(&place)? {
+        match tree.entry(&path)? {
             None => Ok(Config::default()),
             Some(Entry::File { .. }) => {
-                let mut config = Config::parse(&tree.read(&place)?, FILE_NAME)?;
+                let mut config = Config::parse(&tree.read(&path)?, FILE_NAME)?;
                 config.read_signers(tree, directory)?;
                 Ok(config)
             }
-            // A policy that is never read must not look like none.
+            // A policy that is never read must not look like a missing one.
             Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file"))),
         }
     }
 
-    /// Returns the severity of what a rule finds here, which has this one by itself; `None` when the rule is off.
-    pub fn level(&self, rule: Rule, own: Severity) -> Option<Severity> {
+    /// The severity of a finding that has the severity `default` without a configuration; `None` if its rule is off.
+    pub fn level(&self, rule: Rule, default: Severity) -> Option<Severity> {
         let is_off = rule.default_level() == Severity::Off;
-        let of_all = || self.rules.get(&RuleKey(None)).filter(|_| own == Severity::Warning && !is_off);
-        let severity = self.rules.get(&RuleKey(Some(rule))).or_else(of_all);
-        let severity = severity.copied().unwrap_or(if is_off { Severity::Off } else { own });
+        // `*` neither weakens an error nor switches on a rule that is off: both must be asked for by name.
+        let wildcard = self.rules.get(&RuleKey(None)).filter(|_| default == Severity::Warning && !is_off);
+        let severity = self.rules.get(&RuleKey(Some(rule))).or(wildcard);
+        let severity = severity.copied().unwrap_or(if is_off { Severity::Off } else { default });
         Some(severity).filter(|severity| *severity != Severity::Off)
     }
 
-    /// Gives findings the severity that they have here; those of rules that are off go. What was not read as a whole keeps
-    /// its own.
+    /// Gives findings the severity of the configuration, and removes those of rules that are off. A finding about a file
+    /// that could not be read keeps its severity.
     pub(crate) fn judge(&self, findings: &mut Vec<Finding>) {
         findings.retain_mut(|finding| {
-            let own = finding.severity;
-            let level = if finding.unread { Some(own) } else { self.level(finding.rule, own) };
-            finding.severity = level.unwrap_or(own);
+            let default = finding.severity;
+            let level = if finding.unread { Some(default) } else { self.level(finding.rule, default) };
+            finding.severity = level.unwrap_or(default);
             level.is_some()
         });
     }
 
-    /// Returns the scope of a directory: of it and the directories above it, the innermost that one of
-    /// `scopes` matches; `None` when none does, so that the repository bounds.
+    /// The scope of a directory: the innermost directory, itself or above, that `scopes` matches; `None` if only the
+    /// repository bounds it.
     pub fn scope_of(&self, directory: &str) -> Option<String> {
         glob::and_above(directory).find(|directory| self.scopes.matches(directory)).map(str::to_owned)
     }
 
-    /// Returns it with what `policy` decides about programs, time and fetching: no change decides that for itself.
+    /// The configuration of a change, with the keys about programs, time and fetching from `policy`: a change must not
+    /// decide what runs on the machine that checks it.
     pub(crate) fn run_by(self, policy: &Config) -> Config {
         let Config { helm, build_timeout, allow_private, max_file_size, .. } = *policy;
         let Config { kustomize, trust_exec, sources, .. } = policy.clone();
         Config { helm, build_timeout, allow_private, max_file_size, kustomize, trust_exec, sources, ..self }
     }
 
-    /// Returns whether the root in this directory is a starting point: it lies in what `include`
-    /// matches, if there is any, and not in what `exclude` matches.
+    /// Whether the root in this directory is a starting point: `include` is empty or covers it, and `exclude` does not.
     pub(crate) fn starts(&self, directory: &str) -> bool {
         (self.include.is_empty() || self.include.covers(directory)) && !self.leaves_out(directory)
     }
 
-    /// Returns whether `exclude` matches a directory, or one above it.
+    /// Whether `exclude` matches a directory, or a directory above it.
     pub fn leaves_out(&self, directory: &str) -> bool {
         self.exclude.covers(directory)
     }
 
-    /// Returns whether a program from elsewhere stays executable where it is stored.
+    /// Whether a fetched program stays executable at this path.
     pub fn trusts(&self, path: &str) -> bool {
         self.trust_exec.matches(path)
     }

@@ -37,7 +37,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::config::{Comments, Config, Source};
+use crate::config::{Comments, Config, SourcePolicy};
 use crate::git::{LocalRepo, RemoteGit};
 use crate::graph::{Archive, ChartRef, HINT_REWRITE, RemoteContent, RemoteFile, RemoteRef, Remotes, Repository, Wants};
 use crate::kustomization;
@@ -520,7 +520,7 @@ impl Fetcher {
 }
 
 impl Remotes for Fetcher {
-    fn trust(&self, upstream: &Upstream, policy: &Source, is_lifted: bool) -> Result<()> {
+    fn trust(&self, upstream: &Upstream, policy: &SourcePolicy, is_lifted: bool) -> Result<()> {
         self.trusted(upstream, policy, is_lifted)
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Context;
 use super::behind::{Behind, behind};
-use crate::config::Config;
+use crate::config::{Config, Distrust};
 use crate::git::Signers;
 use crate::message::failure::{Failure, FailureKind, Location, command, short};
 use crate::message::finding::{Finding, Rule};
@@ -65,7 +65,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|_| context.config.sources.is_some()) else {
         return Vec::new();
     };
-    let mut distrusted: BTreeMap<Upstream, (Rule, String, String)> = BTreeMap::new();
+    let mut distrusted: BTreeMap<Upstream, Distrust> = BTreeMap::new();
     for upstream in lock.upstreams() {
         if let Some(reason) = context.config.distrust(&upstream, lock.get(&upstream)) {
             distrusted.insert(upstream, reason);
@@ -76,18 +76,18 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut reported: BTreeSet<Upstream> = named.collect();
     let mut findings = Vec::new();
     for Behind { remote, upstream, chain } in behind(context, lock, &distrusted.keys().collect()) {
-        let (rule, why, help) = &distrusted[upstream];
+        let Distrust { rule, why, hint } = &distrusted[upstream];
         let shown = remote.shown();
         let message = format!("`{shown}` is locked, but {upstream} behind it {why}: {shown} > {chain}");
-        let finding = context.at_reference(*rule, remote.edge, message, vec![help.clone()]);
+        let finding = context.at_reference(*rule, remote.edge, message, vec![hint.clone()]);
         findings.push(Finding { reference: upstream.to_string(), subject: upstream.subject(), ..finding });
         reported.insert(upstream.source());
     }
     // Nothing names the others any more: they were localized, or are stale.
-    for (upstream, (rule, why, help)) in distrusted {
+    for (upstream, Distrust { rule, why, hint }) in distrusted {
         let source = upstream.source();
         let message = format!("the lock contains {source}, which {why}");
-        let finding = Finding::new(rule, LOCK_NAME, message, vec![help]);
+        let finding = Finding::new(rule, LOCK_NAME, message, vec![hint]);
         if reported.insert(source.clone()) {
             findings.push(Finding { reference: source.to_string(), subject: source.subject(), ..finding });
         }

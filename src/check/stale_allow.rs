@@ -142,7 +142,7 @@ pub(super) fn stale_comment(
     is_locked: bool,
     is_used: impl Fn(Rule) -> bool,
 ) -> Option<Finding> {
-    let (message, help) = match &comment.said {
+    let (message, help) = match &comment.directive {
         Err(why) => (format!("this comment allows nothing: {why}"), FORM.to_owned()),
         Ok(directive) if is_placeholder(&directive.reason) => unreasoned_with(&directive.reason),
         Ok(_) if !complete => return None,

@@ -1,8 +1,8 @@
-//! What an entry about a URL covers: exactly one reference, or all that a glob matches.
+//! Entries about a URL: an entry covers exactly one reference, or all that a glob matches.
 //!
 //! An exact entry ([`Exact`]) is a reference as a kustomization or a message has it: the repository, the directory and the
 //! ref; the URL of a file; `REPOSITORY#CHART@VERSION`; an image with tag or digest. Host, port, user name and scheme are
-//! read as in a glob; everything else is compared as it is, but `.git` at the end of a repository.
+//! read as in a glob; everything else is compared literally, except for `.git` at the end of a repository.
 //!
 //! A glob is `HOST`, `HOST/PATH` or `SCHEME://HOST/PATH`:
 //!
@@ -14,14 +14,13 @@
 //!   written. A user name is not looked at.
 //! - In the path `*` and `?` stand for characters of one name, `**` for any number of names. `//` is `/`,
 //!   and a name is the same with and without `.git`. A query is not part of it.
-//! - What it is compared with: of a git repository its URL, as kustomize splits it, and the directory in
-//!   it; of a file its URL; of a Helm chart the repository and the chart's name; of an image its name without tag and
-//!   digest (`docker.io/` before it where no registry is written).
+//! - It is compared with the URL of a git repository, as kustomize splits it, and the directory in it; with the URL of a
+//!   file; with the repository and the name of a Helm chart; with the name of an image without tag and digest
+//!   (`docker.io/` before it if no registry is written).
 //!
-//! A policy is only as good as the agreement between the one that judges a URL and the ones that
-//! follow it. So a URL is taken apart first, and its host compared as a whole; and whatever two clients
-//! could take apart in two ways (`..`, `\`, encoded slashes, letters that are no ASCII in a host)
-//! matches nothing.
+//! A policy only protects if the program that judges a URL and those that follow it agree on its host. So a URL is split
+//! first, and its host compared as a whole. A URL that two clients could split differently (`..`, `\`, encoded slashes,
+//! letters outside of ASCII in a host) matches nothing.
 
 use std::collections::BTreeSet;
 
@@ -36,25 +35,25 @@ use crate::tree::path;
 /// The schemes that a glob can name, and the port that need not be written.
 const SCHEMES: [(&str, &str); 5] = [("https", ":443"), ("ssh", ":22"), ("http", ":80"), ("oci", ":443"), ("file", "")];
 
-/// The schemes of what is written without one.
+/// The schemes that a text without a scheme may mean.
 const UNWRITTEN: [&str; 3] = ["https", "ssh", "oci"];
 
 /// One reference, chart or image.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Exact {
-    /// None for one of [`UNWRITTEN`].
+    /// `None` for any of [`UNWRITTEN`].
     scheme: Option<&'static str>,
     host: String,
-    /// That of the repository or file.
+    /// The path of the repository or file in its URL.
     path: String,
-    /// The directory in a repository, the chart of one.
+    /// The directory in the repository, or the name of the chart.
     inside: Option<String>,
     /// The ref, the version, the query, the tag or digest.
-    at: Option<String>,
+    version: Option<String>,
 }
 
 impl Exact {
-    /// Returns what an entry says that names this one, of a finding: the same, perhaps without its scheme.
+    /// The entries that name this subject of a finding: itself, and perhaps the same without its scheme.
     pub(super) fn named_by(self) -> Vec<Exact> {
         let unwritten = self.scheme.filter(|scheme| UNWRITTEN.contains(scheme));
         let unwritten = unwritten.map(|_| Exact { scheme: None, ..self.clone() });
@@ -62,18 +61,21 @@ impl Exact {
     }
 }
 
-/// Returns what a finding is about; none where that is no URL, or clients could differ.
+fn not_empty(text: &str) -> Option<String> {
+    Some(text.to_owned()).filter(|text| !text.is_empty())
+}
+
+/// The exact entry for an upstream; `None` if it is not a URL, or clients could read it differently.
 pub(super) fn exact(upstream: &Upstream) -> Option<Exact> {
-    let at = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let (url, inside, at) = match upstream {
+    let (url, inside, version) = match upstream {
         Upstream::Git { url, path, reference, .. } => {
             (url.strip_suffix(".git").unwrap_or(url), Some(path), reference.clone())
         }
         Upstream::File { url } => {
             let (url, query) = url.split_once('?').unwrap_or((url, ""));
-            (url, None, at(query))
+            (url, None, not_empty(query))
         }
-        // Where a name ends must be clear.
+        // These characters separate the parts of an entry: with them it could mean two charts.
         Upstream::Chart { chart, version, .. }
             if version.iter().chain([chart]).any(|text| text.contains(['@', '#', '/'])) =>
         {
@@ -81,44 +83,50 @@ pub(super) fn exact(upstream: &Upstream) -> Option<Exact> {
         }
         Upstream::Chart { url, chart, version } => (url.trim_end_matches('/'), Some(chart), version.clone()),
         Upstream::Image { image } => {
-            let url = of_image(image);
+            let url = image_url(image);
             let name = image.rsplit('/').next().unwrap_or(image);
             let tag = name.find([':', '@']).map_or("", |start| &name[start..]);
-            return exact_of(&url, None, at(tag));
+            return exact_parts(&url, None, not_empty(tag));
         }
     };
-    exact_of(url, inside, at)
+    exact_parts(url, inside, version)
 }
 
-fn exact_of(url: &str, inside: Option<&String>, at: Option<String>) -> Option<Exact> {
+fn exact_parts(url: &str, inside: Option<&String>, version: Option<String>) -> Option<Exact> {
     let (scheme, host, path) = split(url).ok()?;
-    let names = || path.split('/').chain(inside.into_iter().flat_map(|inside| inside.split('/')));
-    let is_odd = |text: &str| text.contains(|c: char| c.is_control() || c.is_whitespace());
-    let is_here = scheme == Some("file") && host.is_empty();
-    let is_clear = names().all(is_plain) && !is_odd(url) && !at.iter().chain(inside).any(|text| is_odd(text));
-    // One slash is the URL's own, which `HOST:PATH` has not. One more may be another place.
+    let mut names = path.split('/').chain(inside.into_iter().flat_map(|inside| inside.split('/')));
+    let is_local = scheme == Some("file") && host.is_empty();
+    let has_blanks = version.iter().chain(inside).any(|text| has_blank(text)) || has_blank(url);
+    let is_clear = names.all(is_plain) && !has_blanks;
+    // One slash belongs to the syntax of a URL, which `HOST:PATH` lacks. A second slash may name another repository.
     let repository = path.strip_prefix('/').filter(|_| url.contains("://")).unwrap_or(path).trim_end_matches('/');
     let path = if inside.is_some() { repository } else { path }.to_owned();
-    (scheme.is_some() && is_clear && (is_here || is_host(&host))).then(|| Exact {
+    (scheme.is_some() && is_clear && (is_local || is_host(&host))).then(|| Exact {
         scheme,
         host,
         path,
         inside: inside.cloned(),
-        at,
+        version,
     })
 }
 
-/// Reads an exact entry with this key: what a URL means is said by the field that names it, so that it may be both a
-/// repository and a file. Fails with the rest of a sentence ("the entry `x` …").
+/// Whether clients could cut a text, or drop a part of it.
+fn has_blank(text: &str) -> bool {
+    text.contains(|c: char| c.is_control() || c.is_whitespace())
+}
+
+/// Reads an exact entry with this key. There may be several results: only the field that names a URL says whether it is a
+/// repository or a file. Fails with the rest of a sentence ("the entry `x` …").
 pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String> {
     const WIDE: &str = "for everything that a glob matches, write `refs: any` (or branch, tag, commit)";
-    let place = text.split('?').next().unwrap_or(text);
-    let path = place.find("://").map_or(place, |at| &place[at + 3..]);
-    let path = path.find('/').map_or("", |at| &path[at..]);
-    if place.contains('*') || path.replace("${", "").contains(['[', '{']) {
+    // A glob without `refs` would silently match one literal reference at most. `${` is a variable, not a glob.
+    let url = text.split('?').next().unwrap_or(text);
+    let path = url.find("://").map_or(url, |start| &url[start + 3..]);
+    let path = path.find('/').map_or("", |start| &path[start..]);
+    if url.contains('*') || path.replace("${", "").contains(['[', '{']) {
         return Err(format!("is a glob: {WIDE}"));
     }
-    let has_scheme = text.contains("://") || split(place).is_ok_and(|(scheme, ..)| scheme.is_some());
+    let has_scheme = text.contains("://") || split(url).is_ok_and(|(scheme, ..)| scheme.is_some());
     let written = if has_scheme { text.to_owned() } else { format!("https://{text}") };
     let upstreams = match key {
         "image" => vec![Upstream::Image { image: text.strip_prefix("oci://").unwrap_or(text).to_owned() }],
@@ -141,10 +149,12 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
             repository.into_iter().chain([Upstream::File { url: redact::url(&written) }]).collect()
         }
     };
+    // The scheme that was only added for the parser is dropped: the entry covers all usual schemes.
     let exact = upstreams.iter().filter_map(exact);
     let exact = exact.map(|exact| Exact { scheme: exact.scheme.filter(|_| has_scheme || key == "image"), ..exact });
     let exact: Vec<Exact> = exact.collect();
     if exact.is_empty() {
+        // The error of a glob says more precisely which part of the URL is refused.
         let why = compile(text).err().filter(|_| !text.contains(['#', '?', ' ']));
         let why = why.unwrap_or_else(|| "is ambiguous: clients read it differently".to_owned());
         let rule = if key == "chart" { Rule::RemoteChart } else { Rule::RemoteReference };
@@ -156,14 +166,15 @@ pub(super) fn compile_exact(key: &str, text: &str) -> Result<Vec<Exact>, String>
 /// The scheme, the host, and the names of the path.
 type Parts = (Option<&'static str>, String, Vec<String>);
 
-/// Takes a URL without query apart, or an scp-like address, or a glob, and what is at `below` there. Fails with the rest of
-/// a sentence ("the glob `x` …").
+/// Splits a URL without query, an scp-like address or a glob, with the path `below` appended. Fails with the rest of a
+/// sentence ("the glob `x` …").
 fn parts(text: &str, below: &str) -> Result<Parts, String> {
     let (scheme, host, path) = split(text)?;
     let names = [path, below].into_iter().flat_map(|path| path.split('/')).filter(|name| !name.is_empty());
-    // With and without `.git` it is the same.
-    let bare = |name: &str| name.strip_suffix(".git").filter(|bare| !bare.is_empty()).unwrap_or(name).to_owned();
-    let names: Vec<String> = names.map(bare).collect();
+    // Hosts serve a repository with and without `.git`, so neither spelling may get around a policy.
+    let names: Vec<String> = names
+        .map(|name| name.strip_suffix(".git").filter(|bare| !bare.is_empty()).unwrap_or(name).to_owned())
+        .collect();
     match names.iter().find(|name| !is_plain(name)) {
         Some(name) => Err(format!("contains `{name}`, which is not allowed in a URL")),
         None => Ok((scheme, host, names)),
@@ -177,15 +188,15 @@ fn split(text: &str) -> Result<(Option<&'static str>, String, &str), String> {
         None => (None, text),
     };
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    // As in git: a colon before the first slash. A port has digits only, and there is no user then.
+    // As git does: a colon before the first slash makes an scp-like address. Without a user it may be a port.
     let (scheme, host, path) = match host.split_once(':') {
         Some((scp, _)) if scheme.is_none() && host.contains('@') => (Some("ssh"), scp, &rest[scp.len() + 1..]),
         _ => (scheme, host, path),
     };
     let scheme = scheme.map(|text| {
         let known = SCHEMES.into_iter().find(|(scheme, _)| scheme.eq_ignore_ascii_case(text));
-        let all = || SCHEMES.map(|(scheme, _)| scheme).join(", ");
-        known.ok_or_else(|| format!("has the scheme `{text}`, expected one of {}", all()))
+        let expected = SCHEMES.map(|(scheme, _)| scheme).join(", ");
+        known.ok_or_else(|| format!("has the scheme `{text}`, expected one of {expected}"))
     });
     let (scheme, port) = scheme.transpose()?.map_or((None, ":443"), |(scheme, port)| (Some(scheme), port));
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_ascii_lowercase();
@@ -193,28 +204,28 @@ fn split(text: &str) -> Result<(Option<&'static str>, String, &str), String> {
     Ok((scheme, host, path))
 }
 
-/// Returns the indices of the globs that match what a finding is about, or what is above it.
+/// The indices of the globs that match an upstream, or a directory above it.
 pub(super) fn covering(globs: &GlobSet, upstream: &Upstream) -> BTreeSet<usize> {
-    let place = place(upstream).unwrap_or_default();
-    path::and_above(&place).flat_map(|place| globs.matches(place)).collect()
+    let path = match_path(upstream).unwrap_or_default();
+    path::and_above(&path).flat_map(|path| globs.matches(path)).collect()
 }
 
-/// Returns the scheme, the host and the path of what a finding is about, as one path: what globs match, or what is above.
-/// None where that is no URL, or clients could differ.
-fn place(upstream: &Upstream) -> Option<String> {
+/// The scheme, the host and the path of an upstream as one path, for globs; `None` if it is not a URL, or clients could
+/// read it differently.
+fn match_path(upstream: &Upstream) -> Option<String> {
     let parts = match upstream {
         Upstream::Git { url, path, .. } => parts(url, path),
         Upstream::File { url } => parts(url.split(['?', '#']).next().unwrap_or_default(), ""),
         Upstream::Chart { url, chart, .. } => parts(url, chart),
-        Upstream::Image { image } => parts(&of_image(image), ""),
+        Upstream::Image { image } => parts(&image_url(image), ""),
     };
     let (scheme, host, path) = parts.ok()?;
-    let is_here = scheme == Some("file") && host.is_empty();
-    (is_here || is_host(&host)).then_some([scheme?, &host, &path.join("/")].join("/"))
+    let is_local = scheme == Some("file") && host.is_empty();
+    (is_local || is_host(&host)).then_some([scheme?, &host, &path.join("/")].join("/"))
 }
 
-/// Returns the URL of an image. As docker reads it, a name that does not begin with a host belongs to its own registry.
-fn of_image(image: &str) -> String {
+/// The URL of an image. As in docker, a name that does not begin with a host belongs to docker.io.
+fn image_url(image: &str) -> String {
     let name = image.split('@').next().unwrap_or(image);
     let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
     let last = last.split(':').next().unwrap_or(last);
@@ -226,19 +237,18 @@ fn of_image(image: &str) -> String {
     format!("oci://{registry}{directory}/{last}")
 }
 
-/// Returns whether a text is a host of ASCII letters, or an address in brackets, and maybe a port.
+/// Whether a text is a host of ASCII letters, or an address in brackets, perhaps with a port.
 fn is_host(text: &str) -> bool {
     let (host, port) = text.rsplit_once(':').filter(|_| !text.ends_with(']')).unwrap_or((text, "0"));
     let (host, others) = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => (address, ":."),
         None => (host, ".-_"),
     };
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    !host.is_empty() && host.chars().all(is_allowed) && is_port
+    !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c)) && is_port
 }
 
-/// Returns whether every client takes this name for itself.
+/// Whether every client reads this name of a path literally.
 fn is_plain(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     !matches!(name, "." | "..")
@@ -247,26 +257,24 @@ fn is_plain(name: &str) -> bool {
         && !["%2e", "%2f", "%5c", "%00"].iter().any(|encoded| lower.contains(encoded))
 }
 
-/// Reads a glob, for [`place`]. Fails with the rest of a sentence ("the glob `x` …") where it can match nothing, or more
+/// Reads a glob for [`match_path`]. Fails with the rest of a sentence ("the glob `x` …") if it can match nothing, or more
 /// than it seems to.
 pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
-    let is_odd = |c: char| c.is_control() || c.is_whitespace() || "?#".contains(c);
-    if text.is_empty() || text.contains(is_odd) {
+    if text.is_empty() || has_blank(text) || text.contains(['?', '#']) {
         return Err(
             "is empty, or contains a space or a query (a glob has none: for one reference, remove `refs`)".to_owned()
         );
     }
     let (scheme, host, mut path) = parts(text, "")?;
-    let is_below = |domain: &str| domain.starts_with('.') && is_host(domain);
     let host = match &*host {
         "" if scheme == Some("file") => host,
         "*" | "**" => "*".to_owned(),
         name if is_host(name) && !matches!(name, "." | "..") => escape(name),
         // Others can register names that match `github*`.
-        name if name.strip_prefix('*').is_some_and(is_below) => host,
+        name if name.strip_prefix('*').is_some_and(|domain| domain.starts_with('.') && is_host(domain)) => host,
         _ => return Err(format!("has the host `{host}`: write a host, or `*.DOMAIN`")),
     };
-    // Whatever follows is covered anyway.
+    // A glob covers everything below its match, so `**` at the end would only exclude the directory itself.
     path.truncate(path.iter().rposition(|name| name != "**").map_or(0, |last| last + 1));
     let names = [scheme.unwrap_or("{https,ssh,oci}").to_owned(), host];
     glob::compile(&[&names[..], &path].concat().join("/"))

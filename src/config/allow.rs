@@ -1,4 +1,4 @@
-//! The one exception: what stays as it is, for a reason.
+//! Exceptions: entries of `allow`, each with a reason.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -15,40 +15,39 @@ use crate::message::position::Span;
 use crate::message::redact;
 use crate::reference::Upstream;
 
-/// An entry of `allow`: what it covers stays as it is, wherever that is looked at.
+/// An entry of `allow`. A reference that it covers stays as it is, in every command.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "read::AllowKeys")]
 pub struct Allow {
-    /// What it names: `url` (files and repositories), `chart`, `image`, `path` (from the top of the repository: what is
-    /// named, or the file in which something else is found), `program` (and plugins, as functions name them).
+    /// The sort of subject: `url` (files and repositories), `chart`, `image`, `path` (from the top of the repository: the
+    /// path of a reference, or the file with the finding), `program` (also plugins, as functions name them).
     #[serde(skip)]
     pub key: &'static str,
-    /// What it names, as it was written.
+    /// The value of the key, as written.
     pub text: String,
     pub(super) matcher: Matcher,
-    /// How firmly what it covers must be pinned; none for an entry that names one reference, whose ref it names.
+    /// How firmly a subject must be pinned; `None` for an entry that names one reference with its ref.
     pub refs: Option<RefPolicy>,
-    /// Why.
     pub reason: String,
-    /// The rules that it is about.
+    /// The rules that the entry allows.
     pub rules: BTreeSet<Rule>,
-    /// Where it stands.
+    /// The location of the entry in the configuration.
     pub span: Span,
 }
 
 impl Allow {
-    /// Returns what it covers: entries with the same cover the same, whatever their reasons.
+    /// A key that is equal for entries that cover the same subjects, whatever their reasons.
     pub fn meaning(&self) -> impl Eq + Hash + use<'_> {
         (self.key, &self.text, self.refs, &self.rules)
     }
 
-    /// Returns whether it names one reference alone.
+    /// Whether the entry names exactly one reference.
     pub fn is_exact(&self) -> bool {
         matches!(self.matcher, Matcher::Exact(_))
     }
 }
 
-/// The entries of `allow`, found by what they match: there may be as many as references.
+/// The entries of `allow`, indexed by their matches: there may be as many entries as references.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(try_from = "Vec<Allow>")]
 pub struct Exceptions {
@@ -68,16 +67,16 @@ impl TryFrom<Vec<Allow>> for Exceptions {
         for (index, Allow { key, matcher, .. }) in entries.iter().enumerate() {
             match matcher {
                 Matcher::Glob(glob) => wide.entry(key).or_default().push((glob, index)),
-                Matcher::Exact(all) => {
-                    all.iter().for_each(|one| exact.entry((key, one.clone())).or_default().push(index));
+                Matcher::Exact(readings) => {
+                    readings.iter().for_each(|reading| exact.entry((key, reading.clone())).or_default().push(index));
                 }
             }
         }
-        let set = |(key, globs): (&'static str, Vec<(&GlobMatcher, usize)>)| {
-            let (globs, indices): (Vec<_>, Vec<_>) = globs.into_iter().unzip();
-            Ok((key, (glob::set(globs)?, indices)))
-        };
-        let globs = wide.into_iter().map(set).collect::<Result<_, String>>()?;
+        let mut globs = BTreeMap::new();
+        for (key, entries) in wide {
+            let (matchers, indices): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
+            globs.insert(key, (glob::set(matchers)?, indices));
+        }
         Ok(Exceptions { entries, globs, exact })
     }
 }
@@ -91,21 +90,22 @@ impl Deref for Exceptions {
 }
 
 impl Exceptions {
-    /// Notes where each of them stands.
-    pub(super) fn stand_at(&mut self, spans: impl Iterator<Item = Span>) {
+    /// Sets the location of each entry.
+    pub(super) fn set_spans(&mut self, spans: impl Iterator<Item = Span>) {
         self.entries.iter_mut().zip(spans).for_each(|(entry, span)| entry.span = span);
     }
 
-    /// Returns them as they would be with `refs: any`; those that are globs match nothing.
+    /// The exact entries as they would be with `refs: any`; entries that are globs already match nothing in the result.
     pub fn widened(&self) -> Exceptions {
-        let wide = |allow: &Allow| {
-            let wide = compile(allow.key, &allow.text, true).ok().filter(|_| allow.is_exact());
-            Allow { matcher: wide.unwrap_or(Matcher::Exact(Vec::new())), ..allow.clone() }
-        };
-        Exceptions::try_from(self.iter().map(wide).collect::<Vec<_>>()).unwrap_or_default()
+        let mut entries = self.entries.clone();
+        for entry in &mut entries {
+            let wide = compile(entry.key, &entry.text, true).ok().filter(|_| entry.is_exact());
+            entry.matcher = wide.unwrap_or(Matcher::Exact(Vec::new()));
+        }
+        Exceptions::try_from(entries).unwrap_or_default()
     }
 
-    /// Returns the indices of the entries that cover what a rule finds in a file, given by its path from the top.
+    /// The indices of the entries that cover a finding in a file, given by its path from the top.
     pub fn covering(&self, rule: Rule, subject: &Subject, file: &str) -> Vec<usize> {
         if self.is_empty() {
             return Vec::new();
@@ -123,11 +123,12 @@ impl Exceptions {
             };
             matching.extend(matched.into_iter().map(|index| indices[index]));
         }
-        let is_meant = |index: &usize| {
+        // Rules and refs are compared last: the indexes only know subjects.
+        matching.retain(|index| {
             let entry = &self.entries[*index];
             entry.refs.is_none_or(|least| least <= refs) && entry.rules.contains(&rule)
-        };
-        matching.into_iter().filter(is_meant).collect()
+        });
+        matching.into_iter().collect()
     }
 }
 
@@ -135,11 +136,11 @@ impl Exceptions {
 #[derive(Debug, Clone)]
 pub(super) enum Matcher {
     Glob(GlobMatcher),
-    /// One reference, in each way in which it can be read.
+    /// One reference, once for each way to read it.
     Exact(Vec<Exact>),
 }
 
-/// Reads what an entry with this key names. Fails with the rest of a sentence ("the entry for `x` …").
+/// Reads the value of an entry with this key. Fails with the rest of a sentence ("the entry for `x` …").
 pub(super) fn compile(key: &str, text: &str, is_wide: bool) -> Result<Matcher, String> {
     match key {
         "path" => glob::from_top(text).map(Matcher::Glob),
@@ -149,7 +150,7 @@ pub(super) fn compile(key: &str, text: &str, is_wide: bool) -> Result<Matcher, S
     }
 }
 
-/// Returns the key of an entry that covers this.
+/// The key of an entry that could cover a subject.
 fn key(subject: &Subject) -> &'static str {
     match subject {
         Subject::Remote(Upstream::Git { .. } | Upstream::File { .. }) => "url",
@@ -161,32 +162,31 @@ fn key(subject: &Subject) -> &'static str {
 }
 
 impl Config {
-    /// Returns the index of the first entry of `allow` that covers what a rule finds in a file.
+    /// The index of the first entry of `allow` that covers a finding in a file; `None` if no entry does.
     pub fn allowed_by(&self, rule: Rule, subject: &Subject, file: &str) -> Option<usize> {
         self.allow.covering(rule, subject, file).first().copied()
     }
 
-    /// Returns why something that a rule is about stays as it is; none if no entry of `allow` covers it.
+    /// The reason of the entry of `allow` that covers a subject; `None` if no entry does.
     pub fn reason(&self, rule: Rule, subject: &Subject) -> Option<String> {
         let index = self.allowed_by(rule, subject, "")?;
         let reason = redact::text(&self.allow[index].reason);
         Some(reason.replace(char::is_control, " "))
     }
 
-    /// Returns whether a path from the top may be missing.
+    /// Whether a path from the top may be missing.
     pub fn may_be_missing(&self, path: &str) -> bool {
-        let path = path.to_owned();
-        let subject = Subject::Path { path };
+        let subject = Subject::Path { path: path.to_owned() };
         let mut rules = Rule::MISSING.into_iter();
         rules.any(|rule| self.allowed_by(rule, &subject, "").is_some())
     }
 
-    /// Returns the glob that matches one path alone, as YAML.
+    /// The glob that matches only this path, as YAML.
     pub fn path_entry(path: &str) -> String {
         quoted(&globset::escape(path))
     }
 
-    /// Returns the entry of `allow` that covers this finding of a rule in a file and no other reference; none where no entry can.
+    /// The entry of `allow` that covers this finding and no other reference; `None` if no entry can.
     pub fn exception(rule: Rule, subject: &Subject, file: &str) -> Option<Exception> {
         if !rule.can_be_allowed() {
             return None;
@@ -198,11 +198,11 @@ impl Config {
             Subject::Remote(Upstream::Image { image }) => image.clone(),
             Subject::Remote(upstream) => upstream.to_string(),
         };
-        // What cannot be read back is no entry.
+        // The program must not propose an entry that it would refuse, or that would not cover the finding.
         let is_read_back = match compile(key(subject), &text, false).ok()? {
-            Matcher::Exact(all) => {
+            Matcher::Exact(readings) => {
                 let exact = subject.upstream().and_then(address::exact)?;
-                exact.named_by().iter().any(|one| all.contains(one))
+                exact.named_by().iter().any(|entry| readings.contains(entry))
             }
             Matcher::Glob(glob) => match subject {
                 Subject::Path { path } => glob.is_match(path),
@@ -215,25 +215,26 @@ impl Config {
         is_read_back.then(|| Exception { key: key(subject), rule, text })
     }
 
-    /// Returns the entry of `allow` for all charts of a repository, as YAML.
+    /// The entry of `allow` for all charts of a repository, as YAML.
     pub fn entry_of_charts(url: &str) -> String {
         format!("- {{chart: {}, refs: any, reason: '{PLACEHOLDER}'}}", quoted(url))
     }
 
-    /// Returns the entries of `allow` for all of these, as YAML that takes any reason.
+    /// The entries of `allow` for these exceptions, sorted and without repetition, as YAML with a placeholder as reason.
     pub fn entries(exceptions: &[&Exception]) -> Vec<String> {
-        let entry = |one: &Exception| {
-            let rules = if one.rule.is_empty() { String::new() } else { format!(", rules: [{}]", one.rule) };
-            format!("- {{{}: {}{rules}, reason: '{PLACEHOLDER}'}}", one.key, quoted(&one.text))
-        };
-        exceptions.iter().copied().collect::<BTreeSet<_>>().into_iter().map(entry).collect()
+        let mut entries = Vec::new();
+        for Exception { key, rule, text } in exceptions.iter().copied().collect::<BTreeSet<_>>() {
+            let rules = if rule.is_empty() { String::new() } else { format!(", rules: [{rule}]") };
+            entries.push(format!("- {{{key}: {}{rules}, reason: '{PLACEHOLDER}'}}", quoted(text)));
+        }
+        entries
     }
 }
 
-/// Returns a text as a value between `{` and `}`.
+/// A text as a YAML value between `{` and `}`, quoted if necessary.
 pub(crate) fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
-    if text.chars().all(is_plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._/-".contains(c));
+    if is_plain && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "''"))

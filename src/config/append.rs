@@ -1,4 +1,4 @@
-//! What is written into a configuration of which everything else stays as it is, byte for byte.
+//! Additions to a configuration. Every other byte stays the same.
 
 use serde_json::{Map, Value};
 
@@ -6,52 +6,62 @@ use super::Config;
 use crate::kustomization::format;
 
 impl Config {
-    /// Returns the text of a configuration with more entries in one of its lists, each as [`Config::entries`] returns it,
-    /// before those that it has; none where the list cannot be told from its lines, as in flow style.
+    /// The text of a configuration with more entries, as [`Config::entries`] returns them, at the beginning of one of its
+    /// lists; `None` if lines are not enough to see the list, as in flow style.
     pub fn append(text: &str, key: &str, entries: &[String]) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let mut lines: Vec<&str> = text.lines().collect();
         let head = format!("{key}:");
-        let is_key = |line: &&str| line.strip_prefix(&*head).is_some_and(is_blank);
-        let at = lines.iter().position(is_key).unwrap_or(lines.len());
+        let at = lines.iter().position(|line| line.strip_prefix(&*head).is_some_and(is_blank)).unwrap_or(lines.len());
         if at == lines.len() {
             lines.push(&head);
         }
+        // YAML wants all items of a list at the same indentation, so the new ones take that of the first.
         let first = lines[at + 1..].iter().find(|line| !is_blank(line));
         let first = first.filter(|line| line.trim_start().starts_with("- "));
         let indent = first.map_or(0, |line| line.len() - line.trim_start().len());
         let new: Vec<String> = entries.iter().map(|entry| " ".repeat(indent) + entry).collect();
         lines.splice(at + 1..at + 1, new.iter().map(String::as_str));
         let new = lines.join(end) + end;
-        let [old, all] = values(text, &new, key)?;
-        let rest = all.as_ref()?.as_array()?.get(entries.len()..)?;
-        let old = old.map_or(Some(Vec::new()), |old| old.as_array().cloned())?;
+        // Lines are a guess about YAML: reading both texts proves that the old entries are still there.
+        let Change { before, after } = Change::of_key(text, &new, key)?;
+        let rest = after.as_ref()?.as_array()?.get(entries.len()..)?;
+        let old = before.map_or(Some(Vec::new()), |before| before.as_array().cloned())?;
         (rest == old).then_some(new)
     }
 
-    /// Returns the text of a configuration with one more key; none where it has that key, or cannot have one more line.
+    /// The text of a configuration with one more key; `None` if it has that key, or a line cannot be added at its end.
     pub fn with(text: &str, key: &str, value: &str) -> Option<String> {
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         let between = if text.is_empty() || text.ends_with('\n') { "" } else { end };
         let new = format!("{text}{between}{key}: {value}{end}");
-        let [old, all] = values(text, &new, key)?;
-        (old.is_none() && all? == value).then_some(new)
+        let Change { before, after } = Change::of_key(text, &new, key)?;
+        (before.is_none() && after? == value).then_some(new)
     }
 }
 
-/// Returns what a key is before and after an edit; none where the edit changes anything else: what could not be told from
-/// the lines is not written.
-fn values(old: &str, new: &str, key: &str) -> Option<[Option<Value>; 2]> {
-    Config::parse(new.as_bytes(), "").ok()?;
-    let read = |text: &str| {
-        let (mut keys, _): (Map<String, Value>, _) = format::parse(text.trim_start_matches('\u{feff}'), "").ok()?;
-        Some((keys.remove(key), keys))
-    };
-    let ((old, before), (new, after)) = (read(old)?, read(new)?);
-    (before == after).then_some([old, new])
+/// The values of the only key that an edit changes.
+struct Change {
+    before: Option<Value>,
+    after: Option<Value>,
 }
 
-/// Returns whether a line, or the rest of one, holds nothing but a comment.
+impl Change {
+    /// `None` if the edit changes another key, or the new text is not a configuration.
+    fn of_key(old: &str, new: &str, key: &str) -> Option<Change> {
+        Config::parse(new.as_bytes(), "").ok()?;
+        let (mut old, mut new) = (keys(old)?, keys(new)?);
+        let change = Change { before: old.remove(key), after: new.remove(key) };
+        (old == new).then_some(change)
+    }
+}
+
+fn keys(text: &str) -> Option<Map<String, Value>> {
+    let (keys, _) = format::parse(text.trim_start_matches('\u{feff}'), "").ok()?;
+    Some(keys)
+}
+
+/// Whether a line, or the rest of a line, is empty except for a comment.
 fn is_blank(line: &str) -> bool {
     let line = line.trim();
     line.is_empty() || line.starts_with('#')

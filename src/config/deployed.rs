@@ -1,11 +1,11 @@
-//! What the configuration says about what is deployed: where no object in the tree says it.
+//! The part of the configuration about deployments that no object in the tree describes.
 
 use serde::{Deserialize, Serialize};
 
 use super::read::{directory, words};
 use crate::message::position::Position;
 
-/// Who builds what is deployed, by name; what is asked of it: `targets::engine`.
+/// The name of an engine: the program that builds and deploys. `targets::engine` knows how it does so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum EngineName {
@@ -20,7 +20,7 @@ pub(crate) enum EngineName {
 impl EngineName {
     pub(crate) const ALL: [EngineName; 3] = [EngineName::Flux, EngineName::ArgoCd, EngineName::Kustomize];
 
-    /// Returns its name, as people write it.
+    /// The name as people write it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             EngineName::Flux => "Flux",
@@ -34,10 +34,10 @@ impl EngineName {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repository {
-    /// The URL; `oci://` for what is pushed as an artifact.
+    /// The URL; `oci://` if the repository is pushed as an artifact.
     #[serde(deserialize_with = "words")]
     pub url: String,
-    /// The directory that is its top there, from the top of the repository; empty for the top.
+    /// The directory of this repository that is the top at that URL; empty for the top.
     #[serde(default, deserialize_with = "directory")]
     pub path: String,
 }
@@ -49,9 +49,8 @@ pub struct Declared {
     /// The directory, from the top of the repository; empty for the top.
     #[serde(deserialize_with = "directory")]
     pub path: String,
-    /// Who builds it.
     pub(crate) engine: EngineName,
-    /// The line on which it begins, and the column.
+    /// The position of the entry.
     #[serde(skip)]
-    pub place: Position,
+    pub position: Position,
 }

@@ -20,10 +20,10 @@ const LONGEST: usize = 1000;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Glob {
-    /// As it was written.
+    /// The glob as written.
     pub text: String,
     matcher: GlobMatcher,
-    /// Where it stands.
+    /// The location in the configuration.
     pub span: Span,
 }
 
@@ -32,24 +32,28 @@ pub(super) fn compile(text: &str) -> Result<GlobMatcher, String> {
     if text.is_empty() || text.len() > LONGEST {
         return Err(format!("is empty, or longer than {LONGEST} bytes"));
     }
-    let glob = |text: &str| {
-        let mut builder = GlobBuilder::new(text);
-        let glob = builder.literal_separator(true).backslash_escape(true).build();
-        glob.map_err(|error| format!("is not a glob: {}", error.kind()))
-    };
-    // Alternatives stay within one name, too.
+    // Each name must be a glob by itself, so that the alternatives `{a,b}` stay within one name.
     for name in text.split('/') {
         if name != "**" && name.contains("**") {
             return Err(format!("contains `{name}`: `**` matches directories only alone between slashes"));
         }
-        let is_range = |three: &[u8]| three[1] == b'-' && three[0] < b'/' && three[2] > b'/';
-        if name.contains("[!") || name.contains("[^") || name.contains('[') && name.as_bytes().windows(3).any(is_range)
-        {
+        if name.contains("[!") || name.contains("[^") || name.contains('[') && has_range_over_slash(name) {
             return Err(format!("contains `{name}`: `[…]` would match `/`, too: write out its characters"));
         }
-        glob(name)?;
+        parse(name)?;
     }
-    Ok(glob(text)?.compile_matcher())
+    Ok(parse(text)?.compile_matcher())
+}
+
+fn parse(text: &str) -> Result<globset::Glob, String> {
+    let mut builder = GlobBuilder::new(text);
+    let glob = builder.literal_separator(true).backslash_escape(true).build();
+    glob.map_err(|error| format!("is not a glob: {}", error.kind()))
+}
+
+/// Whether a name contains a range of characters, such as `+-9`, with a slash among them.
+fn has_range_over_slash(name: &str) -> bool {
+    name.as_bytes().windows(3).any(|three| three[1] == b'-' && three[0] < b'/' && three[2] > b'/')
 }
 
 /// Reads a glob of paths from the top of the repository.
@@ -69,13 +73,13 @@ impl TryFrom<String> for Glob {
     }
 }
 
-/// Globs that are compared with a path all at once.
+/// Globs that are compared with a path in one pass.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(try_from = "Vec<Glob>")]
 pub struct Globs {
     globs: Vec<Glob>,
     set: GlobSet,
-    /// The indices of those that match the top.
+    /// The indices of the globs that match the top: its path is empty, which a glob cannot match.
     top: Vec<usize>,
 }
 
@@ -84,8 +88,7 @@ impl TryFrom<Vec<Glob>> for Globs {
 
     fn try_from(globs: Vec<Glob>) -> Result<Globs, String> {
         let set = set(globs.iter().map(|glob| &glob.matcher))?;
-        let is_top = |glob: &Glob| [".", "**"].contains(&glob.text.as_str());
-        let top = globs.iter().enumerate().filter(|(_, glob)| is_top(glob)).map(|(index, _)| index).collect();
+        let top = (0..globs.len()).filter(|index| [".", "**"].contains(&globs[*index].text.as_str())).collect();
         Ok(Globs { globs, set, top })
     }
 }
@@ -99,7 +102,7 @@ impl Deref for Globs {
 }
 
 impl Globs {
-    /// Returns whether one of them matches this path from the top of the repository.
+    /// Whether a glob matches this path from the top of the repository.
     pub fn matches(&self, path: &str) -> bool {
         match path {
             "" => !self.top.is_empty(),
@@ -108,27 +111,24 @@ impl Globs {
         }
     }
 
-    /// Returns whether one of them matches this directory or one above it.
+    /// Whether a glob matches this directory or a directory above it.
     pub fn covers(&self, directory: &str) -> bool {
         and_above(directory).any(|directory| self.matches(directory))
     }
 
-    /// Returns the indices of those that match this directory or one above it.
+    /// The indices of the globs that match this directory or a directory above it.
     pub fn covering(&self, directory: &str) -> BTreeSet<usize> {
-        let matching = |directory: &str| match directory {
-            "" => self.top.clone(),
-            directory => self.set.matches(directory),
-        };
-        and_above(directory).flat_map(matching).collect()
+        let directories = and_above(directory);
+        directories.flat_map(|path| if path.is_empty() { self.top.clone() } else { self.set.matches(path) }).collect()
     }
 
-    /// Notes where each of them stands.
-    pub(super) fn stand_at(&mut self, spans: impl Iterator<Item = Span>) {
+    /// Sets the location of each glob.
+    pub(super) fn set_spans(&mut self, spans: impl Iterator<Item = Span>) {
         self.globs.iter_mut().zip(spans).for_each(|(glob, span)| glob.span = span);
     }
 }
 
-/// Returns globs as one. Fails with the rest of a sentence if they take too much memory together.
+/// Makes one set of globs. Fails with the rest of a sentence if they take too much memory together.
 pub(super) fn set<'a>(globs: impl IntoIterator<Item = &'a GlobMatcher>) -> Result<GlobSet, String> {
     let mut set = GlobSet::builder();
     for glob in globs {
@@ -137,7 +137,7 @@ pub(super) fn set<'a>(globs: impl IntoIterator<Item = &'a GlobMatcher>) -> Resul
     set.build().map_err(|error| format!("its globs cannot be compared at once: {}", error.kind()))
 }
 
-/// Returns a directory and those above it, but not the top (unless it is the top itself).
+/// A directory and those above it, but not the top (unless it is the top itself).
 pub(super) fn and_above(directory: &str) -> impl Iterator<Item = &str> {
     let top = Some(directory).filter(|directory| directory.is_empty());
     top.into_iter().chain(path::and_above(directory))

@@ -1,4 +1,4 @@
-//! The configuration from text.
+//! Reads the configuration from text.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::{Deserialize, Deserializer, Error as _, IntoDeserializer as _};
 
 use super::{Allow, Config, RefPolicy, RuleKey, allow, glob};
-use crate::kustomization::format;
+use crate::kustomization::{Value, format};
 use crate::message::failure::{Result, shown};
 use crate::message::finding::Rule;
 use crate::message::position::{Position, Span};
@@ -19,29 +19,32 @@ impl Config {
     /// A byte order mark, CRLF, comments and any style of YAML are accepted. A file without content is
     /// the default.
     ///
-    /// With the first thing that is wrong, and its place: too many bytes, not UTF-8, not YAML,
-    /// keys or rules that are not known, keys that are there twice, values of another type, globs that
-    /// can match nothing, an entry of `allow` without a reason, anchors and aliases.
+    /// Fails with the first error and its location: too many bytes, not UTF-8, not YAML, unknown keys or rules, repeated
+    /// keys, values of a wrong type, globs that can match nothing, an entry of `allow` without a reason, anchors and
+    /// aliases.
     pub fn parse(bytes: &[u8], file: &str) -> Result<Config> {
         let text = format::text(bytes, file, CONFIGURATION)?;
         let (mut config, root): (Config, _) = format::parse(text, file)?;
-        let lines: Vec<&str> = text.lines().collect();
         config.file = file.to_owned();
-        let span = |start: Position| {
-            let text = lines.get(start.line - 1).copied().unwrap_or_default();
-            let end_column = text.trim_end().chars().count().max(start.column) + 1;
-            Span { start, end: Position { column: end_column, ..start } }
-        };
-        let places = |key: &str| format::places(&root, key);
-        let spans = |key: &str| places(key).into_iter().map(span);
-        config.allow.stand_at(spans("allow"));
-        config.include.stand_at(spans("include"));
-        config.exclude.stand_at(spans("exclude"));
-        for (target, place) in config.targets.iter_mut().zip(places("targets")) {
-            target.place = place;
+        // `serde` does not know positions, so those of the entries are added from the YAML values.
+        let lines: Vec<&str> = text.lines().collect();
+        config.allow.set_spans(spans(&root, "allow", &lines));
+        config.include.set_spans(spans(&root, "include", &lines));
+        config.exclude.set_spans(spans(&root, "exclude", &lines));
+        for (target, position) in config.targets.iter_mut().zip(format::positions(&root, "targets")) {
+            target.position = position;
         }
         Ok(config)
     }
+}
+
+/// The spans of the items of a list, each from its start to the end of its line.
+fn spans(root: &Value, key: &str, lines: &[&str]) -> impl Iterator<Item = Span> {
+    format::positions(root, key).into_iter().map(|start| {
+        let text = lines.get(start.line - 1).copied().unwrap_or_default();
+        let end_column = text.trim_end().chars().count().max(start.column) + 1;
+        Span { start, end: Position { column: end_column, ..start } }
+    })
 }
 
 impl<'de> Deserialize<'de> for RuleKey {
@@ -89,9 +92,9 @@ impl TryFrom<AllowKeys> for Allow {
                 "the entry with the reason `{reason}` must have exactly one of `url`, `path`, `chart`, `image`, `program`"
             ));
         };
-        // It may be a URL with a password.
-        let why = |why: String| format!("the entry for `{}` {}", shown(&redact::url(&text)), redact::text(&why));
-        let matcher = allow::compile(key, &text, keys.refs.is_some()).map_err(why)?;
+        // The text and the error may contain a URL with a password.
+        let matcher = allow::compile(key, &text, keys.refs.is_some())
+            .map_err(|why| format!("the entry for `{}` {}", shown(&redact::url(&text)), redact::text(&why)))?;
         let rules = match keys.rules {
             None => Rule::ALL.iter().copied().filter(|rule| rule.is_allowed_by_default()).collect(),
             Some(rules) if rules.is_empty() => {
@@ -106,7 +109,7 @@ impl TryFrom<AllowKeys> for Allow {
     }
 }
 
-/// Reads a text that says something, with one space between its words.
+/// Reads a text that is not empty, and puts one space between its words.
 pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     match text.split_whitespace().collect::<Vec<_>>().join(" ") {
@@ -148,22 +151,21 @@ pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let units = [('s', 1), ('m', 60), ('h', 60 * 60), ('d', 24 * 60 * 60)];
-    let found = units.into_iter().find_map(|(unit, seconds)| {
+    let seconds = units.into_iter().find_map(|(unit, factor)| {
         let number = text.strip_suffix(unit)?.parse::<u64>().ok()?;
-        number.checked_mul(seconds).filter(|found| *found > 0)
+        number.checked_mul(factor).filter(|seconds| *seconds > 0)
     });
-    found.map(|seconds| Some(Duration::from_secs(seconds))).ok_or_else(|| {
+    seconds.map(|seconds| Some(Duration::from_secs(seconds))).ok_or_else(|| {
         let text = shown(&text);
         D::Error::custom(format!("`{text}` is not a duration\nwrite a number with s, m, h or d, for example `90s`"))
     })
 }
 
-/// Reads a version, or the first numbers of one.
+/// Reads a version, or its first numbers.
 pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let numbers = text.strip_prefix('v').unwrap_or(&text);
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if numbers.split('.').all(is_number) {
+    if numbers.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())) {
         return Ok(Some(numbers.to_owned()));
     }
     let text = shown(&text);
@@ -172,7 +174,7 @@ pub(super) fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     )))
 }
 
-/// Reads whether something is not so.
+/// Reads a boolean and negates it.
 pub(super) fn not<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     bool::deserialize(deserializer).map(|flag| !flag)
 }

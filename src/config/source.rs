@@ -1,4 +1,4 @@
-//! What may be locked at all, and what is asked of it.
+//! The upstreams that may be locked, and the conditions that they must meet.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::record::Pinned;
 use crate::reference::Upstream;
 use crate::tree::{Entry, Tree, path};
 
-/// An entry of `sources`: upstreams that may be locked. The first that covers one decides.
+/// An entry of `sources`: upstreams that may be locked. The first entry that covers an upstream decides.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Keys")]
-pub struct Source {
+pub struct SourcePolicy {
     glob: GlobMatcher,
-    /// How old it must be at least.
+    /// How old a version must be at least.
     pub min_age: Option<Duration>,
-    /// Who must have signed it.
+    /// The keys of which one must have signed it.
     pub signed_by: Option<Signers>,
 }
 
@@ -34,54 +34,53 @@ struct Keys {
     signed_by: Option<String>,
 }
 
-impl TryFrom<Keys> for Source {
+impl TryFrom<Keys> for SourcePolicy {
     type Error = String;
 
-    fn try_from(Keys { url, min_age, signed_by }: Keys) -> Result<Source, String> {
-        let why = |why| format!("the source `{}` {why}", shown(&redact::url(&url)));
-        let glob = address::compile(&url).map_err(why)?;
-        // Its keys are read where the tree is known.
-        Ok(Source { glob, min_age, signed_by: signed_by.map(Signers::unread) })
+    fn try_from(Keys { url, min_age, signed_by }: Keys) -> Result<SourcePolicy, String> {
+        let glob = address::compile(&url).map_err(|why| format!("the source `{}` {why}", shown(&redact::url(&url))))?;
+        // The file of keys is read later, because the tree is not known here.
+        Ok(SourcePolicy { glob, min_age, signed_by: signed_by.map(Signers::unread) })
     }
 }
 
-/// The entries of `sources`, with which an upstream is compared all at once.
+/// The entries of `sources`, which are compared with an upstream in one pass.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(try_from = "Vec<Source>")]
+#[serde(try_from = "Vec<SourcePolicy>")]
 pub struct Sources {
-    entries: Vec<Source>,
+    entries: Vec<SourcePolicy>,
     globs: GlobSet,
 }
 
-impl TryFrom<Vec<Source>> for Sources {
+impl TryFrom<Vec<SourcePolicy>> for Sources {
     type Error = String;
 
-    fn try_from(entries: Vec<Source>) -> Result<Sources, String> {
+    fn try_from(entries: Vec<SourcePolicy>) -> Result<Sources, String> {
         let globs = glob::set(entries.iter().map(|source| &source.glob))?;
         Ok(Sources { entries, globs })
     }
 }
 
 impl Config {
-    /// Returns whether an upstream may be locked: an entry of `sources` covers it, or there is no such key.
+    /// Whether an upstream may be locked: an entry of `sources` covers it, or there is no such key.
     pub(crate) fn lists(&self, upstream: &Upstream) -> bool {
         self.sources.is_none() || self.source(upstream).is_some()
     }
 
-    /// Returns the entry of `sources` that decides about an upstream.
-    pub(crate) fn source(&self, upstream: &Upstream) -> Option<&Source> {
+    /// The entry of `sources` that decides about an upstream; `None` if no entry covers it.
+    pub(crate) fn source(&self, upstream: &Upstream) -> Option<&SourcePolicy> {
         let sources = self.sources.as_ref()?;
         sources.entries.get(*address::covering(&sources.globs, upstream).first()?)
     }
 
     /// Reads the files of `signed-by` from the repository whose top is at `directory`.
     pub(super) fn read_signers(&mut self, tree: &dyn Tree, directory: &str) -> Result<()> {
-        for signers in self.sources.iter_mut().flat_map(|all| &mut all.entries).filter_map(|one| one.signed_by.as_mut())
-        {
-            let place = path::resolve("", &signers.file).map(|file| path::join(directory, &file));
-            *signers = match place {
-                Some(place) if matches!(tree.entry(&place)?, Some(Entry::File { .. })) => {
-                    Signers::parse(&signers.file, tree.read(&place)?)?
+        let policies = self.sources.iter_mut().flat_map(|sources| &mut sources.entries);
+        for signers in policies.filter_map(|policy| policy.signed_by.as_mut()) {
+            let path = path::resolve("", &signers.file).map(|file| path::join(directory, &file));
+            *signers = match path {
+                Some(path) if matches!(tree.entry(&path)?, Some(Entry::File { .. })) => {
+                    Signers::parse(&signers.file, tree.read(&path)?)?
                 }
                 _ => {
                     let message = format!("`signed-by: {}` is not a file of this repository", shown(&signers.file));
@@ -93,12 +92,13 @@ impl Config {
         Ok(())
     }
 
-    /// Returns why a lock may not hold an upstream, after its name, with the rule that says so and what to do. `pinned` is its
-    /// entry, where there is one.
-    pub(crate) fn distrust(&self, upstream: &Upstream, pinned: Option<&Pinned>) -> Option<(Rule, String, String)> {
+    /// The reason why a lock may not contain an upstream; `None` if it may. `pinned` is the entry in the lock, if there is
+    /// one.
+    pub(crate) fn distrust(&self, upstream: &Upstream, pinned: Option<&Pinned>) -> Option<Distrust> {
         let _ = self.sources.as_ref()?;
         let Some(source) = self.source(upstream) else {
-            return Some((Rule::UnlistedSource, "is not in `sources`".to_owned(), Config::list_it(upstream)));
+            let (why, hint) = ("is not in `sources`".to_owned(), Config::hint_to_list(upstream));
+            return Some(Distrust { rule: Rule::UnlistedSource, why, hint });
         };
         let (signers, pinned) = source.signed_by.as_ref().zip(pinned)?;
         let why = match &pinned.signed {
@@ -110,22 +110,30 @@ impl Config {
             Upstream::Git { url, .. } => {
                 format!("to verify its current version: {}", command("git kustomize-localize update", [url]))
             }
-            _ => Config::list_before(upstream),
+            _ => Config::hint_to_list_first(upstream),
         };
-        Some((Rule::UnsignedSource, why, hint))
+        Some(Distrust { rule: Rule::UnsignedSource, why, hint })
     }
 
-    /// Says how an upstream that no signature or date can come with gets around what is asked of it.
-    pub(crate) fn list_before(upstream: &Upstream) -> String {
-        format!("{}, before the entry that it cannot satisfy", Config::list_it(upstream))
+    /// A hint for an upstream that cannot have a signature or a date: another entry must come first.
+    pub(crate) fn hint_to_list_first(upstream: &Upstream) -> String {
+        format!("{}, before the entry that it cannot satisfy", Config::hint_to_list(upstream))
     }
 
-    /// Says how an upstream gets into `sources`.
-    pub(crate) fn list_it(upstream: &Upstream) -> String {
-        let place = upstream.url().split('?').next().unwrap_or_default();
-        let place = place.strip_prefix("https://").unwrap_or(place).trim_end_matches(".git");
-        format!("if it may be used, add it to `sources` in {FILE_NAME}: - {{url: {}}}", super::allow::quoted(place))
+    /// A hint how to add an upstream to `sources`.
+    pub(crate) fn hint_to_list(upstream: &Upstream) -> String {
+        let url = upstream.url().split('?').next().unwrap_or_default();
+        let url = url.strip_prefix("https://").unwrap_or(url).trim_end_matches(".git");
+        format!("if it may be used, add it to `sources` in {FILE_NAME}: - {{url: {}}}", super::allow::quoted(url))
     }
+}
+
+/// The reason why a lock may not contain an upstream.
+pub(crate) struct Distrust {
+    pub rule: Rule,
+    /// The reason, as the rest of a sentence about the upstream.
+    pub why: String,
+    pub hint: String,
 }
 
 #[cfg(test)]
@@ -166,7 +174,7 @@ mod tests {
         {
             let (url, path) = (url.to_owned(), String::new());
             let upstream = Upstream::Git { url, reference: None, submodules: true, path };
-            let hint = Config::list_it(&upstream);
+            let hint = Config::hint_to_list(&upstream);
             let (_, entry) = hint.split_once(": - ").unwrap();
             let config = Config::parse(format!("sources: [{entry}]\n").as_bytes(), "x").unwrap();
             assert!(config.lists(&upstream), "{hint}");

@@ -1,4 +1,4 @@
-//! Where a run begins: one answer for all commands.
+//! The starting points of a run: one rule for all commands.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,9 @@ use crate::message::failure::{Failure, Result};
 use crate::tree::{Tree, path};
 
 impl Config {
-    /// Returns the directories where a walk of `tree` starts, sorted: those of `kustomizations` that lie in what
-    /// `include` matches and not in what `exclude` matches, and those that are `deployed` although the configuration
-    /// leaves them out; where `paths` are given, in or below one of these. A root that another one names may be among
-    /// them: it is walked once all the same.
+    /// The directories where a walk of `tree` starts, sorted: the directories of `kustomizations` that `include` and
+    /// `exclude` accept, and those that are `deployed` even if the configuration leaves them out. With `paths`, only those
+    /// in or below one of these. A root that another root references may be among them; it is walked once.
     pub fn starting_points(
         &self,
         tree: &dyn Tree,
@@ -18,41 +17,49 @@ impl Config {
         kustomizations: &[String],
         deployed: impl IntoIterator<Item = String>,
     ) -> Result<Vec<String>> {
-        let own = self.own_starting_points(tree, paths, kustomizations);
-        let is_in = |root: &String| paths.is_empty() || paths.iter().any(|path| path::is_in(root, path));
-        let mut deployed: BTreeSet<String> = deployed.into_iter().filter(is_in).collect();
-        if deployed.is_empty() || !paths.is_empty() && own.is_err() {
-            return own;
+        let configured = self.configured_starting_points(tree, paths, kustomizations);
+        let mut deployed: BTreeSet<String> = deployed.into_iter().collect();
+        deployed.retain(|root| paths.is_empty() || paths.iter().any(|path| path::is_in(root, path)));
+        if deployed.is_empty() || !paths.is_empty() && configured.is_err() {
+            return configured;
         }
-        // What the configuration leaves out as a whole may be deployed all the same.
-        deployed.extend(own.unwrap_or_default());
+        // The configuration may exclude everything: then the deployed roots are still checked.
+        deployed.extend(configured.unwrap_or_default());
         Ok(deployed.into_iter().collect())
     }
 
-    fn own_starting_points(&self, tree: &dyn Tree, paths: &[String], kustomizations: &[String]) -> Result<Vec<String>> {
-        let is_at = |place: &str, path: &String| path == place || path::is_in(path::parent(place), path);
-        let holds_one = |places: &[&String], path: &String| places.iter().any(|place| is_at(place, path));
-        let all: Vec<&String> = kustomizations.iter().collect();
-        let starts: Vec<&String> = kustomizations.iter().filter(|place| self.starts(path::parent(place))).collect();
-        if starts.is_empty() && paths.is_empty() && !all.is_empty() {
-            // To look at nothing is not to find nothing.
+    fn configured_starting_points(
+        &self,
+        tree: &dyn Tree,
+        paths: &[String],
+        kustomizations: &[String],
+    ) -> Result<Vec<String>> {
+        let mut starts: Vec<&String> = kustomizations.iter().collect();
+        starts.retain(|file| self.starts(path::parent(file)));
+        if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
+            // Success would look as if everything had been checked.
             return Err(Failure::new(format!("`{}` excludes every kustomization", self.file))
                 .hint("change `include` and `exclude` there"));
         }
-        // To check nothing of what was requested is not a clean result.
-        if let Some(path) = paths.iter().find(|path| !holds_one(&starts, path)) {
+        // For the same reason, each requested path must contain a starting point.
+        if let Some(path) = paths.iter().find(|path| !starts.iter().any(|file| is_below(file, path))) {
             let shown = tree.label(path);
-            if holds_one(&all, path) {
+            if kustomizations.iter().any(|file| is_below(file, path)) {
                 return Err(Failure::new(format!("every kustomization in `{shown}` is excluded by `{}`", self.file))
                     .hint("name another PATH, or change `include` and `exclude` there"));
             }
             return Err(Failure::new(format!("no kustomization in `{shown}`"))
                 .hint("name a directory that contains a kustomization, or none, for all of them"));
         }
-        let starts = starts.into_iter().filter(|place| paths.is_empty() || paths.iter().any(|path| is_at(place, path)));
-        let starts: BTreeSet<&str> = starts.map(|place| path::parent(place)).collect();
+        starts.retain(|file| paths.is_empty() || paths.iter().any(|path| is_below(file, path)));
+        let starts: BTreeSet<&str> = starts.iter().map(|file| path::parent(file)).collect();
         Ok(starts.into_iter().map(str::to_owned).collect())
     }
+}
+
+/// Whether a kustomization file is at `path`, or its directory in or below `path`.
+fn is_below(file: &str, path: &str) -> bool {
+    path == file || path::is_in(path::parent(file), path)
 }
 
 #[cfg(test)]

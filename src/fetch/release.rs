@@ -87,7 +87,7 @@ impl Fetcher {
         let upstream = Upstream::git(spec);
         if !config.lists(&upstream) {
             let message = format!("{upstream} is not in `sources`, so it may not be locked");
-            return Err(Failure::new(message).hint(Config::list_it(&upstream)));
+            return Err(Failure::new(message).hint(Config::hint_to_list(&upstream)));
         }
         self.repository(spec)?;
         let exception = config.reason(Rule::YoungSource, &upstream.subject());

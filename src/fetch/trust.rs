@@ -9,7 +9,7 @@ use gix::object::Kind;
 use super::answers::refuse;
 use super::git::{Fetched, GitRequest};
 use super::{Fetcher, HINT_RUN_ONLINE, Network};
-use crate::config::{Config, FILE_NAME, Source};
+use crate::config::{Config, FILE_NAME, SourcePolicy};
 use crate::git::{Part, Signers, date, made, object_id, open_fetched};
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
@@ -26,14 +26,14 @@ struct Object {
 
 impl Fetcher {
     /// Refuses an upstream that lacks what `policy` demands. With `is_lifted`, it may be younger than `min-age`.
-    pub(super) fn trusted(&self, upstream: &Upstream, policy: &Source, is_lifted: bool) -> Result<()> {
+    pub(super) fn trusted(&self, upstream: &Upstream, policy: &SourcePolicy, is_lifted: bool) -> Result<()> {
         let source = &upstream.source();
         let min_age = policy.min_age.filter(|_| !is_lifted);
         if !matches!(source, Upstream::Git { .. }) {
             let lacks = policy.signed_by.as_ref().map(|_| "signature").or(min_age.map(|_| "date"));
             return lacks.map_or(Ok(()), |lacking| {
                 let message = format!("{source} has no {lacking}, which `sources` requires: it is not a repository");
-                Err(Failure::new(message).hint(Config::list_before(source)))
+                Err(Failure::new(message).hint(Config::hint_to_list_first(source)))
             });
         }
         for (_, (tree, repository)) in self.opened.iter().filter(|(key, _)| Upstream::git(key) == *source) {

@@ -8,7 +8,7 @@ use super::trouble::{At, Trouble, TroubleKind};
 use super::{
     EdgeId, Explored, Graph, Lines, RemoteRef, Remotes, RootId, SourceId, Target, Walker, chain, cycle, overloaded,
 };
-use crate::config::Config;
+use crate::config::{Config, Distrust};
 use crate::message::finding::{self, Finding, Rule, Subject};
 use crate::record::{LoadRestrictor, Lock, Pinned};
 use crate::reference::Upstream;
@@ -69,7 +69,7 @@ impl Policy<'_> {
 
     /// The trouble of an upstream that may not be locked. `None` if it may.
     pub(super) fn distrust(&self, upstream: &Upstream, pinned: Option<&Pinned>, shown: &str) -> Option<Box<Trouble>> {
-        let (rule, why, hint) = self.leave?.distrust(upstream, pinned)?;
+        let Distrust { rule, why, hint } = self.leave?.distrust(upstream, pinned)?;
         let message = format!("`{shown}` {why}, so it may not be locked");
         Some(Trouble::new(TroubleKind::Distrusted(rule), message).hint(hint))
     }

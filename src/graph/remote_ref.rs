@@ -171,7 +171,7 @@ pub(crate) trait Remotes {
 
     /// Refuses content that lacks what `policy` demands. With `is_lifted`, content that is younger than allowed is
     /// accepted.
-    fn trust(&self, _upstream: &Upstream, _policy: &config::Source, _is_lifted: bool) -> Result<()> {
+    fn trust(&self, _upstream: &Upstream, _policy: &config::SourcePolicy, _is_lifted: bool) -> Result<()> {
         Ok(())
     }
 }

@@ -108,7 +108,7 @@ fn said(message: &str) -> String {
 }
 
 /// Returns where the value of a key begins; of a list, its items.
-pub(crate) fn places(root: &Value, key: &str) -> Vec<Position> {
+pub(crate) fn positions(root: &Value, key: &str) -> Vec<Position> {
     let value = root.get(key);
     let list = value.and_then(Value::list).or(value.map(std::slice::from_ref));
     list.unwrap_or_default().iter().map(|value| value.start).collect()

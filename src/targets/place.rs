@@ -142,13 +142,13 @@ impl Build {
 pub(super) fn declared(tree: &dyn Tree, config: &Config, targets: &mut Targets) -> Result<()> {
     for declared in &config.targets {
         let here = here(tree, declared.engine, "", &declared.path, Revision::this(), None)?;
-        let object = Object::of(&config.file, declared.place.line, Object::LISTED, tree.label(&here.path));
+        let object = Object::of(&config.file, declared.position.line, Object::LISTED, tree.label(&here.path));
         let load_restrictor = declared.engine.load_restrictor(targets.argo_options.as_deref());
         let build = Build { load_restrictor, ..Build::default() };
         targets.targets.push(Target::new(
             declared.engine,
             object,
-            declared.place,
+            declared.position,
             Place::Here(here),
             build,
             &Json::Null,

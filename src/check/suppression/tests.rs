@@ -9,7 +9,7 @@ fn read_all(text: &str) -> Vec<(usize, usize, String)> {
         .comments
         .iter()
         .map(|comment| {
-            let said = match &comment.said {
+            let said = match &comment.directive {
                 Ok(said) => {
                     let ids: Vec<&str> = said.rules.iter().map(|rule| rule.id()).collect();
                     format!("{}: {}", ids.join("+"), said.reason)

@@ -52,7 +52,7 @@ impl Lock {
         let Ok((keys, root)) = as_written(bytes, "") else {
             return BTreeMap::new();
         };
-        let positions = keys.remotes.iter().zip(format::places(&root, "remotes"));
+        let positions = keys.remotes.iter().zip(format::positions(&root, "remotes"));
         positions.map(|(remote, position)| (remote.source(), position)).collect()
     }
 
@@ -83,7 +83,7 @@ fn as_written(bytes: &[u8], file: &str) -> Result<(LockKeys, Yaml)> {
     let text = format::text(bytes, file, LOCK)?;
     let (keys, root): (LockKeys, Yaml) = format::parse(text, file)?;
     validate(&keys).map_err(|Problem { list, index, message }| {
-        let line = format::places(&root, list).get(index).map_or(0, |at| at.line);
+        let line = format::positions(&root, list).get(index).map_or(0, |at| at.line);
         Failure::new(message).at(Location { field: list.to_owned(), ..at_line(file, line) })
     })?;
     Ok((keys, root))
