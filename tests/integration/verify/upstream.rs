@@ -77,6 +77,30 @@ fn report(repo: &Repo, args: &[&str], status: i32) -> Value {
     report
 }
 
+/// Compares a report with what `update` would do: it locks the digest that is upstream now, keeps a version that moved, and
+/// says what cannot be used.
+#[track_caller]
+fn agrees_with_update(repo: &Repo, report: &Value) {
+    let output = repo.run_unchanged(&["update", "--dry-run", "--format", "json"]);
+    let update = parsed(&output);
+    let changes = update["changes"].as_array().unwrap();
+    for entry in report["upstream"].as_array().unwrap() {
+        let (url, reference) = (entry["url"].as_str().unwrap(), entry["ref"].as_str().unwrap_or_default());
+        let name = if reference.is_empty() { url.to_owned() } else { format!("{url}?ref={reference}") };
+        let new = changes.iter().find(|change| change["url"] == *name).map(|change| &change["new"]);
+        let is_named = |failures: &Value| {
+            let mut messages = failures.as_array().unwrap().iter().map(|failure| failure["message"].as_str().unwrap());
+            messages.any(|message| message.contains(&name) || message.contains(&format!("`{reference}`")))
+        };
+        match entry["verdict"].as_str().unwrap() {
+            "ok" => assert_eq!(new, None, "{name}: {update:#}"),
+            "updated" => assert_eq!(new, Some(&entry["new"]), "{name}: {update:#}"),
+            "moved" if new.is_some() => assert_eq!(new, Some(&entry["new"]), "{name}: {update:#}"),
+            _ => assert!(is_named(&update["kept"]) || is_named(&update["unresolved"]), "{name}: {update:#}"),
+        }
+    }
+}
+
 /// Returns the report.
 #[track_caller]
 pub(crate) fn parsed(output: &Output) -> Value {

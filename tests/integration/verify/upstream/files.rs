@@ -54,6 +54,7 @@ fn every_file_gets_its_verdict() {
     ];
     expected.sort();
     assert_eq!(told(&report), expected);
+    agrees_with_update(&repo, &report);
     let changed = &report["upstream"][0];
     let new = changed["new"].as_str().unwrap();
     assert_ne!(new.strip_prefix("sha256:"), changed["sha256"].as_str(), "{changed:#}");

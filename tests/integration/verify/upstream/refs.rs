@@ -109,6 +109,7 @@ fn every_ref_gets_its_verdict() {
         ];
         expected.sort();
         assert_eq!(told(&after), expected);
+        agrees_with_update(&repo, &after);
         for one in after["upstream"].as_array().unwrap() {
             let (was, is) = match one["ref"].as_str().unwrap() {
                 "forward" => (&first, Some(&new)),
