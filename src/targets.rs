@@ -45,14 +45,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::rc::Rc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
 use crate::config::Config;
 pub(crate) use crate::config::EngineName;
 use crate::graph::{Explored, FileId, Graph, RootId, Survey, TroubleKind};
 use crate::kustomization::{ProblemKind, is_flux_object};
-use crate::message::failure::Result;
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::position::Position;
 use crate::message::redact;
 use crate::record::{LoadRestrictor, sha256_hex};
@@ -127,12 +127,24 @@ pub(crate) struct Target {
 }
 
 /// What may change an object.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Changer {
     /// Its name: a kustomization, or what deploys one.
     pub name: String,
     /// Why it is not known what it makes of the object; none where it was not built at all.
-    pub not_built: Option<String>,
+    #[serde(serialize_with = "message")]
+    pub not_built: Option<Failure>,
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it")]
+fn message<S: Serializer>(failure: &Option<Failure>, to: S) -> std::result::Result<S::Ok, S::Error> {
+    failure.as_ref().map(|failure| &failure.message).serialize(to)
+}
+
+/// Returns the builds that were stopped, so that targets are not known.
+pub(crate) fn stopped<'a>(targets: impl IntoIterator<Item = &'a Target>) -> impl Iterator<Item = &'a Failure> {
+    let changers = targets.into_iter().filter_map(|target| target.changed_by.as_ref());
+    changers.filter_map(|changer| changer.not_built.as_ref()).filter(|why| why.kind == FailureKind::Stopped)
 }
 
 /// Something that a build reaches, and that the tree does not hold.

@@ -6,7 +6,7 @@ use super::builds::build_all;
 use crate::config::Config;
 use crate::git::LocalRepo;
 use crate::graph::{Explored, Survey};
-use crate::message::failure::{Failures, Result};
+use crate::message::failure::{Failure, Failures, Result};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{self, Identity, Targets, Unsettled};
@@ -52,12 +52,10 @@ fn outputs(here: &LocalRepo, survey: &Survey, config: &Config, builders: &[&Buil
     *left -= all.len();
     let mut outputs = build_all(survey, &all, config, here).into_iter();
     let output = |builder: &&Builder| match builder.reaches.first() {
-        Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
+        Some(reached) => Err(Failure::new(format!("it reaches {}: {}", reached.name, reached.state))),
         None => match outputs.next() {
-            Some(output) => {
-                output.map_err(|failures| failures.0.into_iter().map(|one| one.message).collect::<Vec<_>>().join("; "))
-            }
-            None => Err(format!("at most {MOST_BUILDS} builds are run")),
+            Some(output) => output.map_err(Failures::joined),
+            None => Err(Failure::new(format!("at most {MOST_BUILDS} builds are run"))),
         },
     };
     builders.iter().map(output).collect()

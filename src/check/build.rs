@@ -228,7 +228,7 @@ impl<'a> Building<'a> {
             // The base may have that, too. The others are built all the same.
             Err(failures) if self.affected.is_some() && failures.0.iter().all(is_unlocked) => match builders {
                 [builder] => {
-                    let output = Err(reason(&failures));
+                    let output = Err(failures.clone().joined());
                     let unlocked = Unlocked { file: file(builder), by: builder.by.clone(), failures };
                     self.came.borrow_mut().unlocked.push(unlocked);
                     vec![output]
@@ -236,9 +236,8 @@ impl<'a> Building<'a> {
                 all => all.iter().flat_map(|one| self.build(&[one])).collect(),
             },
             Err(failures) => {
-                let output = Err(reason(&failures));
-                self.came.borrow_mut().failures.extend(failures.0);
-                vec![output; builders.len()]
+                self.came.borrow_mut().failures.extend(failures.0.clone());
+                vec![Err(failures.joined()); builders.len()]
             }
         }
     }
@@ -285,7 +284,7 @@ impl<'a> Building<'a> {
         for ((builder, built), left) in builders.iter().zip(self.run(survey, &subjects)?).zip(left) {
             if let Some(reason) = left {
                 self.came.borrow_mut().builds.left += 1;
-                outputs.push(Err(reason));
+                outputs.push(Err(Failure::new(reason)));
                 continue;
             }
             let file = match &built {
@@ -295,7 +294,7 @@ impl<'a> Building<'a> {
             if let Some(failures) = self.note(&file, &builder.by, &built, None) {
                 self.failed(&file, failures);
             }
-            outputs.push(built.map(|build| build.stdout).map_err(|unbuilt| reason(&unbuilt.into())));
+            outputs.push(built.map(|build| build.stdout).map_err(|unbuilt| Failures::from(unbuilt).joined()));
         }
         Ok(outputs)
     }
@@ -363,5 +362,5 @@ fn is_unlocked(failure: &Failure) -> bool {
 }
 
 fn reason(failures: &Failures) -> String {
-    failures.0.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ")
+    failures.clone().joined().message
 }

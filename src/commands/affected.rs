@@ -12,11 +12,11 @@ use crate::build::deployed::both;
 use crate::config::Config;
 use crate::git::object_id;
 use crate::graph::Survey;
-use crate::message::failure::short;
+use crate::message::failure::{Failure, short};
 use crate::message::redact::visible;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{self, Affected, Cause, Status};
-use crate::targets::{Changer, Target, Unread};
+use crate::targets::{Changer, Target, Unread, stopped};
 use crate::tree::git::GitTree;
 use crate::tree::path;
 use crate::workspace::{commit, merge_base, repository_offline};
@@ -92,6 +92,10 @@ impl Outcome for Touched {
         }
         text + &format!(" since {}\n", short(&self.since))
     }
+
+    fn stopped(&self) -> Vec<&Failure> {
+        stopped(&self.affected.unbuilt).collect()
+    }
 }
 
 /// Returns what is not known of targets, in lines: those for which one reason holds are one.
@@ -99,7 +103,7 @@ pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> S
     let mut changed: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
     for target in unbuilt {
         if let Some(Changer { name, not_built, .. }) = &target.changed_by {
-            changed.entry((name, not_built.as_deref())).or_default().push(target.title());
+            changed.entry((name, not_built.as_ref().map(|why| &*why.message))).or_default().push(target.title());
         }
     }
     let mut lines = Vec::new();

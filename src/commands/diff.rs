@@ -31,7 +31,7 @@ use crate::record::Lock;
 use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{Cause, Status};
-use crate::targets::{Target, Unread};
+use crate::targets::{Target, Unread, stopped};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, commit, fetcher_of, merge_base, repository_offline};
 use summary::Moved;
@@ -293,6 +293,10 @@ fn is_left(failure: &Failure) -> bool {
     failure.kind == FailureKind::Left
 }
 
+fn is_stopped(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Stopped
+}
+
 impl Compared {
     /// Builds both sides of all.
     fn all(
@@ -515,6 +519,7 @@ impl Outcome for Diff {
     /// Returns what to do about what is not known, and how many objects differ.
     fn said(&self, output: &OutputArgs) -> String {
         let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
+        let failures = failures.filter(|one| !is_stopped(one));
         let hints = messages::hints(&failures.collect::<Vec<_>>(), output.verbose);
         let unlocked = self.unlocked(output.verbose).into_iter().map(|text| messages::warning(&text, None));
         let unlocked: String = unlocked.collect();
@@ -523,6 +528,11 @@ impl Outcome for Diff {
         let unknown = unknown(&self.unbuilt, &self.unread, output.verbose);
         let since = if self.since.is_empty() { String::new() } else { format!(" since {}", short(&self.since)) };
         format!("{unknown}{left}{unlocked}{hints}{now_remote}{}{since}\n", self.counts())
+    }
+
+    fn stopped(&self) -> Vec<&Failure> {
+        let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
+        failures.filter(|one| is_stopped(one)).chain(stopped(&self.unbuilt)).collect()
     }
 
     fn status(&self) -> u8 {

@@ -1,5 +1,6 @@
 //! What comes of a command: results on standard output, everything else on standard error, and the exit status.
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,6 +132,11 @@ pub(super) trait Outcome: Json {
         0
     }
 
+    /// Returns the builds that were stopped before they came to anything: then the work was not done, whatever else came of it.
+    fn stopped(&self) -> Vec<&Failure> {
+        Vec::new()
+    }
+
     /// Returns the command that shows the report on a terminal; none where it is only printed.
     fn pager(&self) -> Option<&str> {
         None
@@ -170,7 +176,9 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
         Ok(outcome) => outcome,
         Err(failures) => return failed(output, &failures),
     };
-    let (status, is_json) = (outcome.status(), output.format == Format::Json);
+    let stopped: BTreeSet<&Failure> = outcome.stopped().into_iter().collect();
+    let status = if stopped.is_empty() { outcome.status() } else { FAILED };
+    let is_json = output.format == Format::Json;
     if is_json || status > 0 || !output.quiet {
         let report = outcome.report(output);
         let pager = outcome.pager().filter(|_| console::Term::stdout().is_term() && !report.is_empty());
@@ -181,6 +189,7 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
     if status > 0 || !(is_json || output.quiet) {
         say(&outcome.said(output));
     }
+    say(&messages::first_failures(&stopped.into_iter().cloned().collect::<Vec<_>>(), output.verbose));
     ended(status)
 }
 

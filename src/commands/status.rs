@@ -15,7 +15,7 @@ use crate::config::FILE_NAME;
 use crate::destination::{BranchOptions, Destination, State as BranchState, commit, uncommitted};
 use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::graph::Survey;
-use crate::message::failure::{Failures, Result, command};
+use crate::message::failure::{Failure, Failures, Result, command};
 use crate::message::finding::Severity;
 use crate::record::history::{PREFIX, is_ours};
 use crate::record::{LOCK_NAME, Lock, stored};
@@ -55,6 +55,9 @@ pub(super) struct Status {
     targets: Vec<TargetStatus>,
     /// The engines that the tree installs.
     engines: Vec<Installed>,
+    /// The builds that were stopped, so that targets are not known.
+    #[serde(skip)]
+    stopped: Vec<Failure>,
     branch: Branch,
     /// Why `branch` cannot compare builds; `None` if it can, or if there is nothing to localize.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +92,7 @@ fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
     if let Some(survey) = survey.filter(|_| status.kustomizations > 0 && status.failures == 0) {
         let found = surveyed(here, &survey)?;
         status.targets = found.each().map(TargetStatus::of).collect();
+        status.stopped = found.stopped().into_iter().cloned().collect();
         status.engines = found.engines;
     }
     Ok(status)
@@ -146,6 +150,7 @@ impl Status {
             failures: checked.failures.len(),
             targets: Vec::new(),
             engines: Vec::new(),
+            stopped: Vec::new(),
             branch,
             unverified,
             next,
@@ -308,6 +313,10 @@ impl RemoteReferences {
 }
 
 impl Outcome for Status {
+    fn stopped(&self) -> Vec<&Failure> {
+        self.stopped.iter().collect()
+    }
+
     fn text(&self, shown: Shown) -> String {
         let mut out = vec![match self.kustomizations {
             0 => "no kustomization".to_owned(),

@@ -17,7 +17,7 @@ use crate::config::{Config, FILE_NAME};
 use crate::git::{LocalRepo, Snapshot};
 use crate::graph::Survey;
 use crate::graph::inputs::explore_all;
-use crate::message::failure::{Failures, Result};
+use crate::message::failure::{Failure, Failures, Result};
 use crate::message::redact::{inert, visible};
 use crate::targets::{self, Identity, Installed, Place, Reached, Revision, State, Target, Targets};
 use crate::tree::path;
@@ -122,6 +122,10 @@ pub(super) fn surveyed(here: &Rc<LocalRepo>, survey: &Survey) -> Result<Deployed
 }
 
 impl Outcome for Deployed {
+    fn stopped(&self) -> Vec<&Failure> {
+        targets::stopped(&self.found.targets).collect()
+    }
+
     /// Returns what names each, and below it where it is. The last line counts them.
     fn text(&self, _shown: Shown) -> String {
         let mut out = String::new();
@@ -146,7 +150,7 @@ impl Outcome for Deployed {
             if let Some(by) = &target.changed_by {
                 out += &format!("\n  may be changed by {}", by.name);
                 if let Some(why) = &by.not_built {
-                    out += &format!("\n    not built: {why}");
+                    out += &format!("\n    not built: {}", why.message);
                 }
             }
             out.push('\n');

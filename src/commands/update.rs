@@ -8,7 +8,7 @@ use globset::Glob;
 
 use super::diff::Diff;
 use super::localize::{KustomizeArgs, Locking, Report};
-use super::output::{Done, OutputArgs};
+use super::output::{Done, Outcome as _, OutputArgs};
 use super::{News, lock};
 use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
@@ -319,7 +319,11 @@ impl<'a> Update<'a> {
         let tree = changed(OverlayTree::new(self.there.tree()), &changes);
         let (old, new) = (Workspace::surveyed(&self.there)?, Workspace::of_tree(Rc::new(tree))?);
         let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
-        Diff::between(here, [&old, &new], &changes, &[], &KustomizeArgs::default(), false, self.quiet)
+        let diff = Diff::between(here, [&old, &new], &changes, &[], &KustomizeArgs::default(), false, self.quiet)?;
+        match diff.stopped().into_iter().next() {
+            Some(stopped) => Err(stopped.clone().into()),
+            None => Ok(diff),
+        }
     }
 }
 

@@ -209,6 +209,13 @@ impl Failures {
         let failures = self.0.into_iter();
         Failures(failures.map(|failure| failure.context(&context)).collect())
     }
+
+    /// Returns all messages as one failure, with what else is known of the first.
+    pub(crate) fn joined(self) -> Failure {
+        let message = self.0.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
+        let first = self.0.into_iter().next().unwrap_or_else(|| Failure::new(""));
+        Failure { message, ..first }
+    }
 }
 
 impl From<Failure> for Failures {

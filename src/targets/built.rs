@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
 use crate::kustomization::{Kind, Value};
-use crate::message::failure::Result;
+use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::position::Position;
 use crate::record::sha256_hex;
 use crate::tree::{Tree, path};
@@ -54,7 +54,7 @@ pub(crate) fn declaring(output: &[u8]) -> Vec<u8> {
 }
 
 /// What a build made: its output, as far as it [declares](declaring) objects, or why there is none.
-pub(crate) type Output = std::result::Result<Vec<u8>, String>;
+pub(crate) type Output = Result<Vec<u8>>;
 
 /// The builds from which objects are taken.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,7 +62,7 @@ pub(super) struct Builds {
     /// The names of those that succeeded.
     pub(super) done: BTreeSet<String>,
     /// Why the objects in a file are not known, by file.
-    pub(super) failed: BTreeMap<String, String>,
+    pub(super) failed: BTreeMap<String, Failure>,
     /// The files that all of them read.
     files: BTreeSet<String>,
 }
@@ -213,10 +213,12 @@ fn find_built<'a>(
                 made.push(builder.objects(&String::from_utf8_lossy(text), &scan));
             }
             Err(why) => {
-                let why = format!("{}: {why}", builder.by);
+                let why = why.clone().context(&builder.by);
                 for file in &builder.files {
-                    let first = builds.failed.entry(file.clone());
-                    first.or_insert_with(|| why.clone());
+                    let known = builds.failed.entry(file.clone()).or_insert_with(|| why.clone());
+                    if why.kind == FailureKind::Stopped {
+                        known.clone_from(&why);
+                    }
                 }
             }
         }

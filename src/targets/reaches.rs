@@ -119,6 +119,7 @@ mod tests {
     use crate::config::Config;
     use crate::graph::inputs::explore_all;
     use crate::graph::testing;
+    use crate::message::failure::Failure;
     use crate::targets::built::{Builder, Output};
     use crate::targets::{self, Identity, Place};
     use crate::tree::overlay::OverlayTree;
@@ -326,7 +327,7 @@ spec:
                 _ => "",
             };
             let changed = target.changed_by.as_ref();
-            let changed = changed.map(|by| (by.name.as_str(), by.not_built.as_deref()));
+            let changed = changed.map(|by| (by.name.as_str(), by.not_built.as_ref().map(|why| &*why.message)));
             format!("{} {path} {changed:?}", target.object)
         };
         (names, found.targets.iter().map(line).collect())
@@ -355,7 +356,7 @@ patches:
             &[
                 ("prod/kustomization.yaml", Ok(target("web", "other").into())),
                 ("more/kustomization.yaml", Ok(target("more-web", "web").into())),
-                ("away/kustomization.yaml", Err("it is away".to_owned())),
+                ("away/kustomization.yaml", Err(Failure::new("it is away"))),
             ],
         );
         let expected = [

@@ -19,13 +19,13 @@ use crate::commands::messages::{counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
 use crate::fetch::Progress;
 use crate::git::LocalRepo;
-use crate::message::failure::{Failure, Failures, Result};
+use crate::message::failure::{Failure, FailureKind, Failures, Result};
 use crate::message::finding::{Rule, Severity};
 use crate::message::redact::visible;
 use crate::os::parallel::processors;
-use crate::targets::Target;
 use crate::targets::affected::Status;
 use crate::targets::affected::changes::Changes;
+use crate::targets::{Target, stopped};
 use crate::tree::path;
 use crate::workspace::{Files, Workspace, commit, from_lock, from_top, merge_base, repository_offline};
 
@@ -41,6 +41,8 @@ struct Chosen {
     builds: BTreeMap<String, Wanted>,
     /// The targets of which it is unknown what they deploy, each with the reason.
     unknown: Vec<String>,
+    /// The builds that were stopped, so that targets are unknown.
+    stopped: Vec<Failure>,
 }
 
 /// The result of a run.
@@ -58,6 +60,8 @@ struct Written {
     /// The files that could not be built, each with the reason.
     not_built: Vec<String>,
     #[serde(skip)]
+    stopped: Vec<Failure>,
+    #[serde(skip)]
     fails: bool,
 }
 
@@ -65,7 +69,7 @@ struct Written {
 pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, output: &OutputArgs) -> Done {
     let before = listed(directory)?;
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
-    let Chosen { builds: chosen, unknown } = match &args.base {
+    let Chosen { builds: chosen, unknown, stopped } = match &args.base {
         Some(base) => changed(args, workspace, &repo, base)?,
         None => all(args, workspace, &repo)?,
     };
@@ -76,7 +80,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
     let progress = Progress::new("building", output.quiet);
     let built = progress.each(processors(), &names, String::clone, |number, _| builds.bytes(number));
     let level = workspace.config.level(Rule::UnknownTarget, Severity::Warning);
-    let mut written = Written { directory: directory.display().to_string(), unknown, ..Written::default() };
+    let mut written = Written { directory: directory.display().to_string(), unknown, stopped, ..Written::default() };
     for (name, built) in names.into_iter().zip(built) {
         match built {
             Ok(bytes) => {
@@ -86,6 +90,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
             Err(failures) => {
                 let reason = failures.0.first().map_or(String::new(), ToString::to_string);
                 written.not_built.push(format!("{name}: {reason}"));
+                written.stopped.extend(failures.0.into_iter().filter(|one| one.kind == FailureKind::Stopped));
             }
         }
     }
@@ -132,6 +137,7 @@ fn all(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>) -> Result<
             chosen.builds.insert(root_file(root), Ok(Some(Subject::root(workspace, root))));
         }
     }
+    chosen.stopped = stopped(targets).cloned().collect();
     let unread = found.unread.iter().filter(|_| arguments.is_empty());
     chosen.unknown.extend(unread.map(|unread| format!("{}: {}", unread.place(), visible(&unread.message))));
     Ok(chosen)
@@ -155,6 +161,7 @@ fn changed(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>, base: 
     for root in roots {
         chosen.builds.insert(root_file(&root.title()), root.subject(1, workspace));
     }
+    chosen.stopped = stopped(&choices.unbuilt).cloned().collect();
     chosen.unknown.extend(choices.unbuilt.iter().map(|target| format!("{}: it may be another one", target.by())));
     chosen
         .unknown
@@ -302,6 +309,10 @@ impl Outcome for Written {
 
     fn said(&self, _output: &OutputArgs) -> String {
         lines(self.lines())
+    }
+
+    fn stopped(&self) -> Vec<&Failure> {
+        self.stopped.iter().collect()
     }
 
     fn status(&self) -> u8 {

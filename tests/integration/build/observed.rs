@@ -332,11 +332,116 @@ fn a_build_that_is_ended_is_no_result() {
         }
         work.run(&["build", "example/base"]).fails(2).stderr_has(&format!("cannot build `example/base`: {said}"));
         if body.starts_with("kill") {
-            let shown = work.run(&update);
-            shown.success().stdout_has("; unknown: ").stdout_has(&format!("  not built: {said}\n")).stderr_has(&hint);
-            work.git(&["reset", "-q", "--hard"]);
+            work.run(&update).fails(2).stderr_has(&format!("error: nothing was written: {said}\n  {hint}"));
+            before.assert_same(&work.state());
         }
     }
+}
+
+/// What was compared, listed or written before is the result all the same.
+#[test]
+fn where_a_build_was_ended_the_rest_is_told() {
+    const OBJECT: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: web}\n\
+                          spec: {path: ./web, sourceRef: {kind: GitRepository, name: fleet}}\n---\n\
+                          apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet}\n\
+                          spec: {url: 'https://github.com/acme/fleet'}\n";
+    let world = World::new();
+    let Some(_) = world.sandbox.builds() else { return };
+    let work = &world.work;
+    let apps = |value: &str| {
+        format!(
+            "resources: [apps.yaml]\npatches: [{{target: {{kind: Kustomization}}, patch: '[{{op: add, path: /spec/{value}, value: x}}]'}}]\n"
+        )
+    };
+    work.decide("repository: [{url: 'https://github.com/acme/fleet'}]\n");
+    let map = &*config_map("cm");
+    let files = |value: &str, prefix: &str| {
+        world.commit(&[
+            ("apps/apps.yaml", OBJECT),
+            ("apps/kustomization.yaml", &*apps(value)),
+            ("web/kustomization.yaml", &format!("resources: [cm.yaml]\nnamePrefix: {prefix}\n")),
+            ("web/cm.yaml", map),
+            ("db/kustomization.yaml", &format!("resources: [cm.yaml]\nnamePrefix: {prefix}\n")),
+            ("db/cm.yaml", map),
+        ]);
+    };
+    files("a", "a-");
+    files("b", "b-");
+    stand_in(&world.sandbox, "case \"$*\" in */apps) kill -9 $$;; esac\nexec REAL \"$@\"\n");
+    for (args, says) in [
+        (
+            &["diff", "HEAD~", "--stat"] as &[&str],
+            expect![[r#"
+            Flux Kustomization web (apps/apps.yaml:1): web/kustomization.yaml
+            db: db/kustomization.yaml
+              removed v1 ConfigMap a-cm
+              added   v1 ConfigMap b-cm
+            apps: apps/kustomization.yaml
+              not built: `/home/me/bin/kustomize` was killed
+            Flux Kustomization web (apps/apps.yaml:1): compared as written: apps/kustomization.yaml may change it
+              not built: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+            4 objects (2 added, 2 removed) in 2 of 3 affected builds; unknown: 1 target, 1 root since <0>
+            error: `/home/me/bin/kustomize` was killed
+            error: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+              hint: see that the machine has memory left, and run the same command again
+        "#]],
+        ),
+        (
+            &["affected", "HEAD~"],
+            expect![[r#"
+            apps: apps/kustomization.yaml
+            db: db/kustomization.yaml
+            web: web/kustomization.yaml
+            Flux Kustomization web (apps/apps.yaml:1): web/kustomization.yaml
+            Flux Kustomization web (apps/apps.yaml:1): compared as written: apps/kustomization.yaml may change it
+              not built: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+            3 of 3 kustomizations and 1 of 1 target since <0>
+            error: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+              hint: see that the machine has memory left, and run the same command again
+        "#]],
+        ),
+        (
+            &["targets"],
+            expect![[r#"
+            apps/apps.yaml:1: Flux Kustomization web
+              web: a kustomization
+              may be changed by apps/kustomization.yaml
+                not built: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+
+            1 target: 1 here, 0 external, 0 templated; 1 unknown
+            error: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+              hint: see that the machine has memory left, and run the same command again
+        "#]],
+        ),
+        (
+            &["status"],
+            expect![[r#"
+            3 kustomizations, 0 remote references
+            check: 0 errors, 1 warning
+            1 target: 0 localized, 0 remote, 1 unknown
+              unknown    apps/apps.yaml:1: Flux Kustomization web: apps/kustomization.yaml may change it
+            branch localized/main: missing
+            nothing to do
+            error: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+              hint: see that the machine has memory left, and run the same command again
+        "#]],
+        ),
+        (
+            &["build", "--output", "../built"],
+            expect![[r#"
+            ../built has 1 build: 1 written, 0 removed
+            unknown: Flux Kustomization web (apps/apps.yaml:1): apps/kustomization.yaml may change it
+            not built: roots/apps.yaml: cannot build `apps`: `/home/me/bin/kustomize` was killed
+            error: apps/kustomization.yaml: `/home/me/bin/kustomize` was killed
+            error: cannot build `apps`: `/home/me/bin/kustomize` was killed
+              hint: see that the machine has memory left, and run the same command again
+        "#]],
+        ),
+    ] {
+        work.run(args).fails(2).says(says);
+    }
+    work.run(&["diff", "HEAD~", "--format", "json"]).fails(2);
+    work.run(&["sbom", "--images", "--quiet"]).fails(2).stderr_has("was killed\n  hint: see that the machine");
 }
 
 #[test]
