@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::Path;
 use std::rc::Rc;
 
 use super::disk::Pool;
 use super::edits::Edits;
 use super::memory::{Memory, Wants};
-use super::program::{self, Kind, Program};
+use super::program::{self, Kind, Program, Programs};
 use super::roots::{Built, Call, Refusals, Roots, Unbuilt, Writing};
 use super::run::Build;
 use super::runner::refuse_arguments;
@@ -67,35 +66,36 @@ impl Builds {
         workspace: &Workspace,
         subjects: &[Wanted],
         remotes: &mut dyn Remotes,
-        kustomize: Option<&Path>,
-        more: &[String],
+        programs: Programs<'_>,
     ) -> Result<Builds> {
         let reach =
             |survey: &Survey, directories: &[String]| plan::reached(survey, &workspace.config, directories, remotes);
         let here = workspace.repo().map(|here| &**here);
-        Builds::open(kustomize, &workspace.config, more, here)?.write(workspace.survey(), subjects, reach)
+        Builds::open(programs, &workspace.config, here)?.write(workspace.survey(), subjects, reach)
     }
 
     /// Writes subjects of a tree that need nothing else.
     pub(crate) fn closed(
         survey: &Survey,
         subjects: &[Wanted],
-        kustomize: Option<&Path>,
-        (config, more): (&Config, &[String]),
+        programs: Programs<'_>,
+        config: &Config,
         here: Option<&LocalRepo>,
     ) -> Result<Builds> {
         // kustomize says what is wrong.
         let reach =
             |survey: &Survey, directories: &[String]| Explored { troubles: Vec::new(), ..survey.read(directories) };
-        Builds::open(kustomize, config, more, here)?.write(survey, subjects, reach)
+        Builds::open(programs, config, here)?.write(survey, subjects, reach)
     }
 
     /// Finds the program that the configuration wants.
-    fn open(kustomize: Option<&Path>, config: &Config, more: &[String], here: Option<&LocalRepo>) -> Result<Builds> {
+    fn open(programs: Programs<'_>, config: &Config, here: Option<&LocalRepo>) -> Result<Builds> {
+        let Programs { kustomize, helm, arguments: more } = programs;
         refuse_arguments(more)?;
         let missing =
             |reason| Failure::new(reason).hint("install kustomize, or name it in the environment variable KUSTOMIZE");
-        let program = program::find(kustomize)?.map_err(missing)?.configured(config, Memory::of(here))?;
+        let program =
+            program::find(kustomize)?.map_err(missing)?.configured(config, Memory::of(here))?.with_helm(helm)?;
         let (roots, outputs, edited) = (Vec::new(), Vec::new(), BTreeMap::new());
         Ok(Builds { program, more: more.to_vec(), roots, pool: Pool::default(), outputs, edited })
     }
@@ -182,7 +182,7 @@ impl Builds {
                 Ok(self.kustomize(subject, at))
             }
             By::Helm(values, asks) => {
-                let program = program::helm(self.program.timeout, self.program.memory.clone())?;
+                let program = self.program.helm()?;
                 let (chart, values) = Roots::chart(tree, directory, values, &mut self.pool)?;
                 self.roots.push(chart);
                 let values = values.iter().map(|file| format!("--values={}", file.display()));
@@ -203,6 +203,11 @@ impl Builds {
     /// Returns what builds, and how the network is closed.
     pub(crate) fn by(&self) -> String {
         format!("{}, {}", self.program.name(), self.program.network)
+    }
+
+    /// Returns the programs that build.
+    pub(crate) fn programs(&self) -> String {
+        self.program.full_name()
     }
 
     /// Returns why a cluster may get something else than a subject is built to; `None` if nothing says so.
@@ -292,7 +297,7 @@ pub(crate) fn build_all(
     }
     let tree = survey.tree();
     let subjects: Vec<Wanted> = all.iter().map(|made| Ok(Some(Subject::made(tree.clone(), made)?))).collect();
-    match Builds::closed(survey, &subjects, None, (config, &[]), Some(here)) {
+    match Builds::closed(survey, &subjects, Programs::default(), config, Some(here)) {
         Ok(builds) => {
             side_by_side(all, processors(), |number, _| Ok(builds.objects(number, false).map(|build| build.stdout)?))
         }

@@ -17,6 +17,7 @@ use crate::reference::Upstream;
 use crate::targets::affected::changes::Changes;
 use crate::targets::affected::{AffectedRoot, AffectedTarget, Cause, Status, affected};
 use crate::targets::{Object, Place, Target, Unread};
+use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, path};
 use crate::workspace::{Workspace, from_top};
 
@@ -112,6 +113,23 @@ impl Choice {
         Ok(Choices { builds: all, unbuilt, unread, needs: needed, differing })
     }
 
+    /// Returns all builds of a workspace, as far as they are asked for: what both sides have.
+    pub(crate) fn all(here: &Rc<LocalRepo>, workspace: &Workspace, only: &[String]) -> Result<Choices, Failures> {
+        // To a tree that holds nothing, everything is a change.
+        let paths = workspace.tree.names("")?.into_iter().collect();
+        let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), paths)?;
+        let surveys = [&Survey::of(changes.old.clone()), &**workspace.survey()];
+        let mut choices = Choice::of(here, &workspace.config, &changes, surveys, only)?;
+        choices.builds.retain(|choice| !choice.is_elsewhere());
+        for Choice { what, status, .. } in &mut choices.builds {
+            *status = Status::Changed;
+            if let What::Target(both) = what {
+                both[0] = both[1].clone();
+            }
+        }
+        Ok(choices)
+    }
+
     /// Returns what names it, and what built that.
     pub(crate) fn name(&self) -> String {
         let title = self.title();
@@ -150,7 +168,7 @@ impl Choice {
     }
 
     /// Returns whether what is deployed is known, and lies in another repository or at another revision.
-    pub(crate) fn is_elsewhere(&self) -> bool {
+    fn is_elsewhere(&self) -> bool {
         let is_elsewhere = |one: &Target| one.here().is_none() && !matches!(one.place, Place::Templated(_));
         matches!(&self.what, What::Target(both) if both.iter().flatten().all(is_elsewhere))
     }
@@ -211,7 +229,8 @@ impl<'a> Argument<'a> {
         };
         if path.is_none() && !targets.iter().any(|target| is_meant(target, text)) {
             let fetch = format!("to compare with a commit, fetch it first: {}", command("git fetch origin", [text]));
-            return Err(unknown(targets, text).hint(fetch));
+            let is_change = !changes.old.names("")?.is_empty();
+            return Err(Some(fetch).filter(|_| is_change).into_iter().fold(unknown(targets, text), Failure::hint));
         }
         Ok(Argument { text, path })
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_yaml::Value;
 use tempfile::NamedTempFile;
 
-use super::program::{self, Kind};
+use super::program::Kind;
 use super::run::{Build, Building};
 use super::{compare, secrets};
 use crate::git::LocalRepo;
@@ -269,7 +269,7 @@ impl Building<'_> {
         }
         lines.extend(super::run::seen(false).filter(|(name, _)| name != "PATH").map(|one| format!("{one:?}\n")));
         if is_kustomize && self.arguments.iter().any(|one| one.starts_with("--enable-helm")) {
-            lines += &format!("{:?}\n", program::helm(None, None).ok().map(|helm| helm.identity()));
+            lines += &format!("{:?}\n", self.program.helm().ok().map(|helm| helm.identity()));
         }
         Ok(Some(sha256_hex(lines.as_bytes())))
     }

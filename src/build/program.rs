@@ -79,6 +79,17 @@ pub(super) const PROXIES: [&str; 6] =
 /// Why there is no program that builds.
 const NONE: &str = "neither `kustomize` nor `kubectl` was found on PATH";
 
+/// The programs that build, as the user names them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Programs<'a> {
+    /// kustomize, or a kubectl. `None` finds one.
+    pub kustomize: Option<&'a Path>,
+    /// `None` finds helm on `PATH`.
+    pub helm: Option<&'a Path>,
+    /// The extra arguments of each build by kustomize.
+    pub arguments: &'a [String],
+}
+
 /// A program that builds kustomizations.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
@@ -94,6 +105,8 @@ pub(super) struct Program {
     pub(super) timeout: Option<Duration>,
     /// Where builds are remembered; none where they are not.
     pub(super) memory: Option<Arc<Memory>>,
+    /// The helm that it runs, and that renders charts beside it. `None` finds it on `PATH`.
+    pub(super) helm: Option<PathBuf>,
     /// Its digest, once it is asked for; none where it cannot be read.
     digest: Arc<OnceLock<Option<String>>>,
     /// What its builds have taken in this run.
@@ -104,6 +117,15 @@ impl Program {
     /// Returns name and version, as `kustomize/v5.8.1`.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.kind.name(), self.version)
+    }
+
+    /// Returns that, with the kustomize in a kubectl and the helm that is named.
+    pub(super) fn full_name(&self) -> String {
+        let inner = self.kustomize.as_ref().filter(|_| self.kind == Kind::Kubectl);
+        let inner = inner.map_or(String::new(), |version| format!(" (kustomize/{version})"));
+        let helm = self.helm.as_ref().and_then(|_| self.helm().ok());
+        let helm = helm.map_or(String::new(), |helm| format!(" with {}", helm.name()));
+        self.name() + &inner + &helm
     }
 
     /// Returns it with how long a build may take, and what remembers builds. Refuses another version than the configuration names.
@@ -124,6 +146,23 @@ impl Program {
     pub(super) fn identity(&self) -> Option<String> {
         let digest = || std::fs::read(&self.path).ok().map(|bytes| sha256_hex(&bytes));
         Some(format!("{} {}", self.name(), self.digest.get_or_init(digest).as_ref()?))
+    }
+
+    /// Returns the helm that is named, else the one on `PATH`, to run no longer than this program.
+    pub(super) fn helm(&self) -> Result<Program> {
+        let path = self.helm.clone().or_else(|| on_path(Kind::Helm.name()));
+        let path = path.ok_or_else(|| Failure::new("it is a Helm chart, and no `helm` was found on PATH"))?;
+        let helm = examine(&path, Kind::Helm).map_err(|why| Failure::new(format!("`{}` {why}", path.display())))?;
+        Ok(Program { timeout: self.timeout, memory: self.memory.clone(), ..helm })
+    }
+
+    /// Returns it with the helm at a path.
+    pub(super) fn with_helm(self, named: Option<&Path>) -> Result<Program> {
+        let Some(named) = named else { return Ok(self) };
+        let refused = |error: std::io::Error| Failure::new(format!("`{}` cannot be used: {error}", named.display()));
+        let program = Program { helm: Some(std::path::absolute(named).map_err(refused)?), ..self };
+        program.helm().map_err(|failure| failure.hint("set --helm to the executable of helm"))?;
+        Ok(program)
     }
 
     /// Returns the command that edits a kustomization, without arguments.
@@ -156,10 +195,12 @@ pub(super) fn find(given: Option<&Path>) -> Result<Result<Program, String>> {
     if let Some((path, by)) = named {
         let refused = |reason: String| {
             Failure::new(format!("`{}` ({by}) {reason}", path.display()))
-                .hint(format!("set {by} to the executable of kustomize"))
+                .hint(format!("set {by} to the executable of kustomize or kubectl"))
         };
         let absolute = std::path::absolute(&path).map_err(|error| refused(error.to_string()))?;
-        return examine(&absolute, Kind::Kustomize).map(Ok).map_err(refused);
+        let is_kubectl = absolute.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"kubectl"));
+        let kind = if is_kubectl { Kind::Kubectl } else { Kind::Kustomize };
+        return examine(&absolute, kind).map(Ok).map_err(refused);
     }
     let mut reasons = Vec::new();
     for kind in [Kind::Kustomize, Kind::Kubectl] {
@@ -181,16 +222,6 @@ pub(crate) fn missing() -> Option<&'static str> {
     let is_named = std::env::var_os("KUSTOMIZE").is_some_and(|value| !value.is_empty());
     let is_there = is_named || [Kind::Kustomize, Kind::Kubectl].iter().any(|kind| on_path(kind.name()).is_some());
     (!is_there).then_some(NONE)
-}
-
-/// Finds helm on `PATH`, to run no longer than this.
-pub(super) fn helm(timeout: Option<Duration>, memory: Option<Arc<Memory>>) -> Result<Program> {
-    let path = on_path(Kind::Helm.name())
-        .ok_or_else(|| Failure::new("it is a Helm chart, and no `helm` was found on PATH"))?;
-    let found = examine(&path, Kind::Helm);
-    found
-        .map(|helm| Program { timeout, memory, ..helm })
-        .map_err(|why| Failure::new(format!("`{}` {why}", path.display())))
 }
 
 /// Looks for an executable where programs are. A directory of `PATH` that depends on where we are is left out:
@@ -246,6 +277,7 @@ fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
                 network,
                 timeout: None,
                 memory: None,
+                helm: None,
                 digest: Arc::default(),
                 spent: Arc::default(),
             })

@@ -85,8 +85,15 @@ impl Build {
         let text = text.replace(&format!("{top}/"), "").replace(top, ".");
         // The message of a command that it ran has several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = logged(&text);
         own_words(&cause(&without_clones(text.trim_start_matches("Error: "))))
     }
+}
+
+/// Returns what some builds of kubectl log with a time and the id of a process.
+fn logged(text: &str) -> String {
+    let said = text.split_once(r#"] "command failed" err=""#).and_then(|(_, said)| said.strip_suffix('"'));
+    said.map_or_else(|| text.to_owned(), |said| said.replace(r#"\""#, "\"").replace(r"\\", r"\"))
 }
 
 /// Returns a text without the directories that kustomize clones into: they have another name each time.
@@ -183,7 +190,7 @@ impl Building<'_> {
         let mut command = if self.edits { self.program.editing() } else { self.program.command() };
         let Answers { manifest, files, .. } = self.answers;
         see(&mut command, matches!(files, Files::Upstream));
-        stand_in::put(&mut command, manifest, &bin)
+        stand_in::put(&mut command, manifest, &bin, self.program.helm.as_deref())
             .map_err(|error| Failure::new(format!("cannot replace git for the build: {error}")))?;
         command.args(self.arguments).current_dir(if self.edits { &self.target } else { &home });
         if !self.edits {
@@ -400,7 +407,7 @@ mod tests {
 
     use super::super::disk::Pool;
     use super::super::{inputs, program};
-    use super::{Answers, Building, Spent, Variables, cause, own_words, without_clones};
+    use super::{Answers, Building, Spent, Variables, cause, logged, own_words, without_clones};
     use crate::graph::inputs::explore;
     use crate::tree::overlay::OverlayTree;
 
@@ -458,6 +465,12 @@ mod tests {
         ] {
             assert_eq!(without_clones(said), expected);
         }
+    }
+
+    #[test]
+    fn what_is_logged_has_no_time() {
+        let text = r#"E1129 10:51:29.8 14762 run.go:72] "command failed" err="no \"a\": b""#;
+        assert_eq!([logged(text), logged("no such file")], [r#"no "a": b"#, "no such file"]);
     }
 
     #[test]

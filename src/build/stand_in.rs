@@ -96,8 +96,8 @@ impl Manifest {
 }
 
 /// Puts our executable in the place of the programs that `command` finds first: in `directory`, where it also writes down
-/// what it [refuses](refused).
-pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path) -> io::Result<()> {
+/// what it [refuses](refused). The helm that it runs is the one that is named.
+pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path, helm: Option<&Path>) -> io::Result<()> {
     let program = std::env::current_exe()?;
     for name in PROGRAMS {
         let place = directory.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
@@ -114,7 +114,18 @@ pub(super) fn put(command: &mut Command, manifest: &Path, directory: &Path) -> i
         std::os::unix::fs::symlink(script, directory.join("git"))?;
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
+    let mut all = vec![directory.to_owned()];
+    let helm = helm.map(Path::canonicalize).transpose()?;
+    #[cfg(unix)]
+    if let Some(helm) = &helm {
+        let named = directory.join("named");
+        fs::create_dir(&named)?;
+        std::os::unix::fs::symlink(helm, named.join("helm"))?;
+        all.push(named);
+    }
+    all.extend(std::env::split_paths(&path));
+    // What is on `PATH` may be read.
+    all.extend(helm.as_deref().and_then(Path::parent).map(Path::to_owned));
     command.env("PATH", std::env::join_paths(all).unwrap_or_else(|_| directory.as_os_str().to_owned()));
     command.env(MANIFEST, manifest).env(REFUSED, directory.join("refused"));
     Ok(())

@@ -11,6 +11,7 @@ use super::{Builds, Checked, Claim, not_built, not_observed, refused, unread_ref
 
 use crate::build::builds::{self, Wanted};
 use crate::build::deployed::written;
+use crate::build::program::Programs;
 use crate::build::subject::Subject;
 use crate::build::{Built, Unbuilt, missing_flag};
 use crate::config::Config;
@@ -302,8 +303,8 @@ impl<'a> Building<'a> {
     /// Builds side by side.
     fn run(&self, survey: &Survey, subjects: &[Wanted]) -> Result<Vec<Built>, Failures> {
         let How { kustomize, arguments, .. } = *self.how;
-        let with = (&self.workspace.config, arguments);
-        let written = builds::Builds::closed(survey, subjects, kustomize, with, Some(&*self.here))?;
+        let programs = Programs { kustomize, helm: None, arguments };
+        let written = builds::Builds::closed(survey, subjects, programs, &self.workspace.config, Some(&*self.here))?;
         self.came.borrow_mut().builds.by = written.by();
         Ok(written.all(subjects)?)
     }

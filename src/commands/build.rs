@@ -70,8 +70,7 @@ impl BuildArgs {
         };
         let subject = subject(&workspace, text, output.quiet)?;
         let mut fetcher = from_lock(workspace.repo(), &workspace, self.offline, output.quiet)?;
-        let KustomizeArgs { kustomize, build_arg } = &self.with;
-        let builds = Builds::of(&workspace, &[Ok(Some(subject))], &mut fetcher, kustomize.as_deref(), build_arg)?;
+        let builds = Builds::of(&workspace, &[Ok(Some(subject))], &mut fetcher, self.with.programs())?;
         print(&builds.bytes(0)?);
         Page::of(String::new())
     }

@@ -6,13 +6,13 @@ mod markdown;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::affected::unknown;
-use super::localize::KustomizeArgs;
 use super::messages::{self, counted, cut, fitting};
 use super::output::{Done, Format, Json as _, Outcome, OutputArgs, Shown};
 use crate::build::builds::Builds;
@@ -20,11 +20,12 @@ use crate::build::choice::{Choice, Choices};
 use crate::build::compare::{self, ObjectChange};
 use crate::build::consequences::{Build, Consequence, Needs, consequences, namespace, needs};
 use crate::build::parts::{Parts, parts};
+use crate::build::program::Programs;
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
 use crate::localize::NowRemote;
-use crate::message::failure::{Failure, FailureKind, Failures, Result, command, short};
+use crate::message::failure::{Failure, FailureKind, Failures, Result, command, short, shown};
 use crate::message::redact::{inert, visible};
 use crate::os::parallel::processors;
 use crate::record::Lock;
@@ -61,8 +62,28 @@ pub(super) struct DiffArgs {
     #[arg(long)]
     offline: bool,
 
-    #[command(flatten)]
-    with: KustomizeArgs,
+    /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on PATH, else
+    /// `kubectl`]
+    ///
+    /// Given twice, one tree is built by both: what differs is what the second one deploys otherwise.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    kustomize: Vec<PathBuf>,
+
+    /// The helm that renders charts [default: `helm` on PATH]; also twice, as `--kustomize`
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    helm: Vec<PathBuf>,
+
+    /// Pass an extra argument to `kustomize build`, for example `--build-arg=--enable-helm`; may be given several times
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, hide_short_help = true)]
+    build_arg: Vec<String>,
+}
+
+/// How both sides are built.
+#[derive(Default)]
+pub(super) struct How<'a> {
+    pub programs: [Programs<'a>; 2],
+    pub offline: bool,
+    pub quiet: bool,
 }
 
 /// What a change deploys.
@@ -73,6 +94,9 @@ pub(super) struct Diff {
     since: String,
     /// The commit that was looked at; none for the working tree.
     commit: Option<String>,
+    /// The programs that built one tree, before and after. `None` if two trees were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    programs: Option<[String; 2]>,
     /// How many builds the change can touch.
     affected: usize,
     /// Those that differ, or that could not be built.
@@ -116,8 +140,9 @@ struct Compared {
     #[serde(skip_serializing_if = "Option::is_none")]
     was: Option<String>,
     status: Status,
+    /// One of the things that differ. `None` if only the programs do.
     #[serde(flatten)]
-    cause: Cause,
+    cause: Option<Cause>,
     /// What differs, in one line.
     because: String,
     objects: Vec<ObjectChange>,
@@ -139,24 +164,71 @@ impl DiffArgs {
             Some(rev) => Workspace::of_rev(here.clone(), Some(rev))?,
             None => Workspace::of_working_tree(false)?,
         };
-        let (base, only) = self.base(&here)?;
-        let head = match &new.files {
-            Files::Commit { id, .. } => id.clone(),
-            _ => commit(&here, "HEAD")?,
+        let mut diff = if self.kustomize.len().max(self.helm.len()) > 1 {
+            self.of_programs(&here, new, output.quiet)?
+        } else {
+            self.since_base(&here, new, output.quiet)?
         };
-        let base = merge_base(&here, &base, Some(&head.commit))?;
-        let at_base = |failures: Failures| failures.context(format!("at {}", short(&base.commit)));
-        let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?.into_checkout();
-        let new = new.into_checkout();
-        let changes = Changes::since(&here, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
-        let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
-        let mut diff = Diff::between(&here, [&old, &new], &changes, only, &self.with, self.offline, output.quiet)?;
-        (diff.since, diff.commit, diff.repository) = (base.commit, commit, here.name()?);
-        (diff.is_short, diff.fails) = (self.stat, self.exit_code);
+        (diff.repository, diff.is_short, diff.fails) = (here.name()?, self.stat, self.exit_code);
         if output.format == Format::Human {
             diff.pager = here.pager()?;
         }
         Ok(Box::new(diff))
+    }
+
+    /// Compares with a base, each side as a tree of its own.
+    fn since_base(&self, here: &Rc<LocalRepo>, new: Workspace, quiet: bool) -> Result<Diff, Failures> {
+        let (base, only) = self.base(here)?;
+        let head = match &new.files {
+            Files::Commit { id, .. } => id.clone(),
+            _ => commit(here, "HEAD")?,
+        };
+        let base = merge_base(here, &base, Some(&head.commit))?;
+        let at_base = |failures: Failures| failures.context(format!("at {}", short(&base.commit)));
+        let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?.into_checkout();
+        let new = new.into_checkout();
+        let changes = Changes::since(here, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
+        let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
+        let choices = Choice::of(here, &new.config, &changes, [old.survey(), new.survey()], only)?;
+        let how = How { programs: [self.programs(0); 2], offline: self.offline, quiet };
+        let diff = Diff::between(here, [&old, &new], &changes, choices, &how)?;
+        Ok(Diff { since: base.commit, commit, ..diff })
+    }
+
+    /// Compares what two programs make of one tree.
+    fn of_programs(&self, here: &Rc<LocalRepo>, tree: Workspace, quiet: bool) -> Result<Diff, Failures> {
+        if self.kustomize.len().max(self.helm.len()) > 2 {
+            return Err(Failure::new("at most two programs are compared")
+                .hint("give `--kustomize` or `--helm` twice")
+                .into());
+        }
+        let mut tree = tree.into_checkout();
+        // A version that is rehearsed is another one.
+        tree.config.kustomize = None;
+        if let Some(word) = self.words.first()
+            && here.commit(word)?.is_some()
+            && !tree.tree.kustomizations()?.iter().any(|file| path::is_in(file, word))
+        {
+            return Err(Failure::new(format!("`{}` is a commit, and both programs build one tree", shown(word)))
+                .hint(format!("to build its tree: {}", command("--rev", [word])))
+                .into());
+        }
+        let choices = Choice::all(here, &tree, &self.words)?;
+        let changes = Changes::of(tree.tree.clone(), tree.tree.clone(), BTreeSet::new())?;
+        let how = How { programs: [self.programs(0), self.programs(1)], offline: self.offline, quiet };
+        let diff = Diff::between(here, [&tree, &tree], &changes, choices, &how)?;
+        let commit = match &tree.files {
+            Files::Commit { id, .. } => Some(id.commit.clone()),
+            _ => None,
+        };
+        Ok(Diff { commit, ..diff })
+    }
+
+    /// Returns what builds the old (0) or the new (1) side: the last that is named, if there are fewer.
+    fn programs(&self, side: usize) -> Programs<'_> {
+        let [kustomize, helm] = [&self.kustomize, &self.helm].map(|all| all.get(side).or(all.last()));
+        let [kustomize, helm] = [kustomize, helm].map(|path| path.map(PathBuf::as_path));
+        Programs { kustomize, helm, arguments: &self.build_arg }
     }
 
     /// Returns what to compare with, and what alone is looked at: the first word is a revision, if there is one of that
@@ -188,13 +260,9 @@ impl Diff {
         here: &Rc<LocalRepo>,
         [old, new]: [&Workspace; 2],
         changes: &Changes,
-        only: &[String],
-        with: &KustomizeArgs,
-        offline: bool,
-        quiet: bool,
+        Choices { builds: chosen, unbuilt, unread, needs, differing }: Choices,
+        &How { programs, offline, quiet }: &How<'_>,
     ) -> Result<Diff, Failures> {
-        let Choices { builds: chosen, unbuilt, unread, needs, differing } =
-            Choice::of(here, &new.config, changes, [old.survey(), new.survey()], only)?;
         let now_remote = match (&old.lock, &new.lock) {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
             _ => Vec::new(),
@@ -214,10 +282,9 @@ impl Diff {
             Ok(fetcher_of(lock, Some(here), &of.config, offline, quiet)?.locked(locked))
         };
         let (mut was, mut is) = (fetcher(old, old.lock.as_ref().or(lock))?, fetcher(new, lock)?);
-        let builds = [
-            Builds::of(old, &before, &mut was, with.kustomize.as_deref(), &with.build_arg)?,
-            Builds::of(new, &after, &mut is, with.kustomize.as_deref(), &with.build_arg)?,
-        ];
+        let builds = [Builds::of(old, &before, &mut was, programs[0])?, Builds::of(new, &after, &mut is, programs[1])?];
+        let names = builds.each_ref().map(Builds::programs);
+        let names = Some(names).filter(|_| std::ptr::eq(old, new));
         let causes = chosen.iter().filter_map(|choice| match &choice.cause {
             Cause::Remote(source) => Some(source.clone()),
             Cause::Path(_) => None,
@@ -226,10 +293,13 @@ impl Diff {
         let parts = |failed: &[&Choice]| {
             parts(failed, [old, new], (&differing, changes), |side, subjects| {
                 let (of, fetcher) = if side == 0 { (old, &mut was) } else { (new, &mut is) };
-                Builds::of(of, subjects, fetcher, with.kustomize.as_deref(), &with.build_arg)
+                Builds::of(of, subjects, fetcher, programs[side])
             })
         };
-        let all = Compared::all(&chosen, needs, &builds, &moves, parts, quiet)?;
+        let mut all = Compared::all(&chosen, needs, &builds, &moves, parts, quiet)?;
+        if let Some([was, is]) = &names {
+            all.iter_mut().for_each(|one| (one.cause, one.because) = (None, format!("{was} -> {is}")));
+        }
         let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
         let all = all.into_iter().filter(|one| one.has_news() || one.is_unknown());
         let builds = renamed(all.collect());
@@ -237,7 +307,7 @@ impl Diff {
         let takes_lock = old.lock.is_none() && lock.is_some();
         let diff = Diff { affected, builds, consequences, unbuilt, unread, now_remote, ..Diff::default() };
         let unlocked = was.unlocked().chain(is.unlocked()).collect();
-        Ok(Diff { takes_lock, unlocked, moved, ..diff })
+        Ok(Diff { programs: names, takes_lock, unlocked, moved, ..diff })
     }
 
     /// Returns the builds that differ alike, or could not be built for the same reason, together; with `verbose` also those
@@ -345,7 +415,7 @@ impl Compared {
                 Cause::Remote(source) => moves.get(source).cloned().unwrap_or_else(|| source.to_string()),
             },
             status: choice.status,
-            cause: choice.cause.clone(),
+            cause: Some(choice.cause.clone()),
             objects,
             not_built,
             consequences,
@@ -526,7 +596,11 @@ impl Outcome for Diff {
         let left = messages::lines(self.left(output.verbose));
         let now_remote = messages::lines(self.now_remote.iter().map(NowRemote::line).collect());
         let unknown = unknown(&self.unbuilt, &self.unread, output.verbose);
-        let since = if self.since.is_empty() { String::new() } else { format!(" since {}", short(&self.since)) };
+        let since = match &self.programs {
+            Some([was, is]) => format!(" ({was} -> {is})"),
+            None if self.since.is_empty() => String::new(),
+            None => format!(" since {}", short(&self.since)),
+        };
         format!("{unknown}{left}{unlocked}{hints}{now_remote}{}{since}\n", self.counts())
     }
 

@@ -12,6 +12,7 @@ use super::News;
 use super::diff::Diff;
 use super::output::Done;
 use super::usage::unknown_word;
+use crate::build::program::Programs;
 use crate::check::build::How;
 use crate::destination::BranchOptions;
 use crate::localize::{LocalizeMode, Localized, PreparedRun, Request};
@@ -31,6 +32,10 @@ pub(super) struct KustomizeArgs {
 }
 
 impl KustomizeArgs {
+    pub(super) fn programs(&self) -> Programs<'_> {
+        Programs { kustomize: self.kustomize.as_deref(), helm: None, arguments: &self.build_arg }
+    }
+
     /// Returns how `check` builds.
     pub(super) fn how(&self, offline: bool, quiet: bool) -> How<'_> {
         How { kustomize: self.kustomize.as_deref(), arguments: &self.build_arg, offline, quiet, only_objects: false }

@@ -6,10 +6,11 @@ use std::rc::Rc;
 use clap::Args;
 use globset::Glob;
 
-use super::diff::Diff;
-use super::localize::{KustomizeArgs, Locking, Report};
+use super::diff::{Diff, How};
+use super::localize::{Locking, Report};
 use super::output::{Done, Outcome as _, OutputArgs};
 use super::{News, lock};
+use crate::build::choice::Choice;
 use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};
@@ -319,7 +320,9 @@ impl<'a> Update<'a> {
         let tree = changed(OverlayTree::new(self.there.tree()), &changes);
         let (old, new) = (Workspace::surveyed(&self.there)?, Workspace::of_tree(Rc::new(tree))?);
         let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
-        let diff = Diff::between(here, [&old, &new], &changes, &[], &KustomizeArgs::default(), false, self.quiet)?;
+        let choices = Choice::of(here, &new.config, &changes, [old.survey(), new.survey()], &[])?;
+        let how = How { quiet: self.quiet, ..How::default() };
+        let diff = Diff::between(here, [&old, &new], &changes, choices, &how)?;
         match diff.stopped().into_iter().next() {
             Some(stopped) => Err(stopped.clone().into()),
             None => Ok(diff),

@@ -14,7 +14,6 @@ use crate::build::builds::{Builds, Wanted};
 use crate::build::choice::{Argument, Choice, is_meant, unknown};
 use crate::build::deployed;
 use crate::build::subject::Subject;
-use crate::commands::localize::KustomizeArgs;
 use crate::commands::messages::{counted, lines};
 use crate::commands::output::{Done, Outcome, OutputArgs, Shown};
 use crate::fetch::Progress;
@@ -75,8 +74,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
     };
     let (names, subjects): (Vec<String>, Vec<Wanted>) = chosen.into_iter().unzip();
     let mut fetcher = from_lock(workspace.repo(), workspace, args.offline, output.quiet)?;
-    let KustomizeArgs { kustomize, build_arg } = &args.with;
-    let builds = Builds::of(workspace, &subjects, &mut fetcher, kustomize.as_deref(), build_arg)?;
+    let builds = Builds::of(workspace, &subjects, &mut fetcher, args.with.programs())?;
     let progress = Progress::new("building", output.quiet);
     let built = progress.each(processors(), &names, String::clone, |number, _| builds.bytes(number));
     let level = workspace.config.level(Rule::UnknownTarget, Severity::Warning);

@@ -114,7 +114,7 @@ pub(super) mod tests {
         Compared {
             name: name.to_owned(),
             status: Status::Changed,
-            cause: Cause::Path(String::new()),
+            cause: Some(Cause::Path(String::new())),
             because: "a`b&c\u{202e}".to_owned(),
             objects: diffs.iter().map(change).collect(),
             not_built: [Vec::new(), Vec::new()],

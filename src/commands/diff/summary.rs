@@ -66,7 +66,7 @@ impl Diff {
         let objects = counted(counts.iter().map(|(count, _)| count).sum(), "object");
         let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, change)| format!("{count} {change}"));
         let counts = counts.collect::<Vec<_>>().join(", ");
-        let affected = counted(self.affected, "affected build");
+        let affected = counted(self.affected, if self.programs.is_some() { "build" } else { "affected build" });
         let unknown = self.not_known();
         let differs = |build: &&Compared| !build.objects.is_empty() || !build.is_unknown();
         let mut text = match self.builds.iter().filter(differs).count() {
@@ -89,7 +89,13 @@ impl Diff {
     /// Returns what is compared: the repository, and both sides.
     pub(super) fn sides(&self) -> [String; 2] {
         let new = self.commit.as_deref().map_or("the working tree", short);
-        [visible(&self.repository), format!("{} to {new}", short(&self.since))]
+        [
+            visible(&self.repository),
+            match &self.programs {
+                Some([was, is]) => format!("{was} to {is}, {new}"),
+                None => format!("{} to {new}", short(&self.since)),
+            },
+        ]
     }
 
     fn is_all_unknown(&self) -> bool {

@@ -11,11 +11,8 @@ use crate::build::choice::{Choice, Choices};
 use crate::commands::localize::KustomizeArgs;
 use crate::fetch::Progress;
 use crate::git::LocalRepo;
-use crate::graph::Survey;
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::processors;
-use crate::targets::affected::changes::Changes;
-use crate::tree::overlay::OverlayTree;
 use crate::workspace::{Workspace, from_lock};
 
 /// The roots and targets that run each image.
@@ -30,16 +27,11 @@ pub(super) fn run_by(
     quiet: bool,
 ) -> Result<(RunBy, Vec<Failure>), Failures> {
     let workspace = Workspace::of_rev(here.clone(), Some(rev))?.into_checkout();
-    // To a tree that holds nothing, everything is a change.
-    let all = workspace.tree.names("")?.into_iter().collect();
-    let changes = Changes::of(Rc::new(OverlayTree::default()), workspace.tree.clone(), all)?;
-    let Choices { builds: mut chosen, unread, .. } =
-        Choice::of(here, &workspace.config, &changes, [&Survey::of(changes.old.clone()), workspace.survey()], &[])?;
-    chosen.retain(|choice| !choice.is_elsewhere());
+    let Choices { builds: chosen, unread, .. } = Choice::all(here, &workspace, &[])?;
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
     let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(1, &workspace)).collect();
     let mut fetcher = from_lock(workspace.repo(), &workspace, false, quiet)?;
-    let builds = Builds::of(&workspace, &subjects, &mut fetcher, with.kustomize.as_deref(), &with.build_arg)?;
+    let builds = Builds::of(&workspace, &subjects, &mut fetcher, with.programs())?;
     let built = Progress::new("building", quiet)
         .each(processors(), &names, String::clone, |number, _| Ok(images(&builds.build(number)?.stdout)?));
     let unread = unread.iter().map(|one| Failure::new(format!("{}: {}", one.place(), one.message)));

@@ -1,6 +1,6 @@
 //! The walls on Linux: made before the fork, entered by the child.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -183,7 +183,9 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<Option<OwnedF
         rules = rules.handle_access(AccessNet::from_all(RIGHTS))?.scope(scopes)?;
     }
     let programs = [std::env::current_exe().ok(), Path::new(command.get_program()).canonicalize().ok()];
-    let readable = readable(&programs).into_iter().chain(programs.into_iter().flatten());
+    let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path);
+    let path = path.map(OsStr::to_owned).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+    let readable = readable(&programs, &path).into_iter().chain(programs.into_iter().flatten());
     let readable = readable.chain([isolation.input.to_owned()]);
     let mut created = rules.create()?;
     created = created.add_rules(path_beneath_rules(readable, AccessFs::from_read(RIGHTS)))?;
@@ -197,10 +199,9 @@ fn ruleset(command: &Command, isolation: &Isolation<'_>) -> Result<Option<OwnedF
 
 /// Returns the directories and files which, with all that is below, are what a build may read: everything but where servers
 /// listen, and where this user's programs keep their logins, unless they keep programs there.
-fn readable(programs: &[Option<PathBuf>]) -> Vec<PathBuf> {
+fn readable(programs: &[Option<PathBuf>], path: &OsStr) -> Vec<PathBuf> {
     let entries = |place: &Path| place.read_dir().into_iter().flatten().flatten().collect::<Vec<_>>();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::env::split_paths(&path).filter_map(|directory| directory.canonicalize().ok());
+    let path = std::env::split_paths(path).filter_map(|directory| directory.canonicalize().ok());
     let used: Vec<PathBuf> = path.chain(programs.iter().flatten().cloned()).collect();
     let mut hidden = vec![PathBuf::from("/run")];
     if let Some(home) = std::env::home_dir().and_then(|home| home.canonicalize().ok()) {

@@ -293,7 +293,7 @@ fn without_a_kustomize_it_is_a_failure() {
         checked 3 kustomizations with 4 references in the working tree, and built nothing: 2 could not be checked
         error: `/nowhere/kustomize` (KUSTOMIZE) is not an executable file
         error: `/nowhere/kustomize` (KUSTOMIZE) is not an executable file
-          hint: set KUSTOMIZE to the executable of kustomize
+          hint: set KUSTOMIZE to the executable of kustomize or kubectl
     "#]]);
 }
 

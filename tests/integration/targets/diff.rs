@@ -112,6 +112,79 @@ fn a_change_is_shown_object_by_object() {
 }
 
 #[test]
+fn one_tree_is_built_by_two_programs() {
+    let Some((sandbox, work)) = overlays() else { return };
+    let real = sandbox.builds().unwrap().program().display().to_string();
+    let kustomize = |name: &str, version: &str, filter: &str| {
+        let builds = format!("'{real}' \"$@\" | sed '{filter}'");
+        sandbox.script(name, &format!("case $1 in version) echo {version} ;; *) {builds} ;; esac"));
+        format!("--kustomize={}", sandbox.path("bin").join(name).display())
+    };
+    // Another version than the configuration wants is rehearsed, too.
+    work.commit_files(&[
+        (".kustomize-localize", "kustomize: \"5.7\"\nhelm: true\nrepository: [{url: 'https://github.com/acme/fleet'}]\n"),
+        ("argo.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {destination: {namespace: prod}, source: {repoURL: 'https://github.com/acme/fleet', path: chart}}\n"),
+        ("chart/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+    ]);
+    let old = kustomize("kustomize-old", "v5.7.1", "");
+    let new = kustomize("kustomize-new", "v5.8.0", "s/replicas: 1/replicas: 2/");
+    let helm = |version: u32| {
+        let name = format!("helm-{version}");
+        let object = config_map(&format!("by-{version}")).replace('\n', "\\n");
+        sandbox.script(&name, &format!("case $1 in version) echo v{version}.0.0 ;; *) printf '{object}' ;; esac"));
+        format!("--helm={}", sandbox.path("bin").join(name).display())
+    };
+    let (helm3, helm4) = (helm(3), helm(4));
+    let both = ["diff", &old, &new, &helm3];
+    work.run_unchanged(&both).success().says(expect![[r#"
+        prod: kustomize/v5.7.1 with helm/v3.0.0 -> kustomize/v5.8.0 with helm/v3.0.0
+        --- apps/v1 Deployment prod/web
+        +++ apps/v1 Deployment prod/web
+        @@ -4,7 +4,7 @@
+           name: web
+           namespace: prod
+         spec:
+        -  replicas: 1
+        +  replicas: 2
+           template:
+             spec:
+               containers:
+        1 object (1 changed) in 1 of 3 builds (kustomize/v5.7.1 with helm/v3.0.0 -> kustomize/v5.8.0 with helm/v3.0.0)
+    "#]]);
+    work.run_unchanged(&[&both[..], &[&helm4, "--stat", "--exit-code"]].concat()).fails(1).says(expect![[r#"
+        Argo CD Application web (argo.yaml:1): kustomize/v5.7.1 with helm/v3.0.0 -> kustomize/v5.8.0 with helm/v4.0.0
+          removed v1 ConfigMap by-3
+          added   v1 ConfigMap by-4
+        prod: kustomize/v5.7.1 with helm/v3.0.0 -> kustomize/v5.8.0 with helm/v4.0.0
+          changed apps/v1 Deployment prod/web
+        3 objects (1 added, 1 changed, 1 removed) in 2 of 3 builds (kustomize/v5.7.1 with helm/v3.0.0 -> kustomize/v5.8.0 with helm/v4.0.0)
+    "#]]);
+    let json = work.run_unchanged(&[&both[..], &["--rev=HEAD", "prod", "--format=json"]].concat());
+    let json: Value = serde_json::from_str(&json.success().stdout).unwrap();
+    assert_eq!(json["programs"][0], "kustomize/v5.7.1 with helm/v3.0.0");
+    assert_eq!((&json["commit"], &json["affected"]), (&Value::from(work.id("HEAD")), &Value::from(1)));
+    work.run_unchanged(&["diff", &old, &old, &helm3]).success().says(expect![[r#"
+        nothing differs in 3 builds (kustomize/v5.7.1 with helm/v3.0.0 -> kustomize/v5.7.1 with helm/v3.0.0)
+    "#]]);
+    work.run_unchanged(&["diff", "main", &old, &new]).fails(2).says(expect![[r#"
+        error: `main` is a commit, and both programs build one tree
+          hint: to build its tree: --rev main
+    "#]]);
+    work.run_unchanged(&["diff", "podr", &old, &new]).fails(2).says(expect![[r#"
+        error: `podr` is neither a directory with a kustomization nor a target
+          hint: list the targets: git kustomize-localize targets
+    "#]]);
+    work.run_unchanged(&["diff", &old, &new, &old]).fails(2).says(expect![[r#"
+        error: at most two programs are compared
+          hint: give `--kustomize` or `--helm` twice
+    "#]]);
+    work.run_unchanged(&["diff", &old, &new, "--helm=gone"]).fails(2).says(expect![[r#"
+        error: `/home/me/work/gone` is not an executable file
+          hint: set --helm to the executable of helm
+    "#]]);
+}
+
+#[test]
 fn a_base_that_is_named_is_built() {
     let Some((_sandbox, work)) = overlays() else { return };
     work.write("base/map.yaml", config_map("other"));

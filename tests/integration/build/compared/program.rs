@@ -24,7 +24,7 @@ fn a_program_that_is_named_must_be_one_that_builds() {
             .overlay(&["--kustomize", &program])
             .fails(2)
             .stderr_has(&format!("error: `{program}` (--kustomize) {reason}"))
-            .stderr_has("hint: set --kustomize to the executable of kustomize");
+            .stderr_has("hint: set --kustomize to the executable of kustomize or kubectl");
         sandbox.set("KUSTOMIZE", &program);
         project.overlay(&[]).fails(2).stderr_has(&format!("error: `{program}` (KUSTOMIZE) {reason}"));
         sandbox.unset("KUSTOMIZE");
