@@ -777,7 +777,12 @@ fn of_scan(
     }
     argo::find_elsewhere(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;
-    targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot));
+    let is_filled = |target: &Target| !target.build.variables.is_empty();
+    if targets.targets.iter().any(is_filled) && !variables::are_strict(tree, &installed(tree, config, &targets)?) {
+        targets.targets.iter_mut().for_each(|target| target.build.variables.allow_unset());
+    }
+    let path = |target: &Target| target.here().map(|here| here.path.clone());
+    targets.targets.sort_by_cached_key(|target| (target.object.clone(), target.spot, path(target)));
     tell_apart(&mut targets.targets);
     let is_left_out = |file: &str| config.leaves_out(path::parent(file));
     targets.unread.retain(|unread| !is_left_out(&unread.file));

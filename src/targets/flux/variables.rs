@@ -3,8 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::CONTROLLER;
 pub(crate) use super::models::POST_BUILD;
 use super::models::PostBuild;
+use crate::kustomization::FILE_NAMES;
+use crate::targets::{EngineName, Installed};
+use crate::tree::{Tree, path};
 
 /// How far a variable is looked at, in bytes.
 const LONGEST: usize = 1000;
@@ -21,6 +25,8 @@ pub(crate) struct Variables {
     from: Vec<String>,
     /// Whether Flux looks for variables even if it knows none.
     always: bool,
+    /// Whether Flux takes one that nothing sets for empty.
+    may_be_unset: bool,
 }
 
 /// What is built, with the variables filled in.
@@ -35,7 +41,12 @@ impl Variables {
     pub(super) fn of(said: &PostBuild) -> Variables {
         let own = said.substitute.iter().map(|(name, value)| (name.clone(), value.replace('\n', "")));
         let from = said.substitute_from.iter().map(|one| one.name.clone());
-        Variables { own: own.collect(), from: from.collect(), always: said.is_always() }
+        Variables { own: own.collect(), from: from.collect(), always: said.is_always(), may_be_unset: false }
+    }
+
+    /// Takes those that nothing sets for empty, as Flux did before it failed.
+    pub(in crate::targets) fn allow_unset(&mut self) {
+        self.may_be_unset = true;
     }
 
     /// Returns the names of the objects that say more.
@@ -78,6 +89,9 @@ impl Variables {
 
     /// Returns the name that an expression reads, if nothing sets it and the expression has no default.
     fn unset<'a>(&self, inner: &'a str) -> Option<&'a str> {
+        if self.may_be_unset {
+            return None;
+        }
         let (is_length, inner) = inner.strip_prefix('#').map_or((false, inner), |rest| (true, rest));
         let (name, rest) = split(inner);
         let is_read = if is_length {
@@ -99,9 +113,34 @@ impl Variables {
             (Some(own), _) if rest.is_empty() => Some(own),
             (Some(own), Some(_)) if !own.is_empty() => Some(own),
             (None, _) if !self.from.is_empty() || name.is_empty() => None,
+            (None, _) if rest.is_empty() && self.may_be_unset => Some(""),
             (_, default) => default.filter(|default| !default.contains(['$', '"', '\'', '\\'])),
         }
     }
+}
+
+/// The first versions of Flux and of its controller that fail where a variable is not set.
+const STRICT: [(&str, [u32; 2]); 2] = [("", [2, 9]), (CONTROLLER, [1, 9])];
+
+/// What turns that off.
+const LAX: &str = "StrictPostBuildSubstitutions=false";
+
+/// Returns whether Flux fails where a variable is not set: also where it is not known which one runs.
+pub(in crate::targets) fn are_strict(tree: &dyn Tree, installed: &[Installed]) -> bool {
+    let mut all = installed.iter().filter(|one| one.engine == EngineName::Flux).peekable();
+    let is_lax = |one: &Installed| {
+        let beside = FILE_NAMES.map(|name| path::join(path::parent(&one.file), name));
+        let mut files = beside.iter().chain([&one.file]).filter_map(|file| tree.read(file).ok());
+        !is_strict(&one.version) || files.any(|bytes| String::from_utf8_lossy(&bytes).contains(LAX))
+    };
+    all.peek().is_none() || !all.all(is_lax)
+}
+
+fn is_strict(version: &str) -> bool {
+    let (name, version) = version.rsplit_once(' ').unwrap_or(("", version));
+    let mut numbers = version.trim_start_matches('v').split('.').map(str::parse::<u32>);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return true };
+    STRICT.iter().find(|(of, _)| *of == name).is_none_or(|(_, first)| [major, minor] >= *first)
 }
 
 /// Splits an expression behind its name.
@@ -181,5 +220,38 @@ mod tests {
         let always = of("substituteStrategy: Always");
         assert_eq!((always.is_empty(), always.fill_in(b"${A}").unset.len()), (false, 1));
         assert!(of("{}").is_empty());
+        let mut lax = all;
+        lax.allow_unset();
+        let filled = lax.fill_in(b"${APP} ${OTHER} ${OTHER^} ${OTHER:=x}");
+        assert_eq!((str::from_utf8(&filled.text).unwrap(), filled.unset.len()), ("web  ${OTHER^} x", 0));
+    }
+
+    #[test]
+    fn which_flux_fails_is_told_by_what_installs_it() {
+        let are_strict = |versions: &[&str], beside: &str| {
+            let tree = crate::graph::testing::tree(&[("f/kustomization.yaml", beside)]);
+            let one = |version: &&str| Installed {
+                engine: EngineName::Flux,
+                version: (*version).to_owned(),
+                file: "f/gotk-components.yaml".to_owned(),
+                line: 1,
+            };
+            are_strict(&tree, &versions.iter().map(one).collect::<Vec<_>>())
+        };
+        for (versions, strict) in [
+            (&[][..], true),
+            (&["v2.9.0"], true),
+            (&["v2.8.7"], false),
+            (&["2.10.x"], true),
+            (&["2.8.x"], false),
+            (&["2.x"], true),
+            (&["kustomize-controller v1.9.1"], true),
+            (&["kustomize-controller v1.8.2"], false),
+            (&["v0.41.2", "v2.6.4"], false),
+            (&["v2.6.4", "v2.9.1"], true),
+        ] {
+            assert_eq!(are_strict(versions, ""), strict, "{versions:?}");
+        }
+        assert!(!are_strict(&["v2.9.1"], "patches: [{patch: '- --feature-gates=StrictPostBuildSubstitutions=false'}]"));
     }
 }

@@ -64,6 +64,20 @@ fn flux_refuses_a_variable_that_nothing_sets() {
         for more: git kustomize-localize explain engine
         checked 1 kustomization with 1 reference in the working tree, 0 builds (kustomize/…, network closed): 1 error
     "#]]);
+    // An older Flux does not; the tree says which one runs.
+    let installs = |version: &str| {
+        let labels = format!("{{app.kubernetes.io/version: {version}}}");
+        format!("apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: kustomize-controller, labels: {labels}}}\n")
+    };
+    work.write("clusters/gotk-components.yaml", installs("v2.8.7"));
+    work.run(&["build", "flux-system/apps"]).success().says(expect![[r#"
+        apiVersion: v1
+        kind: ConfigMap
+        metadata:
+          name: a
+          run: echo x  ${B} d
+    "#]]);
+    work.write("clusters/gotk-components.yaml", installs("v2.9.0"));
     work.write("apps/a.yaml", config("a").replace("data:", "data:\n  run: echo ${A} $${B} ${C:=d}\n"));
     work.run(&["build", "flux-system/apps"]).success().says(expect![[r#"
         apiVersion: v1
