@@ -9,6 +9,7 @@
 //! | `scan` | the YAML documents in which an engine is interested |
 //! | `flux`, `argo` | the engines; the objects of each, as types: its `models` |
 //! | [`chart`] | what engines give to helm |
+//! | [`deploys`] | which targets deploy an object |
 //! | `engine` | what is asked of an engine |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
@@ -27,6 +28,7 @@ pub(crate) mod affected;
 mod argo;
 pub(crate) mod built;
 pub(crate) mod chart;
+pub(crate) mod deploys;
 mod engine;
 mod flux;
 pub(crate) mod generated;
@@ -386,11 +388,14 @@ pub(crate) struct Component {
     /// What there is; none for a URL, and where only the engine knows what is meant: a pattern, a variable.
     #[serde(skip)]
     pub found: Option<Found>,
+    /// Whether its engine leaves it out, since the object says that it may be missing, and nothing is there.
+    #[serde(skip)]
+    pub is_left_out: bool,
 }
 
 impl From<Text> for Component {
     fn from(text: Text) -> Self {
-        Component { text, found: None }
+        Component { text, found: None, is_left_out: false }
     }
 }
 
@@ -566,6 +571,11 @@ impl Build {
         components.chain(&self.patches).map(|one| one.text.as_str()).collect()
     }
 
+    /// Returns the components that the object adds, without those that its engine leaves out.
+    pub(crate) fn components(&self) -> impl Iterator<Item = &Component> {
+        self.components.iter().filter(|one| !one.is_left_out)
+    }
+
     /// Adds what another one adds by name.
     fn join(&mut self, other: Build) {
         self.components.extend(other.components);
@@ -627,7 +637,7 @@ impl Target {
     /// Returns the kustomization roots that its engine builds, by their real paths: its own, or those that Flux finds in
     /// a directory without one, and the components that the object adds.
     pub(crate) fn roots<'a>(&'a self, here: &'a Here) -> impl Iterator<Item = &'a str> {
-        let components = self.build.components.iter().filter_map(|one| one.found.as_ref());
+        let components = self.build.components().filter_map(|one| one.found.as_ref());
         let own = std::iter::once(&here.found).chain(components).filter_map(|found| match found {
             Found::Kustomization(root) => Some(root),
             _ => None,

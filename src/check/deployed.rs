@@ -2,6 +2,7 @@
 //! restrictor, and the names of the targets that a finding concerns.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use super::Input;
 use crate::graph::{self, Explored, Graph, RootId, SourceId, Survey};
@@ -9,6 +10,7 @@ use crate::message::failure::{Failure, Result};
 use crate::message::finding::Finding;
 use crate::os::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
+use crate::targets::deploys::Deploys;
 use crate::targets::{self, Here, Object, Target, Targets, Unread, Unsettled};
 use crate::tree::{Tree, path};
 
@@ -67,10 +69,8 @@ pub(super) fn walk(
 pub(super) struct LocalTarget<'a> {
     pub(super) target: &'a Target,
     pub(super) directory: &'a Here,
-    /// The roots that the engine builds.
-    pub(super) starts: Vec<RootId>,
-    /// The roots that these reach, themselves included.
-    pub(super) roots: BTreeSet<RootId>,
+    /// The roots that the engine builds, and those that they lead to.
+    pub(super) roots: Rc<BTreeSet<RootId>>,
 }
 
 /// The targets of the tree, and the parts of the graph that they reach.
@@ -90,14 +90,11 @@ impl<'a> Deployed<'a> {
         if targets.targets.is_empty() {
             return deployed;
         }
-        let by_directory = graph.user_roots();
-        for target in deployed.distinct.clone() {
+        let deploys = Deploys::of(graph, deployed.distinct.iter().copied(), &BTreeSet::new());
+        for (number, target) in deployed.distinct.iter().copied().enumerate() {
             let is_wanted = |here: &&Here| deployed.is_wanted(&target.object.file) || deployed.is_wanted(&here.path);
-            if let Some(here) = target.here().filter(is_wanted) {
-                let starts = target.roots(here).filter_map(|root| by_directory.get(root));
-                let starts: Vec<RootId> = starts.copied().collect();
-                let roots = graph.reach_localized(starts.iter().copied());
-                deployed.local.push(LocalTarget { target, directory: here, starts, roots });
+            if let Some(directory) = target.here().filter(is_wanted) {
+                deployed.local.push(LocalTarget { target, directory, roots: deploys.roots(number).clone() });
             }
         }
         deployed
@@ -132,7 +129,7 @@ impl<'a> Deployed<'a> {
     fn unrestricted(&self) -> HashSet<String> {
         let local = self.local.iter();
         let unrestricted = local.filter(|local| local.target.build.load_restrictor == Some(LoadRestrictor::None));
-        let roots = unrestricted.flat_map(|local| &local.roots).map(|root| &self.graph.roots[*root]);
+        let roots = unrestricted.flat_map(|local| &*local.roots).map(|root| &self.graph.roots[*root]);
         let user_roots = roots.filter(|root| root.source == SourceId::FIRST);
         user_roots.map(|root| root.directory.clone()).collect()
     }

@@ -80,22 +80,15 @@ fn absent(context: &Context<'_>, local: &LocalTarget<'_>, why: &str) -> Finding 
 /// Finds the components of an object that do not exist, or are not components.
 fn components(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
     let (target, directory) = (local.target, local.directory);
-    let is_built = match directory.found {
-        Found::Kustomization(_) => true,
-        Found::Directory(_) => target.engine.generates(),
-        _ => false,
-    };
-    if !is_built {
+    if !target.is_built(directory) {
         return Vec::new();
     }
-    // The engine leaves out only components that do not exist.
-    let may_be_missing = target.build.ignore_missing_components;
     let mut findings = Vec::new();
-    for component in &target.build.components {
+    for component in target.build.components() {
         let text = &component.text.text;
         // `remote-reference` reports remote components.
         let why = match &component.found {
-            Some(Found::Nothing(why)) if !may_be_missing => why.clone(),
+            Some(Found::Nothing(why)) => why.clone(),
             Some(Found::Directory(path)) => format!("no kustomization in `{path}`"),
             Some(Found::Kustomization(path)) if is_no_component(context, path) => {
                 format!("the kustomization in `{path}` is no Component")
@@ -191,15 +184,17 @@ mod tests {
             findings.map(|found| found.message.split_once(" adds the ").unwrap().1.to_owned()).collect::<Vec<_>>()
         };
         for ignores in [false, true] {
-            let all = format!("../../parts/tls, ../bare, ../prod, ../gone], ignoreMissingComponents: {ignores}");
+            let all =
+                format!("../../parts/tls, ../bare, ../prod, x.yaml, ../gone], ignoreMissingComponents: {ignores}");
             let of_argo = argo(&format!("path: apps/prod, kustomize: {{components: [{all}}}"));
             let of_flux = flux("./apps/prod") + "  components: [" + &all.replace("], ", "]\n  ") + "\n";
             let mut expected = vec![
                 "component `../bare`: no kustomization in `apps/bare`",
                 "component `../prod`: the kustomization in `apps/prod` is no Component",
+                "component `x.yaml`: `apps/prod/x.yaml` is a file",
                 "component `../gone`: there is no `apps/gone`",
             ];
-            expected.truncate(if ignores { 2 } else { 3 });
+            expected.truncate(if ignores { 3 } else { 4 });
             for object in [of_argo, of_flux] {
                 assert_eq!(find(&object), expected, "{object}");
             }

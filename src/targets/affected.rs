@@ -11,11 +11,11 @@ mod reached;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 
-use super::{Found, Target, Targets, Unread, Why, flux_objects};
+use super::{Found, Object, Target, Targets, Unread, Why, flux_objects};
 use crate::config::Config;
 use crate::graph::inputs::{self, Input, RootInputs};
 use crate::graph::{Explored, FileId, Graph, Place, RootId, TroubleKind, reach};
@@ -122,7 +122,7 @@ pub(crate) fn affected(
     let before = changes.old.kustomizations()?.into_iter().map(|place| path::parent(&place).to_owned());
     let before: BTreeSet<String> = before.filter(|directory| config.starts(directory)).collect();
     let (graph, targets) = (&is.0.graph, &is.1);
-    let reached = [Reached::of(was)?, Reached::of(is)?];
+    let reached = [was, is].map(Reached::of);
     let hidden = &reached[1].hidden;
     let causes = Causes::of(graph, changes, hidden)?;
     let is_shown = |root: &RootId| directories.contains(&graph.roots[*root].directory);
@@ -149,8 +149,11 @@ pub(crate) fn affected(
     let mut touched = causes.targets(config, reached.each_ref())?;
     let filled = filled::filled(&causes, &targets.targets, &mut touched)?;
     let is_open = |target: &&Target| target.changed_by.is_some();
+    let known: HashSet<&Object> = targets.targets.iter().filter(is_open).map(|target| &target.object).collect();
+    let of_touched = touched.iter().map(|one| &one.target).filter(is_open);
+    let perhaps_gone: Vec<Target> = of_touched.filter(|one| !known.contains(&one.object)).cloned().collect();
     let mut affected = Affected {
-        unbuilt: targets.targets.iter().filter(is_open).cloned().chain(filled).collect(),
+        unbuilt: targets.targets.iter().filter(is_open).cloned().chain(filled).chain(perhaps_gone).collect(),
         targets: touched,
         targets_total: targets.targets.len(),
         unread,

@@ -123,8 +123,7 @@ impl Engine for ArgoCd {
     }
 
     fn applies(&self, here: &Here, read: &Directory, file: &str) -> bool {
-        matches!(&here.found, Found::Directory(directory)
-            if path::is_in(file, directory) && (read.recurse || path::parent(file) == directory))
+        matches!(&here.found, Found::Directory(directory) if plain::reads(directory, read)(file))
     }
 }
 

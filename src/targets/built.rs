@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value as Json;
 
+use super::deploys::Deploys;
 use super::generated::{Generated, generated};
 use super::reaches::beyond;
 use super::scan::{self, Document, Scan};
-use super::settle::files_read;
 use super::unread::read_as;
-use super::{Build, EngineName, Identity, Object, Place, Reached, Revision, Target, Targets, Unsettled, Why, place};
+use super::{
+    Build, EngineName, Here, Identity, Object, Place, Reached, Revision, Target, Targets, Unsettled, Why, place,
+};
 use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
@@ -130,19 +132,16 @@ impl Targets {
             return Ok(Vec::new());
         }
         let tree = &*graph.sources[0].tree;
-        let files = files_read(graph, &all, &|file| self.files.get(file) == Some(&true));
-        let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (index, read) in files.iter().enumerate() {
-            read.iter().for_each(|file| readers.entry(file).or_default().push(index));
-        }
+        let objects = self.files.iter().filter(|(_, is_object)| **is_object).map(|(file, _)| file.as_str());
+        let deploys = Deploys::of(graph, &all, &objects.collect());
         // Whoever reads a file of these may read another one with objects.
         let readers = |files: &BTreeSet<&str>| -> Vec<usize> {
-            files.iter().filter_map(|file| readers.get(file)).flatten().copied().collect()
+            files.iter().flat_map(|file| deploys.by(file)).copied().collect()
         };
         let namer = Namer::of(explored)?;
         let mut builders = BTreeMap::new();
         let starts = readers(&changed).into_iter().chain(wanted);
-        for index in reach(starts, |index| readers(&files[*index])) {
+        for index in reach(starts, |index| readers(deploys.files(*index))) {
             let target = &all[index];
             let Some(here) = target.here() else { continue };
             let Some(made) = generated(tree, target, here)? else { continue };
@@ -154,7 +153,7 @@ impl Targets {
                 }
                 _ => (tree.label(&file), tree.label(&file), (file, 1)),
             };
-            let files = files[index].iter().map(|file| (*file).to_owned()).collect();
+            let files = deploys.files(index).iter().map(|file| (*file).to_owned()).collect();
             let reaches = beyond(&namer, target.walked(here, graph));
             let Generated { directory, text, arguments, variables, edits, .. } = &made;
             let key = sha256_hex(format!("{directory} {text:?} {arguments:?} {variables:?} {edits:?}").as_bytes());
@@ -169,7 +168,8 @@ impl Targets {
     /// Returns what is deployed as it is written, and as if they were the topmost roots that nothing deploys, and those that
     /// stand `alone`.
     fn buildable(&self, graph: &Graph, config: &Config, alone: &BTreeSet<RootId>) -> Result<Vec<Target>> {
-        let deployed = || self.here().filter(|(target, _)| target.changed_by.is_none());
+        let is_built = |(target, here): &(&Target, &Here)| target.changed_by.is_none() && target.is_built(here);
+        let deployed = || self.here().filter(is_built);
         let mut all: Vec<Target> = deployed().map(|(target, _)| target.clone()).collect();
         let roots: HashSet<&str> = deployed().flat_map(|(target, here)| target.roots(here)).collect();
         let users = graph.referrers();

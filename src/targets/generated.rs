@@ -69,7 +69,7 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
     };
     let before = kustomization.clone();
     target.engine.edit(&mut kustomization, &target.build, is_root);
-    let components = components(target);
+    let components: Vec<String> = target.build.components().map(|one| one.text.text.clone()).collect();
     if !target.engine.runs_edits() {
         append(&mut kustomization, "components", components.into_iter().map(Value::String).collect());
     } else if !components.is_empty()
@@ -83,6 +83,17 @@ pub(crate) fn generated(tree: &dyn Tree, target: &Target, here: &Here) -> Result
     }
     made.is_changed |= made.edits != Ok(Vec::new());
     Ok(Some(made))
+}
+
+impl Target {
+    /// Returns whether its engine builds what it deploys with kustomize.
+    pub(crate) fn is_built(&self, here: &Here) -> bool {
+        match here.found {
+            Found::Kustomization(_) => true,
+            Found::Directory(_) => self.engine.generates(),
+            _ => false,
+        }
+    }
 }
 
 /// Returns the arguments of kustomize that change what it builds. What would run code is not among them, whatever the
@@ -103,15 +114,6 @@ fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
         Value::Object(kustomization) => Some(kustomization),
         _ => None,
     }
-}
-
-/// Returns the components that the object adds, without those that are not there, if they may be missing.
-fn components(target: &Target) -> Vec<String> {
-    let is_there = |found: &Found| matches!(found, Found::Kustomization(_) | Found::Directory(_));
-    let may_be_missing = target.build.ignore_missing_components;
-    let all = target.build.components.iter();
-    let all = all.filter(|one| !may_be_missing || one.found.as_ref().is_none_or(is_there));
-    all.map(|one| one.text.text.clone()).collect()
 }
 
 pub(super) fn append(kustomization: &mut Map<String, Value>, key: &str, more: Vec<Value>) {

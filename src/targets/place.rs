@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::{Artifact, Build, EngineName, Found, Here, Identity, Object, Place, Resource, Revision, Target, Targets};
+use super::{
+    Artifact, Build, Component, EngineName, Found, Here, Identity, Object, Place, Resource, Revision, Target, Targets,
+};
 use crate::config::Config;
 use crate::message::failure::Result;
 use crate::reference::is_url;
@@ -56,6 +58,21 @@ pub(super) fn component(tree: &dyn Tree, engine: EngineName, directory: &str, te
     // A chart is none.
     let engine = if engine.packs() { engine } else { EngineName::Kustomize };
     look(tree, engine, place.as_deref()).map(Some)
+}
+
+/// Returns whether an engine leaves out a component that may be missing. What is no component, as a file, is not missing.
+/// Argo CD takes whatever is written for a path.
+pub(super) fn is_left_out(tree: &dyn Tree, engine: EngineName, directory: &str, one: &Component) -> Result<bool> {
+    let text = &one.text.text;
+    let is_read = match &one.found {
+        Some(found) => matches!(found, Found::Nothing(_)),
+        None => !engine.generates() && !text.contains(['{', '$']),
+    };
+    let place = path::resolve(directory, text).filter(|_| is_read);
+    let Some(place) = place else { return Ok(is_read) };
+    let is_link = engine.packs() && link_to(tree, &place)?.is_some();
+    let there = tree::resolve(tree, &place)?;
+    Ok(is_link || !matches!(there, Resolved::File { .. } | Resolved::Directory { .. } | Resolved::Submodule { .. }))
 }
 
 /// Returns what an engine finds at a place of the tree; none for one that is not in it.

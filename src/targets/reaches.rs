@@ -26,11 +26,11 @@ impl Targets {
             let (Found::Kustomization(_) | Found::Directory(_)) = &here.found else { return None };
             let roots: Option<Vec<RootId>> = target.roots(here).map(|root| explored.graph.user_root(root)).collect();
             let mut reached = beyond(&namer, roots?);
-            for component in &target.build.components {
+            for component in target.build.components() {
                 let state = match &component.found {
                     None if is_url(&component.text.text) => "not locked".to_owned(),
                     Some(Found::Directory(_)) => "without a kustomization".to_owned(),
-                    Some(Found::Nothing(why)) if !target.build.ignore_missing_components => why.clone(),
+                    Some(Found::Nothing(why)) => why.clone(),
                     Some(Found::Submodule(_)) => "in a submodule".to_owned(),
                     _ => continue,
                 };
@@ -219,8 +219,7 @@ remotes:
 
     #[test]
     fn a_component_that_is_not_there_is_reached() {
-        let components =
-            "../parts, ../gone, ../base, ../../out, 'https://example.com/o/r//part', '../all/*', '../${x}'";
+        let components = "../parts, ../gone, ../base, ../base/x.yaml, ../../out, 'https://example.com/o/r//part', '../all/*', '../${x}'";
         let reached = |more: &str| {
             let added = format!("  components: [{components}]\n{more}");
             let targets = surveyed(&[
@@ -240,14 +239,16 @@ remotes:
             [
                 "../gone: component of the object, there is no `gone`",
                 "../base: component of the object, without a kustomization",
+                "../base/x.yaml: component of the object, `base/x.yaml` is a file",
                 "../../out: component of the object, it is outside of the repository",
                 remote,
             ]
         );
         // What is there is not left out.
         let base = "../base: component of the object, without a kustomization";
+        let file = "../base/x.yaml: component of the object, `base/x.yaml` is a file";
         let ignoring = reached("  ignoreMissingComponents: true\n");
-        assert_eq!(ignoring, [base, remote]);
+        assert_eq!(ignoring, [base, file, remote]);
     }
 
     #[test]

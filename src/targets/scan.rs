@@ -137,8 +137,10 @@ impl Document {
         mut build: Build,
     ) -> Result<Target> {
         if let Place::Here(here) = &place {
+            let may_be_missing = build.ignore_missing_components;
             for one in &mut build.components {
                 one.found = place::component(tree, engine, &here.path, &one.text.text)?;
+                one.is_left_out = may_be_missing && place::is_left_out(tree, engine, &here.path, one)?;
             }
         }
         let target = Target::new(engine, self.object.clone(), spot, place, build, &self.value.json());

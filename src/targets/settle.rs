@@ -1,11 +1,11 @@
 //! Which objects something may change before they are deployed: a kustomization above reads the file of the object, as a
 //! parent of Flux or Argo CD does, and writes into what it reads. What comes of it, only its build shows.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
-use std::rc::Rc;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use serde_json::Value as Json;
 
+use super::deploys::Deploys;
 use super::unread::read_as;
 use super::variables::POST_BUILD;
 use super::{Changer, Found, Object, Place, Target, Targets, Unsettled};
@@ -72,33 +72,10 @@ impl Reach {
 /// Something that may change objects.
 struct Change {
     by: String,
-    /// The roots that it deploys, if it is a target; `None` if it is a root.
-    deploys: Option<Rc<Deploys>>,
+    /// The number of the target that it is; `None` if it is a root.
+    target: Option<usize>,
     reach: Reach,
 }
-
-/// What a target deploys.
-#[derive(Default)]
-struct Deploys {
-    path: String,
-    roots: BTreeSet<RootId>,
-}
-
-impl Deploys {
-    fn of(target: &Target, graph: &Graph) -> Rc<Deploys> {
-        let Place::Here(here) = &target.place else { return Rc::new(Deploys::default()) };
-        Rc::new(Deploys { path: here.path.clone(), roots: graph.reach_localized(target.walked(here, graph)) })
-    }
-
-    /// Returns whether what is built in a directory is among it.
-    fn holds(&self, directory: &str, graph: &Graph) -> bool {
-        let root = graph.user_root(directory);
-        root.is_none_or(|root| self.roots.contains(&root)) || self.path == directory
-    }
-}
-
-/// What may change the objects in each file.
-type OfFiles<'a> = HashMap<&'a str, Vec<Change>>;
 
 impl Unsettled {
     /// Finds which targets stand in objects that a kustomization of `graph` (a walk over all of the tree), or another target,
@@ -112,36 +89,82 @@ impl Unsettled {
         let are_objects: Vec<bool> = found.targets.iter().map(is_object).collect();
         let mut are_objects = are_objects.into_iter();
         found.targets.retain(|_| are_objects.next().unwrap_or(true));
-        let files: HashSet<&str> = found.targets.iter().flat_map(Target::object_files).collect();
-        let read = files_read(graph, &found.targets, &|file| files.contains(file));
-        let mut writers = Writers { graph, of_roots: HashMap::new() };
-        let mut changes = if files.is_empty() { OfFiles::new() } else { writers.of_files(&files) };
-        for (target, read) in found.targets.iter().zip(&read) {
-            add(&mut changes, (target, graph), read, &writers.of_target(target));
-        }
-        found.follow(&mut changes, &read, graph);
-        let changed: Vec<Option<Changer>> =
-            found.targets.iter().map(|one| found.changer(one, &changes, graph)).collect();
+        let files: BTreeSet<&str> = found.targets.iter().flat_map(Target::object_files).collect();
+        let deploys = Deploys::of(graph, &found.targets, &files);
+        let undeployed = found.undeployed(graph, &deploys);
+        let changed = Changes::of(&found, graph, &deploys, &files).changers();
         for (target, changer) in found.targets.iter_mut().zip(changed) {
             target.changed_by = changer;
         }
-        found.undeployed = found.undeployed(graph);
+        found.undeployed = undeployed;
         found
     }
 }
 
-impl Targets {
+/// What may change the objects of targets.
+struct Changes<'t> {
+    found: &'t Targets,
+    graph: &'t Graph,
+    deploys: &'t Deploys<'t>,
+    of_files: HashMap<&'t str, Vec<Change>>,
+}
+
+impl<'t> Changes<'t> {
+    fn of(found: &'t Targets, graph: &'t Graph, deploys: &'t Deploys<'t>, files: &BTreeSet<&'t str>) -> Changes<'t> {
+        let mut changes = Changes { found, graph, deploys, of_files: HashMap::new() };
+        if files.is_empty() {
+            return changes;
+        }
+        let mut writers = Writers { graph, of_roots: HashMap::new() };
+        changes.of_files = writers.of_files(files);
+        for (number, target) in found.targets.iter().enumerate() {
+            changes.add(number, &writers.of_target(target));
+        }
+        changes.follow();
+        changes
+    }
+
+    /// Adds what a target may make of the objects that it deploys.
+    fn add(&mut self, number: usize, reach: &Reach) {
+        if reach.is_nothing() {
+            return;
+        }
+        for file in self.deploys.files(number) {
+            let by = self.found.targets[number].builder();
+            self.of_files.entry(file).or_default().push(Change { by, target: Some(number), reach: reach.clone() });
+        }
+    }
+
+    /// Adds that what may be built in another way may change what it deploys, too, and so on.
+    fn follow(&mut self) {
+        let mut in_files: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (number, target) in self.found.targets.iter().enumerate() {
+            target.object_files().for_each(|file| in_files.entry(file).or_default().push(number));
+        }
+        let mut done = vec![false; self.found.targets.len()];
+        let mut todo: VecDeque<usize> = (0..self.found.targets.len()).collect();
+        while let Some(number) = todo.pop_front() {
+            let files = self.deploys.files(number);
+            let may_be_another = || self.of_target(&self.found.targets[number]).iter().any(|(_, writes)| *writes);
+            if files.is_empty() || done[number] || !may_be_another() {
+                continue;
+            }
+            done[number] = true;
+            self.add(number, &Reach::all());
+            todo.extend(files.iter().filter_map(|file| in_files.get(file)).flatten());
+        }
+    }
+
     /// Returns what may change the objects that say what a target is, each with whether it does more than fill in variables.
-    fn changes<'c>(&self, target: &Target, changes: &'c OfFiles<'_>, graph: &Graph) -> Vec<(&'c Change, bool)> {
+    fn of_target(&self, target: &Target) -> Vec<(&Change, bool)> {
         let is_built = target.object.built_by.is_some();
         let (own, is_open) = (target.builder(), target.said.contains("${"));
         let mut found = Vec::new();
         for object in target.objects() {
-            for change in changes.get(object.file.as_str()).into_iter().flatten() {
+            for change in self.of_files.get(object.file.as_str()).into_iter().flatten() {
                 // Another cluster may build an object of its own of the same file.
-                let is_elsewhere = |deploys: &Rc<Deploys>| !deploys.holds(&target.home, graph);
-                let is_other = change.deploys.as_ref().is_none_or(is_elsewhere);
-                let is_done = is_built && (is_other || self.builds.done.contains(&change.by));
+                let is_other = change.target.is_none_or(|number| !self.is_home(&target.home, number));
+                let is_done = is_built && (is_other || self.found.builds.done.contains(&change.by));
                 let writes = change.reach.is_of(object.written_kind());
                 if change.by != own && !is_done && (writes || is_open && change.reach.variables) {
                     found.push((change, writes));
@@ -151,32 +174,21 @@ impl Targets {
         found
     }
 
-    fn changer(&self, target: &Target, changes: &OfFiles<'_>, graph: &Graph) -> Option<Changer> {
-        let (change, _) = self.changes(target, changes, graph).into_iter().next()?;
-        let not_built = target.object_files().find_map(|file| self.builds.failed.get(file));
-        Some(Changer { name: change.by.clone(), not_built: not_built.cloned() })
+    /// Returns whether a target deploys what is built in a directory.
+    fn is_home(&self, directory: &str, number: usize) -> bool {
+        let root = self.graph.user_root(directory);
+        root.is_none_or(|root| self.deploys.roots(number).contains(&root))
+            || matches!(&self.found.targets[number].place, Place::Here(here) if here.path == directory)
     }
 
-    /// Adds that what may be built in another way may change what it deploys, too, and so on.
-    fn follow<'t>(&self, changes: &mut OfFiles<'t>, read: &[BTreeSet<&'t str>], graph: &Graph) {
-        let mut in_files: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (number, target) in self.targets.iter().enumerate() {
-            target.object_files().for_each(|file| in_files.entry(file).or_default().push(number));
-        }
-        let mut done = vec![false; self.targets.len()];
-        let mut todo: VecDeque<usize> = (0..self.targets.len()).collect();
-        while let Some(number) = todo.pop_front() {
-            let (target, read) = (&self.targets[number], &read[number]);
-            if read.is_empty()
-                || done[number]
-                || !self.changes(target, changes, graph).iter().any(|(_, writes)| *writes)
-            {
-                continue;
-            }
-            done[number] = true;
-            add(changes, (target, graph), read, &Reach::all());
-            todo.extend(read.iter().filter_map(|file| in_files.get(file)).flatten());
-        }
+    /// Returns for each target what may change its object.
+    fn changers(&self) -> Vec<Option<Changer>> {
+        let changer = |target: &Target| {
+            let (change, _) = self.of_target(target).into_iter().next()?;
+            let not_built = target.object_files().find_map(|file| self.found.builds.failed.get(file));
+            Some(Changer { name: change.by.clone(), not_built: not_built.cloned() })
+        };
+        self.found.targets.iter().map(changer).collect()
     }
 }
 
@@ -207,10 +219,10 @@ struct Writers<'a> {
 
 impl<'a> Writers<'a> {
     /// Returns who may change objects in some files, of those that roots read.
-    fn of_files(&mut self, files: &HashSet<&str>) -> OfFiles<'a> {
+    fn of_files<'t>(&mut self, files: &BTreeSet<&'t str>) -> HashMap<&'t str, Vec<Change>> {
         let graph = self.graph;
         let configured = self.configured();
-        let mut changed = OfFiles::new();
+        let mut changed: HashMap<&str, Vec<Change>> = HashMap::new();
         for reader in readers(graph, &|file| files.contains(file)) {
             let below = configured.iter().filter(|(_, above)| above.contains(&reader)).map(|(root, _)| *root);
             let all: Vec<RootId> = self.with_components([reader]).into_iter().chain(below).collect();
@@ -220,8 +232,9 @@ impl<'a> Writers<'a> {
                     continue;
                 }
                 let by = graph.label(graph.roots[root].file);
-                let change = || Change { by: by.clone(), reach: reach.clone(), deploys: None };
-                for file in files_of(graph, [reader]).into_iter().filter(|file| files.contains(file)) {
+                let change = || Change { by: by.clone(), reach: reach.clone(), target: None };
+                let read = graph.reach_localized([reader]).into_iter().flat_map(|root| &graph.roots[root].edges);
+                for file in read.filter_map(|edge| files.get(graph.user_file(edge)?)) {
                     changed.entry(file).or_default().push(change());
                 }
             }
@@ -245,15 +258,15 @@ impl<'a> Writers<'a> {
             Place::Here(here) if !matches!(here.found, Found::Nothing(_)) => here,
             _ => return Reach::default(),
         };
-        let components = target.build.components.iter().map(|one| &one.found);
-        if components.clone().any(Option::is_none) {
+        let components: Vec<_> = target.build.components().map(|one| &one.found).collect();
+        if components.contains(&&None) {
             return Reach::all();
         }
         let mut reach = Reach::default();
         let overrides = target.build.overrides.iter().filter(|(key, _)| *key != POST_BUILD);
         overrides.for_each(|(key, value)| reach.join(self.of_field(key, value, &here.path)));
         reach.variables |= !target.build.variables.is_empty();
-        let roots = components.filter_map(|found| match found {
+        let roots = components.into_iter().filter_map(|found| match found {
             Some(Found::Kustomization(root)) => self.graph.user_root(root),
             _ => None,
         });
@@ -338,47 +351,6 @@ impl<'a> Writers<'a> {
 
 fn is_plain(kind: &str) -> bool {
     !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-/// Adds what a target may make of the files that it reads.
-fn add<'t>(changes: &mut OfFiles<'t>, (target, graph): (&Target, &Graph), read: &BTreeSet<&'t str>, reach: &Reach) {
-    if reach.is_nothing() || read.is_empty() {
-        return;
-    }
-    let deploys = Deploys::of(target, graph);
-    for file in read {
-        let change = Change { by: target.builder(), deploys: Some(deploys.clone()), reach: reach.clone() };
-        changes.entry(file).or_default().push(change);
-    }
-}
-
-/// Returns for each target the files of the tree that its build reads, of those that are wanted: in which objects stand.
-pub(super) fn files_read<'a>(
-    graph: &'a Graph,
-    targets: impl IntoIterator<Item = &'a Target>,
-    is_wanted: &dyn Fn(&str) -> bool,
-) -> Vec<BTreeSet<&'a str>> {
-    // Most lead to none.
-    let readers = readers(graph, is_wanted);
-    let read = |target: &'a Target| {
-        let Place::Here(here) = &target.place else { return BTreeSet::new() };
-        let leads = target.walked(here, graph).any(|root| readers.contains(&root));
-        let files = if leads { files_of(graph, target.walked(here, graph)) } else { Vec::new() };
-        let scanned = here.scanned.iter().map(|one| one.path.as_str());
-        scanned.chain(files).filter(|file| is_wanted(file)).collect()
-    };
-    targets.into_iter().map(read).collect()
-}
-
-/// Returns the files of the tree that roots, and those that they lead to, read.
-pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -> Vec<&str> {
-    let mut files = Vec::new();
-    for reached in graph.reach_localized(roots) {
-        for edge in &graph.roots[reached].edges {
-            files.extend(graph.user_file(edge));
-        }
-    }
-    files
 }
 
 /// Returns the roots of a graph whose builds read one of some files of the tree.

@@ -2,20 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::settle::files_of;
+use super::deploys::Deploys;
 use super::{Found, Targets};
-use crate::graph::Graph;
+use crate::graph::{Graph, RootId};
 use crate::tree::path;
 
 impl Targets {
     /// Returns the files of objects that nothing deploys, each with the topmost directory of which nothing is deployed;
     /// none where what is deployed reaches no object, so that all are deployed from elsewhere. An object may be so, too,
     /// in whose directory there is another one that nothing reaches, and that deploys something.
-    pub(super) fn undeployed(&self, graph: &Graph) -> BTreeMap<String, String> {
-        let mut starts = Vec::new();
+    pub(super) fn undeployed(&self, graph: &Graph, deploys: &Deploys<'_>) -> BTreeMap<String, String> {
+        let mut roots: BTreeSet<RootId> = BTreeSet::new();
         let mut reached: BTreeSet<&str> = BTreeSet::new();
         let mut deploying = BTreeSet::new();
-        for (target, here) in self.here() {
+        for (number, target) in self.targets.iter().enumerate() {
+            let Some(here) = target.here() else { continue };
             let (Found::Kustomization(directory)
             | Found::Directory(directory)
             | Found::Chart(directory)
@@ -26,9 +27,10 @@ impl Targets {
             deploying.insert(target.object.file.as_str());
             reached.insert(directory);
             reached.extend(here.scanned.iter().map(|one| one.path.as_str()));
-            starts.extend(target.walked(here, graph));
+            roots.extend(&**deploys.roots(number));
         }
-        reached.extend(files_of(graph, starts));
+        let edges = roots.into_iter().flat_map(|root| &graph.roots[root].edges);
+        reached.extend(edges.filter_map(|edge| graph.user_file(edge)));
         // What the configuration declares is deployed because it says so.
         let objects = self.targets.iter().map(|target| &target.object);
         let objects = objects.filter(|object| object.kind != super::Object::LISTED);

@@ -26,8 +26,8 @@ fn look(context: &Context<'_>, local: &LocalTarget<'_>, findings: &mut Vec<Findi
     };
     // A root whose kustomization is left out has one finding, not one for each reference.
     let is_out = |root: RootId| out(context.graph.roots[root].file).is_some();
-    for root in &local.starts {
-        if let Some((path, rule)) = out(context.graph.roots[*root].file) {
+    for root in target.walked(local.directory, context.graph) {
+        if let Some((path, rule)) = out(context.graph.roots[root].file) {
             let finding = context.at_target(Rule::Engine, target, message(path, &rule), help(path, &rule));
             findings.push(Finding { about: format!("{} {path}", finding.about), ..finding });
         }

@@ -30,8 +30,8 @@ fn scan(
         ]
     };
     let mut findings = Vec::new();
-    for root in &local.starts {
-        let root = &context.graph.roots[*root];
+    for root in local.target.walked(local.directory, context.graph) {
+        let root = &context.graph.roots[root];
         // A Component outside of the directory is one that the object itself adds.
         if root.kind == Some(Kind::Component) && path::is_in(&root.directory, directory) {
             let message = format!(

@@ -11,7 +11,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     // All targets, wherever they are deployed from: the object that adds the URL is in this repository.
     for target in context.deployed.all() {
-        for component in &target.build.components {
+        for component in target.build.components() {
             // Even if a file has that name: the engine passes the text to kustomize, which reads a URL.
             let component = &component.text;
             let is_pattern = target.engine.takes_patterns() && may_match_url(&component.text);
@@ -89,6 +89,10 @@ mod tests {
             assert!(!format!("{:?}{}", finding.help, finding.message).contains("secret"));
             assert!(under_caret(finding).contains("github.com"), "{finding:?}");
         }
+        // Argo CD looks for a directory of that name, and leaves it out.
+        let missing = argo(&format!("path: apps, kustomize: {{ignoreMissingComponents: true, components: ['{url}']}}"));
+        let scene = Scene::default().file("app.yaml", &missing).file("apps/kustomization.yaml", "namePrefix: a-\n");
+        assert_eq!(scene.find(Rule::RemoteReference), []);
     }
 
     #[test]

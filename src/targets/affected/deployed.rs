@@ -1,18 +1,19 @@
 //! The targets whose build can differ: those of which the object, or its source, says something else, and those of whose
 //! inputs one is different.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::reached::{Reached, turned};
+use super::reached::{Reached, Turned};
 use super::{AffectedTarget, Cause, Causes, Status};
 use crate::config::{Config, EngineName};
 use crate::graph::inputs::Input;
 use crate::message::failure::Result;
 use crate::reference::is_url;
 use crate::targets::plain::manifests;
-use crate::targets::{self, Place, Target, Targets};
+use crate::targets::{self, Changer, Place, Target, Targets};
 use crate::tree::path;
 
 /// What names the object of a target, wherever it stands.
@@ -35,48 +36,99 @@ fn is_there(old: &Target, new: &Target) -> bool {
     old.object.file == new.object.file && old.object.built_by == new.object.built_by
 }
 
+/// Returns what each of the targets of now was, by its number.
+fn pairs(old: &[Target], new: &[Target]) -> Vec<Option<usize>> {
+    let mut was: BTreeMap<Name<'_>, Vec<usize>> = BTreeMap::new();
+    for (number, target) in old.iter().enumerate() {
+        was.entry(name(target)).or_default().push(number);
+    }
+    let mut before = vec![None; new.len()];
+    for is_it in LIKE {
+        for (target, before) in new.iter().zip(&mut before).filter(|(_, before)| before.is_none()) {
+            let all = was.entry(name(target)).or_default();
+            *before = all.iter().position(|number| is_it(&old[*number], target)).map(|at| all.remove(at));
+        }
+    }
+    before
+}
+
 impl Causes<'_> {
-    /// Returns the targets of `new` whose build can differ, and those that are gone.
-    pub(super) fn targets(&self, config: &Config, [was_all, is_all]: [&Reached<'_>; 2]) -> Result<Vec<AffectedTarget>> {
-        let (old, new) = (was_all.targets, is_all.targets);
-        let mut was: BTreeMap<Name<'_>, Vec<&Target>> = BTreeMap::new();
-        for target in &old.targets {
-            was.entry(name(target)).or_default().push(target);
-        }
-        let mut before: Vec<Option<&Target>> = vec![None; new.targets.len()];
-        for is_it in LIKE {
-            for (target, before) in new.targets.iter().zip(&mut before).filter(|(_, before)| before.is_none()) {
-                let all = was.entry(name(target)).or_default();
-                *before = all.iter().position(|old| is_it(old, target)).map(|at| all.remove(at));
-            }
-        }
+    /// Returns the targets of `new` whose build can differ, and those that are gone. One that may be gone, for all that is
+    /// known, counts as there, with what may deploy it.
+    pub(super) fn targets(&self, config: &Config, sides: [&Reached<'_>; 2]) -> Result<Vec<AffectedTarget>> {
+        let [was, is] = sides;
+        let [old, new] = sides.map(|side| &side.targets.targets);
+        let before = pairs(old, new);
+        let turned = Turned::of(sides, &before);
         let mut affected = Vec::new();
-        let pairs: Vec<_> = new.targets.iter().zip(before).collect();
-        for (target, before) in &pairs {
-            if before.is_none() && is_all.is_idle(target, was_all) {
+        for (number, target) in new.iter().enumerate() {
+            let mut add = |target: &Target, was: Option<&Target>, status, cause| {
+                let (target, was) = (target.clone(), was.cloned());
+                affected.push(AffectedTarget { target, was, status, cause });
+            };
+            let path = |target: &Target| Cause::Path(target.object.file.clone());
+            let Some(at) = before[number] else {
+                if !is.is_idle(target, was) {
+                    let cause = self.of_target(target, None, is.targets, config)?;
+                    cause.into_iter().for_each(|cause| add(target, None, Status::Added, cause));
+                }
+                continue;
+            };
+            if turned.is_new(number, at) {
+                add(target, None, Status::Added, path(target));
                 continue;
             }
-            if let Some(was) = before
-                && let Some(status) = turned([was_all, is_all], (was, target), &pairs)
-            {
-                let one = if status == Status::Removed { was } else { target };
-                let cause = Cause::Path(one.object.file.clone());
-                affected.push(AffectedTarget { target: (*one).clone(), was: None, status, cause });
-                continue;
+            let mut target = Cow::Borrowed(target);
+            let mut open = None;
+            if turned.is_unnamed(at) {
+                let Some(changer) = self.changer(&old[at], turned.stays_with(at))? else {
+                    add(&old[at], None, Status::Removed, path(&old[at]));
+                    continue;
+                };
+                target.to_mut().changed_by.get_or_insert(changer);
+                open = Some(path(&target));
             }
-            let status = if before.is_some() { Status::Changed } else { Status::Added };
-            let cause = self.of_target(target, *before, new, config)?;
-            let (target, was) = ((*target).clone(), before.cloned());
-            affected.extend(cause.map(|cause| AffectedTarget { target, was, status, cause }));
+            let cause = self.of_target(&target, Some(&old[at]), is.targets, config)?;
+            cause.or(open).into_iter().for_each(|cause| add(&target, Some(&old[at]), Status::Changed, cause));
         }
-        let gone = was.into_values().flatten().filter(|one| !was_all.is_idle(one, is_all));
-        affected.extend(gone.map(|target| AffectedTarget {
-            cause: Cause::Path(target.object.file.clone()),
-            target: target.clone(),
-            was: None,
-            status: Status::Removed,
-        }));
+        for at in turned.gone().filter(|at| !was.is_idle(&old[*at], is)) {
+            let (mut target, mut was, mut status) = (old[at].clone(), None, Status::Removed);
+            let cause = Cause::Path(target.object.file.clone());
+            if let Some(changer) = self.changer(&target, turned.stays_with(at))? {
+                (was, status) = (Some(target.clone()), Status::Changed);
+                target.changed_by = Some(changer);
+            }
+            affected.push(AffectedTarget { target, was, status, cause });
+        }
         Ok(affected)
+    }
+
+    /// Returns what may still deploy a target that nothing names any more: what did so before, or a chart that differs, and
+    /// makes objects of that kind.
+    fn changer(&self, target: &Target, before: Option<&Target>) -> Result<Option<Changer>> {
+        let chart = if before.is_none() { self.chart(target)? } else { None };
+        Ok(before.map(Target::by).or(chart).map(|name| Changer { name, not_built: None }))
+    }
+
+    /// Returns the first chart that differs and has a template for objects of the kind of a target that was not in it.
+    fn chart(&self, target: &Target) -> Result<Option<String>> {
+        let (tree, kind) = (&self.changes.new, format!("kind: {}", target.object.written_kind()));
+        let mut looked = BTreeSet::new();
+        for changed in self.changes.files(|_| true)? {
+            for directory in path::and_above(path::parent(&changed)) {
+                let file = path::join(directory, "Chart.yaml");
+                let is_own = path::is_in(&target.object.file, directory);
+                if is_own || tree.entry(&file)?.is_none() || !looked.insert(directory.to_owned()) {
+                    continue;
+                }
+                for template in tree.below(&path::join(directory, "templates"))? {
+                    if String::from_utf8_lossy(&tree.read(&template).unwrap_or_default()).contains(&kind) {
+                        return Ok(Some(file));
+                    }
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Returns what differs for a target, of what is said of it, and among its inputs now and before.

@@ -1,12 +1,11 @@
 //! Which objects of engines other targets deploy: one that a kustomization no longer names is gone, although its file stays.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Status, hidden};
+use super::hidden;
 use crate::graph::{Explored, RootId};
-use crate::message::failure::Result;
-use crate::targets::plain::manifests;
-use crate::targets::settle::files_read;
+use crate::kustomization::NoteKind;
+use crate::targets::deploys::Deploys;
 use crate::targets::{Found, Target, Targets, Unread};
 
 /// The targets of one tree, as they reach the objects of each other.
@@ -14,34 +13,20 @@ pub(super) struct Reached<'a> {
     explored: &'a Explored,
     pub(super) targets: &'a Targets,
     pub(super) hidden: BTreeMap<RootId, Unread>,
-    /// The files with objects that targets deploy, each with the numbers of these.
-    by: HashMap<String, Vec<usize>>,
+    deploys: Deploys<'a>,
 }
 
 impl<'a> Reached<'a> {
-    pub(super) fn of((explored, targets): &'a (Explored, Targets)) -> Result<Reached<'a>> {
-        let (graph, tree) = (&explored.graph, &*explored.graph.sources[0].tree);
-        let objects: BTreeSet<&str> = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
-        let read = files_read(graph, &targets.targets, &|file| objects.contains(file));
-        let mut by: HashMap<String, Vec<usize>> = HashMap::new();
-        for (number, (target, read)) in targets.targets.iter().zip(read).enumerate() {
-            let Some(here) = target.here() else { continue };
-            let mut plain = manifests(tree, target, here)?.unwrap_or_default();
-            // Any file of these may be one.
-            if let Found::Chart(directory) | Found::Plugin(directory) = &here.found {
-                plain.extend(tree.below(directory)?);
-            }
-            let plain = plain.iter().map(String::as_str).filter(|file| objects.contains(file));
-            for file in plain.chain(read).collect::<BTreeSet<&str>>() {
-                by.entry(file.to_owned()).or_default().push(number);
-            }
-        }
-        Ok(Reached { explored, targets, hidden: hidden(explored), by })
+    pub(super) fn of((explored, targets): &'a (Explored, Targets)) -> Reached<'a> {
+        let objects = targets.targets.iter().map(|target| target.object.file.as_str()).collect();
+        let deploys = Deploys::of(&explored.graph, &targets.targets, &objects);
+        Reached { explored, targets, hidden: hidden(explored), deploys }
     }
 
     /// Returns the numbers of the targets that deploy the object of a target.
-    fn by(&self, target: &Target) -> &[usize] {
-        self.by.get(&target.object.file).map(Vec::as_slice).unwrap_or_default()
+    fn by(&self, target: &Target) -> Vec<usize> {
+        let all = self.deploys.by(&target.object.file).iter().copied();
+        all.filter(|number| self.targets.targets[*number].here().is_some()).collect()
     }
 
     fn has(&self, target: &Target) -> bool {
@@ -56,39 +41,95 @@ impl<'a> Reached<'a> {
     }
 
     /// Returns whether all is known of what a target deploys: what does not build deploys what it did.
-    fn is_known(&self, target: &Target) -> bool {
-        let Some(here) = target.here().filter(|_| target.changed_by.is_none() && target.unknown().is_none()) else {
+    fn is_known(&self, number: usize) -> bool {
+        let target = &self.targets.targets[number];
+        if target.here().is_none() || target.changed_by.is_some() || target.unknown().is_some() {
             return false;
-        };
-        let graph = &self.explored.graph;
-        let reached = graph.reach_localized(target.walked(here, graph));
+        }
+        let (graph, roots) = (&self.explored.graph, self.deploys.roots(number));
         let mut troubles = self.explored.troubles.iter();
-        !reached.iter().any(|root| self.hidden.contains_key(root))
-            && !troubles.any(|trouble| graph.is_in(trouble.at, &reached))
+        !roots.iter().any(|root| self.hidden.contains_key(root))
+            && !troubles.any(|trouble| graph.is_in(trouble.at, roots))
+    }
+
+    /// Returns what a target takes objects from that no file shows: charts, functions, plugins, and what is on other hosts.
+    fn makers(&self, number: usize) -> BTreeSet<&str> {
+        let (graph, roots) = (&self.explored.graph, self.deploys.roots(number));
+        let edges = roots.iter().flat_map(|root| &graph.roots[*root].edges);
+        let remote = edges.filter(|edge| edge.remote.is_some()).map(|edge| edge.reference.text.as_str());
+        let notes = graph.notes.iter().filter(|noted| roots.contains(&noted.root));
+        let notes = notes.filter_map(|noted| match &noted.note.kind {
+            NoteKind::Chart { name, .. } => Some(name.as_str()),
+            NoteKind::Code { kind, .. } => Some(kind.as_str()),
+            NoteKind::ExtraDocument | NoteKind::Replaced { .. } => None,
+        });
+        let own = self.targets.targets[number].here().and_then(|here| match &here.found {
+            Found::Chart(directory) | Found::Plugin(directory) => Some(directory.as_str()),
+            _ => None,
+        });
+        own.into_iter().chain(remote).chain(notes).collect()
     }
 }
 
-/// Returns whether a target whose object is in both trees is gone, or new, since a target that is known no longer names it,
-/// or does from now on. `pairs` are all targets of now, each with what it was.
-pub(super) fn turned(
-    [was, is]: [&Reached<'_>; 2],
-    (old, new): (&Target, &Target),
-    pairs: &[(&Target, Option<&Target>)],
-) -> Option<Status> {
-    match (was.has(old), is.has(new)) {
-        (true, false) => {
-            let is_known = |number: &usize| {
-                let by = &was.targets.targets[*number];
-                let now = pairs.iter().find(|(_, before)| before.is_some_and(|before| std::ptr::eq(before, by)));
-                now.is_none_or(|(now, _)| is.is_known(now))
-            };
-            let by = was.by(old);
-            (!by.is_empty() && by.iter().all(is_known)).then_some(Status::Removed)
+/// What became of the targets of before. They are known by their numbers.
+pub(super) struct Turned<'a> {
+    was: &'a Reached<'a>,
+    is: &'a Reached<'a>,
+    /// What each target of now was.
+    before: &'a [Option<usize>],
+    /// What each target of before is now.
+    now: Vec<Option<usize>>,
+}
+
+impl<'a> Turned<'a> {
+    pub(super) fn of([was, is]: [&'a Reached<'a>; 2], before: &'a [Option<usize>]) -> Turned<'a> {
+        let mut now = vec![None; was.targets.targets.len()];
+        for (number, before) in before.iter().enumerate() {
+            if let Some(before) = before {
+                now[*before] = Some(number);
+            }
         }
-        (false, true) => {
-            let was_known = |number: &usize| pairs[*number].1.is_some_and(|before| was.is_known(before));
-            is.by(new).iter().any(was_known).then_some(Status::Added)
+        Turned { was, is, before, now }
+    }
+
+    /// Returns those that are none now.
+    pub(super) fn gone(&self) -> impl Iterator<Item = usize> {
+        (0..self.now.len()).filter(|before| self.now[*before].is_none())
+    }
+
+    /// Returns whether a target is new since a target that was known names its object from now on. The object was there.
+    pub(super) fn is_new(&self, number: usize, before: usize) -> bool {
+        let [old, new] = [&self.was.targets.targets[before], &self.is.targets.targets[number]];
+        let was_known = |by: usize| self.before[by].is_some_and(|before| self.was.is_known(before));
+        !self.was.has(old) && self.is.has(new) && self.is.by(new).into_iter().any(was_known)
+    }
+
+    /// Returns whether nothing names the object of a target any more that was named before, wherever the object is.
+    pub(super) fn is_unnamed(&self, before: usize) -> bool {
+        let is_named = |now: usize| self.is.has(&self.is.targets.targets[now]);
+        let old = &self.was.targets.targets[before];
+        !self.was.by(old).is_empty() && !self.now[before].is_some_and(is_named)
+    }
+
+    /// Returns what may still deploy a target of before, of what did so: it is not known what that makes now. `None` if
+    /// nothing may.
+    pub(super) fn stays_with(&self, before: usize) -> Option<&'a Target> {
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![before];
+        while let Some(number) = todo.pop() {
+            for by in self.was.by(&self.was.targets.targets[number]) {
+                if !seen.insert(by) {
+                    continue;
+                }
+                match self.now[by] {
+                    None => todo.push(by),
+                    Some(now) if !self.is.is_known(now) || !self.is.makers(now).is_subset(&self.was.makers(by)) => {
+                        return Some(&self.is.targets.targets[now]);
+                    }
+                    Some(_) => {}
+                }
+            }
         }
-        _ => None,
+        None
     }
 }

@@ -919,6 +919,32 @@ fn what_a_parent_no_longer_names_is_gone() {
             assert!(!statuses.iter().any(|one| one.ends_with("ed web") && !one.starts_with("Changed")), "{statuses:?}");
         }
     }
+    // Whatever the object is made from now, no file shows it.
+    let charts = "resources: [map.yaml]\nhelmCharts: [{name: web, repo: https://h/charts, version: 1.0.0}]\n";
+    let remote = "resources: [map.yaml, 'https://h/o/r//web?ref=v1']\n";
+    let chart = "kind: Deployment\n---\nkind: Kustomization\nspec: {{ .Values.spec }}\n";
+    let made = [("charts/web/Chart.yaml", "name: web\nversion: 1.0.0\n"), ("charts/web/templates/web.yaml", chart)];
+    let other = [made[0], ("charts/web/templates/web.yaml", "kind: Deployment\n")];
+    let away = child("apps").replace("./run/apps", "./apps").replace("name: fleet", "name: other");
+    let mut moved = side(without, &[]);
+    moved.insert("flux/apps.yaml".to_owned(), (away, Some(false)));
+    for (new, by) in [
+        (side(charts, &[]), "Flux Kustomization apps (flux/apps.yaml:1)"),
+        (side(charts, &there), "Flux Kustomization apps (flux/apps.yaml:1)"),
+        (side(remote, &[]), "Flux Kustomization apps (flux/apps.yaml:1)"),
+        (moved, "Flux Kustomization apps (flux/apps.yaml:1)"),
+        (side(without, &made), "charts/web/Chart.yaml"),
+    ] {
+        let found = compared(&named, &new);
+        let open: Vec<_> =
+            found.unbuilt.iter().map(|one| (&*one.object.name, &*one.changed_by.as_ref().unwrap().name)).collect();
+        assert_eq!(open, [("web", by)]);
+        assert!(!statuses(&named, &new).contains(&"Removed web".to_owned()));
+    }
+    assert_eq!(statuses(&named, &side(without, &other)), ["Changed apps", "Removed web"]);
+    let with_charts = |resources: &str| charts.replace("[map.yaml]", resources);
+    let before = side(&with_charts("[map.yaml, web/ks.yaml]"), &there);
+    assert_eq!(statuses(&before, &side(charts, &[])), ["Changed apps", "Removed web"]);
     // The parent goes, and what it deployed.
     let mut gone = side(with, &there);
     gone.remove("flux/apps.yaml");

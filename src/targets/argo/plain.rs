@@ -41,16 +41,25 @@ pub(crate) fn manifests(tree: &dyn Tree, target: &Target, here: &Here) -> Result
 /// Returns the files of a directory that Argo CD takes for manifests.
 pub(super) fn files(tree: &dyn Tree, directory: &str, read: &Directory) -> Result<Vec<String>> {
     let mut files = tree.below(directory)?;
-    let matcher = |text: &str| crossing(text).map(|glob| glob.compile_matcher());
-    let (include, exclude) = (matcher(&read.include), matcher(&read.exclude));
-    files.retain(|file| {
-        let inside = path::below(file, directory).unwrap_or_default();
-        let matches = |glob: &Option<GlobMatcher>| glob.as_ref().is_some_and(|glob| glob.is_match(inside));
-        let is_read = read.recurse || !inside.contains('/');
-        let is_out = !read.exclude.is_empty() && matches(&exclude);
-        is_read && is_manifest(file) && !is_out && (read.include.is_empty() || matches(&include))
-    });
+    let is_read = reads(directory, read);
+    files.retain(|file| is_read(file));
     Ok(files)
+}
+
+/// Returns what tells whether Argo CD takes a file for a manifest of a directory.
+pub(super) fn reads(directory: &str, read: &Directory) -> impl Fn(&str) -> bool {
+    let matcher =
+        |text: &str| Some(text).filter(|text| !text.is_empty()).map(|text| Some(crossing(text)?.compile_matcher()));
+    let (include, exclude) = (matcher(&read.include), matcher(&read.exclude));
+    move |file| {
+        let Some(inside) = path::below(file, directory) else { return false };
+        // What is broken matches nothing.
+        let matches = |glob: &Option<GlobMatcher>| glob.as_ref().is_some_and(|glob| glob.is_match(inside));
+        (read.recurse || !inside.contains('/'))
+            && is_manifest(file)
+            && !exclude.as_ref().is_some_and(matches)
+            && include.as_ref().is_none_or(matches)
+    }
 }
 
 fn is_manifest(file: &str) -> bool {

@@ -261,7 +261,8 @@ fn what_a_broken_parent_listed_is_not_removed() {
           not built (new side): accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'arg…argo/gone.yaml' : lstat argo/gone.yaml: no such file or directory
         Argo CD Application web (argo/web.yaml:1): web/a.yaml
           changed v1 ConfigMap web
-        1 object (1 changed) in 1 of 2 affected builds; unknown: 1 target since <0>
+        Argo CD Application web (argo/web.yaml:1): compared as written: Argo CD Application root (argo/root.yaml:1) may change it
+        1 object (1 changed) in 1 of 2 affected builds; unknown: 2 targets since <0>
     "#]]);
     work.write("argo/kustomization.yaml", "resources: [root.yaml]\n");
     work.run(&["diff", "HEAD", "--stat"]).success().says(expect![[r#"

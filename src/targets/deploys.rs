@@ -1,0 +1,91 @@
+//! The one map from the objects of a tree to the targets that deploy them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Bound;
+use std::rc::Rc;
+
+use super::{Found, Here, Place, Target};
+use crate::graph::{Graph, RootId};
+
+/// What targets deploy. A target is known by its number.
+#[derive(Default)]
+pub(crate) struct Deploys<'a> {
+    of: Vec<Deployed<'a>>,
+    by: HashMap<&'a str, Vec<usize>>,
+}
+
+/// What a target deploys.
+#[derive(Default, Clone)]
+struct Deployed<'a> {
+    roots: Rc<BTreeSet<RootId>>,
+    files: Rc<BTreeSet<&'a str>>,
+}
+
+impl<'a> Deploys<'a> {
+    /// Finds what targets deploy of a tree with objects in the files `objects`.
+    pub(crate) fn of<'t>(
+        graph: &Graph,
+        targets: impl IntoIterator<Item = &'t Target>,
+        objects: &BTreeSet<&'a str>,
+    ) -> Deploys<'a> {
+        // Few roots read one.
+        let mut reading: HashMap<RootId, Vec<&'a str>> = HashMap::new();
+        for root in graph.root_ids() {
+            let files = graph.roots[root].edges.iter().filter_map(|edge| graph.user_file(edge));
+            let files: Vec<&str> = files.filter_map(|file| objects.get(file).copied()).collect();
+            if !files.is_empty() {
+                reading.insert(root, files);
+            }
+        }
+        let mut built: HashMap<Vec<RootId>, Deployed<'a>> = HashMap::new();
+        let mut deploys = Deploys::default();
+        for (number, target) in targets.into_iter().enumerate() {
+            let mut deployed = Deployed::default();
+            if let Place::Here(here) = &target.place {
+                let starts: Vec<RootId> = target.walked(here, graph).collect();
+                let of_roots = built.entry(starts).or_insert_with_key(|starts| {
+                    let roots = graph.reach_localized(starts.iter().copied());
+                    let files = roots.iter().filter_map(|root| reading.get(root)).flatten().copied().collect();
+                    Deployed { roots: Rc::new(roots), files: Rc::new(files) }
+                });
+                deployed = of_roots.clone();
+                let plain = target.plain(here, objects);
+                if !plain.is_empty() {
+                    Rc::make_mut(&mut deployed.files).extend(plain);
+                }
+            }
+            deployed.files.iter().for_each(|file| deploys.by.entry(file).or_default().push(number));
+            deploys.of.push(deployed);
+        }
+        deploys
+    }
+
+    /// The roots that a target builds, and those that they lead to.
+    pub(crate) fn roots(&self, number: usize) -> &Rc<BTreeSet<RootId>> {
+        &self.of[number].roots
+    }
+
+    /// The files with objects that a target reads, or applies as they are.
+    pub(crate) fn files(&self, number: usize) -> &BTreeSet<&'a str> {
+        &self.of[number].files
+    }
+
+    /// The numbers of the targets that deploy the objects in a file.
+    pub(crate) fn by(&self, file: &str) -> &[usize] {
+        self.by.get(file).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+impl Target {
+    /// Those of some files that its engine applies without a root, or that may be a part of what something else renders.
+    fn plain<'a>(&self, here: &Here, objects: &BTreeSet<&'a str>) -> Vec<&'a str> {
+        let (Found::Directory(directory) | Found::Chart(directory) | Found::Plugin(directory)) = &here.found else {
+            return Vec::new();
+        };
+        let is_plugin = matches!(here.found, Found::Plugin(_));
+        let first = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let inside = objects.range::<str, _>((Bound::Included(&*first), Bound::Unbounded));
+        let inside = inside.take_while(|file| file.starts_with(&first));
+        inside.copied().filter(|file| is_plugin || self.takes(here, file)).collect()
+    }
+}
