@@ -1,26 +1,26 @@
-//! Reading a kustomization or a plugin configuration from bytes, finding every reference in it with
-//! its exact place, and editing references in the text byte by byte.
+//! Reads a kustomization or a plugin configuration from bytes, finds every reference in it with its exact position, and
+//! edits references in the text byte by byte.
 //!
-//! Pure code: bytes in, data out. This module finds which scalars of a file name another file or root ([`Reference`]),
-//! what kustomize would refuse ([`Problem`]) and what it accepts although the user should know ([`Note`]). What a
-//! reference *means* is the business of `crate::reference`.
+//! Pure code: bytes in, data out. This module finds the scalars of a file that name another file or root ([`Reference`]),
+//! the errors that kustomize would report ([`Problem`]) and the things that it accepts although the user should know
+//! ([`Note`]). The meaning of a reference is the business of `crate::reference`.
 //!
-//! The rules are those of kustomize 5.8.1, measured with the real program: the first document only, keys compared as Go's
-//! `encoding/json` does (case-insensitive), YAML 1.1 words such as `yes` are no strings, of a key twice the last one
-//! counts. What is not on the way to a reference is kustomize's business; what is on the way and cannot be read is a problem,
-//! and so is a reference that does not count. In plugin configurations and other objects a problem is what their readers
-//! may understand in different ways (tags, merge keys, a key twice). A file is read by two parsers: where they disagree
-//! nothing is believed.
+//! The rules are those of kustomize 5.8.1, measured with the real program: it reads the first document only, compares keys
+//! as Go's `encoding/json` does (case-insensitive), does not take YAML 1.1 words such as `yes` for strings, and uses the
+//! last value of a repeated key. Other fields than those that lead to a reference are not checked. On the way to a
+//! reference, a value that cannot be read is a problem, and so is a reference that kustomize ignores. In plugin
+//! configurations and other objects, anything that their readers may understand differently is a problem (tags, merge
+//! keys, repeated keys). Two parsers read each file; if they disagree, the file is rejected.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | `fields` | THE table: every field of a kustomization and of the built-in plugins that leads somewhere |
+//! | `fields` | THE table: every field of a kustomization and of the built-in plugins that leads to a reference |
 //! | `yaml` | values that know their bytes; the two parsers |
 //! | `read`, `plugin` | the table applied to a document; inline and separate plugin configurations, functions |
 //! | `edit` | edits in the text, and the proof that nothing else changed |
-//! | `sniff` | what a downloaded body is |
+//! | `sniff` | recognizes web pages and objects in a downloaded body |
 //! | `format` | YAML of our own formats |
-//! | `objects` | Kubernetes objects as values with places |
+//! | `objects` | Kubernetes objects as values with positions |
 //! | `typed` | values as types of `serde` |
 
 use crate::message::position::{Position, Span};
@@ -47,55 +47,53 @@ pub(crate) use yaml::{Data, Value};
 
 pub use crate::tree::FILE_NAMES;
 
-/// What a kustomization file declares itself to be.
+/// The kind that a kustomization file declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Kind {
-    /// An ordinary kustomization; also when `kind` is absent.
+pub enum KustomizationKind {
+    /// An ordinary kustomization; also if `kind` is missing.
     #[default]
     Kustomization,
     /// A component, to be named in `components` only.
     Component,
 }
 
-/// What one kustomization file says, or one file of plugin configurations, as kustomize would understand it. The
-/// references of a plugin are relative to the kustomization that lists it.
+/// The content of one kustomization file, or one file of plugin configurations, as kustomize understands it. The references
+/// of a plugin are relative to the kustomization that lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kustomization {
     /// The declared or implied kind.
-    pub kind: Kind,
+    pub kind: KustomizationKind,
     /// Every reference in effect, in the order of the text.
     pub references: Vec<Reference>,
-    /// What kustomize accepts but a person should know, in the order of the text.
+    /// In the order of the text.
     pub notes: Vec<Note>,
 }
 
 /// One scalar that names a file or a root.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reference {
-    /// The place as a person would name it, spelled with the canonical key names: `resources[2]`,
-    /// `configMapGenerator[0].files[1]`, `generators[0]#PatchTransformer.path` for a plugin configuration that
-    /// stands inline, `PatchTransformer.path` in a plugin file.
+    /// The field as a person would name it, with the canonical names of keys: `resources[2]`,
+    /// `configMapGenerator[0].files[1]`, `generators[0]#PatchTransformer.path` in an inline plugin configuration,
+    /// `PatchTransformer.path` in a plugin file.
     pub field: String,
-    /// What kustomize takes here.
     pub accepts: Accepts,
     /// The path or URL; in a generator's `files` without `key=`.
     pub text: String,
     /// The data key that the file gets; only for a generator's `files`.
     pub key: Option<GeneratorKey>,
-    /// The scalar.
+    /// The location of the scalar for messages, and for edits.
     pub span: Span,
-    /// Where to edit.
     pub spot: Spot,
 }
 
 impl Reference {
-    /// Returns the whole value of the scalar as it is.
+    /// The whole value of the scalar.
     pub fn value(&self) -> String {
         self.with_path(&self.text)
     }
 
-    /// Returns the whole value of the scalar, for [`Edit::value`], that makes it name `path` and nothing else
-    /// change: a generator's file keeps its key, which is written out when the base name of `path` is another one.
+    /// The whole value of the scalar, for [`Edit::value`], that names `path` instead. A generator's file keeps its key,
+    /// which is written out if the base name of `path` differs.
     pub fn with_path(&self, path: &str) -> String {
         match &self.key {
             Some(key) if key.is_written || read::base_name(path) != key.name => format!("{}={path}", key.name),
@@ -104,12 +102,12 @@ impl Reference {
     }
 }
 
-/// What kustomize takes in a field.
+/// The references that kustomize accepts in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Accepts {
     /// A file, local or over http(s).
     File,
-    /// A directory or git repository that holds a component.
+    /// A directory or git repository with a component.
     Component,
     /// A file or a root, tried in this order (`accumulateResources`).
     Either,
@@ -125,110 +123,106 @@ pub enum Accepts {
 /// an explicit key to keep it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct GeneratorKey {
-    /// The key itself; the base name of the text, its query included, where none is written.
+    /// The key; the base name of the text, with its query, if no key is written.
     pub name: String,
-    /// Whether it is written as `key=path`.
+    /// Whether the entry has the form `key=path`.
     pub is_written: bool,
 }
 
-/// Where in a file a scalar stands, for [`edit()`]. Valid for the bytes it was read from.
+/// The location of a scalar for [`edit()`]. It is valid for the bytes that it was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spot {
-    /// Its bytes; none where it cannot be edited.
+    /// The bytes; empty if the scalar cannot be edited.
     range: Range<usize>,
     start: Position,
-    /// Whether it stands in `[]` or `{}`.
+    /// Whether the scalar is in `[]` or `{}`.
     in_flow: bool,
-    /// Several places may show one scalar, by an anchor of what it stands in: each has its number.
+    /// A number that distinguishes the references that show one scalar, because an alias repeats a value around it.
     number: usize,
 }
 
 /// A file whose references cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Why, in the order of the text.
+    /// In the order of the text.
     pub problems: Vec<Problem>,
-    /// What could be read all the same. There may be more in the file.
+    /// The part that could be read. There may be more in the file.
     pub read: Kustomization,
 }
 
-/// Something in the file that kustomize refuses.
+/// A part of the file that kustomize refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub position: Position,
-    /// The field, as in [`Reference::field`]; empty when the whole file is meant.
+    /// The field, as in [`Reference::field`]; empty for the whole file.
     pub field: String,
-    /// What is wrong: a lower-case phrase.
+    /// A phrase in lower case.
     pub message: String,
-    /// What to do about it; may be empty.
+    /// May be empty.
     pub hint: String,
-    /// What sort of problem it is.
     pub kind: ProblemKind,
 }
 
-/// The sorts of [`Problem`].
+/// The kinds of [`Problem`] that other rooms handle differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProblemKind {
     /// Nothing but `apiVersion` and `kind`, or nothing at all.
     Empty,
-    /// `kind` or `apiVersion` is not what kustomize wants.
+    /// Kustomize wants another `kind` or `apiVersion`.
     WrongKind,
-    /// Its text is a template, of which something else makes YAML.
+    /// The text is a template, from which another program makes YAML.
     Template,
-    /// More than what is read of a file: nothing in it is known.
+    /// The file exceeds a limit, so nothing in it is known.
     TooLarge,
     /// A program would take a text for one of its options.
     Option,
-    /// Plugin configurations are not simply what stands in their files.
+    /// Fields of a root may change the plugin configurations that its files contain.
     Reshaped,
     /// Anything else.
     Other,
 }
 
-/// Something that kustomize accepts but a person should know.
+/// A part of the file that kustomize accepts although the user should know about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     pub position: Position,
     /// The field, as in [`Reference::field`].
     pub field: String,
-    /// What it is.
     pub kind: NoteKind,
 }
 
-/// The sorts of [`Note`].
+/// The kinds of [`Note`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoteKind {
     /// A document after the first, which kustomize does not read.
     ExtraDocument,
-    /// A key that is there again, so that kustomize does not read this one.
+    /// A key that is repeated below, so that kustomize does not read this value.
     Replaced {
-        /// The line of the one that counts.
+        /// The line of the value that counts.
         line: usize,
     },
-    /// A chart, at `{chartHome}/{name}`. One with a repository may be at `{chartHome}/{name}-{version}/{name}`, if it has a
-    /// version, and is pulled by helm where it is not there.
+    /// A chart, at `{chartHome}/{name}`. If it has a repository and a version it may also be at
+    /// `{chartHome}/{name}-{version}/{name}`; if it is missing, helm pulls it.
     Chart {
-        /// The repository, `https://`, `http://` or `oci://`; empty where there is none.
+        /// The repository, `https://`, `http://` or `oci://`; empty for a local chart.
         repo: String,
-        /// The chart.
         name: String,
-        /// The version; empty when floating.
+        /// The version; empty for a floating one.
         version: String,
-        /// Where that is edited; `None` if it is floating.
+        /// The spot of the version; `None` if it floats.
         version_at: Option<Spot>,
-        /// Whether `valuesFile` is set or the values are replaced; otherwise the chart's own `values.yaml` is
-        /// read, below the root only.
+        /// Whether `valuesFile` is set or the values are replaced; otherwise the `values.yaml` of the chart is read, which
+        /// must be below the root.
         values_file: bool,
-        /// The directory in which charts are looked for, as written.
+        /// The directory that contains charts, as written.
         home: String,
-        /// Whether `devel` is set: without a version, the newest one may be one under development.
+        /// Whether `devel` is set: without a version, the newest one may be a pre-release.
         devel: bool,
     },
     /// A function or plugin: code that is not part of the kustomization.
     Code {
         /// `kind` of the configuration.
         kind: String,
-        /// What runs.
         runs: Runs,
     },
 }

@@ -7,7 +7,7 @@ use super::choice::Choice;
 use super::compare;
 use super::subject::Subject;
 use crate::graph::Graph;
-use crate::kustomization::Kind;
+use crate::kustomization::KustomizationKind;
 use crate::message::failure::Result;
 use crate::os::parallel::{processors, side_by_side};
 use crate::targets::affected::changes::Changes;
@@ -79,7 +79,8 @@ pub(crate) fn parts(
 /// Returns whether what the root in a directory reads itself differs, or may.
 fn own_differs(graph: &Graph, directory: &str, changes: &Changes) -> Result<bool> {
     let Some(root) = graph.user_root(directory) else { return Ok(true) };
-    Ok(graph.roots[root].kind == Some(Kind::Component) || changes.first_of(&graph.inputs(root)?.own)?.is_some())
+    Ok(graph.roots[root].kind == Some(KustomizationKind::Component)
+        || changes.first_of(&graph.inputs(root)?.own)?.is_some())
 }
 
 /// Returns the directories of the roots of the tree that the root in one names.
@@ -93,6 +94,6 @@ pub(super) fn named(graph: &Graph, directory: &str) -> Vec<String> {
 fn is_built_alone(graphs: &[Graph; 2], directory: &str) -> bool {
     graphs.iter().all(|graph| {
         let root = graph.user_root(directory);
-        root.is_some_and(|root| graph.roots[root].kind != Some(Kind::Component))
+        root.is_some_and(|root| graph.roots[root].kind != Some(KustomizationKind::Component))
     })
 }

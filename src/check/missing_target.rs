@@ -6,7 +6,7 @@
 use super::Context;
 use super::deployed::LocalTarget;
 use crate::graph;
-use crate::kustomization::Kind;
+use crate::kustomization::KustomizationKind;
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::reference::is_url;
 use crate::targets::{Found, Target, Text};
@@ -109,7 +109,7 @@ fn components(context: &Context<'_>, local: &LocalTarget<'_>) -> Vec<Finding> {
 /// Whether the kustomization in a directory was read and is not a Component.
 fn is_no_component(context: &Context<'_>, directory: &str) -> bool {
     let root = context.graph.user_root(directory).map(|root| &context.graph.roots[root]);
-    root.is_some_and(|root| root.kind == Some(Kind::Kustomization))
+    root.is_some_and(|root| root.kind == Some(KustomizationKind::Kustomization))
 }
 
 /// Finds the patches of an object whose files do not exist.

@@ -3,7 +3,7 @@
 use super::trouble::{At, Trouble, TroubleKind, WalkResult};
 use super::{Absence, EdgeId, Graph, Policy, Root, RootId, Source, SourceId, Target, Walker};
 use crate::config::FILE_NAME;
-use crate::kustomization::{Accepts, FILE_NAMES, Kind, Reference};
+use crate::kustomization::{Accepts, FILE_NAMES, KustomizationKind, Reference};
 use crate::message::failure::{Failure, Result, command, nearest, pathspec, stage};
 use crate::message::redact;
 use crate::reference::{self, RepoSpec};
@@ -268,8 +268,8 @@ impl Walker {
 
     pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> WalkResult<()> {
         let (is, field) = match (accepts == Accepts::Component, self.graph.roots[id].kind) {
-            (true, Some(Kind::Kustomization)) => ("Kustomization", "resources"),
-            (false, Some(Kind::Component)) => ("Component", "components"),
+            (true, Some(KustomizationKind::Kustomization)) => ("Kustomization", "resources"),
+            (false, Some(KustomizationKind::Component)) => ("Component", "components"),
             _ => return Ok(()),
         };
         let message = format!("`{}` is a {is}, which must be listed in `{field}`", redact::url(text));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use serde::{Serialize, Serializer};
 
 use super::{At, Chart, EdgeId, Explored, FileId, Graph, Place, RemoteRef, RootId, Target, TroubleKind};
-use crate::kustomization::Kind;
+use crate::kustomization::KustomizationKind;
 use crate::message::failure::{Location, Result, short};
 use crate::message::redact;
 use crate::record::{Digest, LOCK_NAME, Lock};
@@ -144,7 +144,7 @@ impl<'a> Namer<'a> {
         Node {
             name: path::shown(&self.graph.root_label(id)).to_owned(),
             kind: NodeKind::Kustomization,
-            component: root.kind == Some(Kind::Component),
+            component: root.kind == Some(KustomizationKind::Component),
             remote: self.origin(root.file),
             why: reason.or(root.kind.is_none().then_some("invalid")),
             ..Node::default()

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::chart::{Archive, Chart, Place as ChartPlace};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
-use crate::kustomization::{self, Kind, Note, ProblemKind, Reference};
+use crate::kustomization::{self, KustomizationKind, Note, ProblemKind, Reference};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::position::{Position, Span};
@@ -165,7 +165,7 @@ pub(crate) struct Root {
     pub file_name: &'static str,
     pub file: FileId,
     /// Kustomization or Component. `None` if the file could not be read.
-    pub kind: Option<Kind>,
+    pub kind: Option<KustomizationKind>,
     /// Whether its build runs a program of the tree.
     pub runs_code: bool,
     /// The references of the kustomization and of the plugin configurations that it lists.

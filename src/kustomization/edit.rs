@@ -1,8 +1,8 @@
-//! Edits in the text of a file, and the proof that nothing else changed.
+//! Edits scalars in the text of a file, and proves that nothing else changed.
 //!
 //! Only the bytes of the named scalars change; comments, order, quotes, line ends and a byte order mark stay, and so does an
-//! alias whose anchor gets the same value. The result is read again, by both parsers: unless it is the old file with the
-//! new values, and nothing else shows one of them by an anchor, it is thrown away.
+//! alias whose anchor gets the same value. Both parsers read the result again: it is rejected unless it is the old file
+//! with the new values, and no other field shares one of them by an anchor.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,20 +15,20 @@ use crate::message::position::Position;
 /// One edit: the scalar at a spot gets another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit<'a> {
-    /// Where, as [`super::Reference::spot`] says.
+    /// As in [`super::Reference::spot`].
     pub spot: &'a Spot,
-    /// The whole new value, with `key=` where one is needed.
+    /// The whole new value, with `key=` if it is needed.
     pub value: String,
 }
 
 /// Gives scalars new values and changes nothing else in the file.
 ///
-/// `bytes` must be what the spots were read from. Several edits of one scalar must agree.
+/// The spots must have been read from `bytes`. Several edits of one scalar must agree.
 ///
-/// Fails when a scalar cannot be edited where it stands, when another field shares it by an anchor, and when the result
-/// could not be proven. Nothing is changed then.
+/// Fails if a scalar cannot be edited, if another field shares it by an anchor, or if the result could not be proven.
 pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
     let text = std::str::from_utf8(bytes).or_else(|_| wrong(Position::default(), "the file is not UTF-8"))?;
+    // By position, because the new text is written from the first byte to the last.
     let (mut wanted, mut spots) = (BTreeMap::new(), HashSet::new());
     for edit in edits {
         if edit.spot.range.is_empty() {
@@ -43,9 +43,10 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
     let Some(first) = wanted.values().next().map(|edit| edit.spot.start) else {
         return Ok(bytes.to_vec());
     };
+    // The expected values, computed from the old text. An alias stays an alias only if its anchor gets the same value.
     let old: Edited<'_> = wanted.iter().map(|(start, edit)| (*start, edit.value.as_str())).collect();
     let mut aliases = HashSet::new();
-    let was = meant(text, &old, |value, new| {
+    let expected = values_and_edits(text, &old, |value, new| {
         value.data = Data::Text(new.to_owned());
         let anchored = value.alias_of.and_then(|anchor| old.get(&anchor));
         if anchored == Some(&new) {
@@ -55,6 +56,7 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
         }
     })
     .map_err(|error| error.context("not valid YAML"))?;
+    // The new text is put together from the old bytes, never printed from values: comments and style must survive.
     let (mut after, mut at, mut new) = (String::with_capacity(text.len()), 0, Edited::new());
     for (start, Edit { spot, value }) in wanted {
         let Some((before, scalar)) = text.get(at..start).zip(text.get(spot.range.clone())) else {
@@ -70,18 +72,19 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
         at = spot.range.end;
     }
     after.push_str(&text[at..]);
-    match meant(&after, &new, |_, _| {}) {
-        Ok(is) if is == was && is.1 == spots.len() => Ok(after.into_bytes()),
+    // More edited values than spots mean that an anchor carries an edit to a field that nobody asked to change.
+    match values_and_edits(&after, &new, |_, _| {}) {
+        Ok(actual) if actual == expected && actual.1 == spots.len() => Ok(after.into_bytes()),
         _ => wrong(first, "the edit could not be proven to change only this value: an anchor may share it"),
     }
 }
 
-/// New values, each by the byte at which its scalar begins.
+/// New values, each by the offset of its scalar.
 type Edited<'a> = BTreeMap<usize, &'a str>;
 
-/// Returns what a text says, with what is to become of the values that are edited, and how many places show those. How they are
-/// quoted does not matter.
-fn meant(
+/// The values of a text after `change` got each one that is edited, and the number of fields that show an edited value.
+/// The quotes of edited values are ignored.
+fn values_and_edits(
     text: &str,
     edited: &Edited<'_>,
     mut change: impl FnMut(&mut Value, &str),
@@ -93,6 +96,7 @@ fn meant(
             change(value, new);
             value.style = ScalarStyle::Plain;
             count += 1;
+        // An edit inside of a block scalar, which is YAML itself: quotes in there do not matter either.
         } else if value.text().is_some()
             && edited.range(value.range.start..).next().is_some_and(|(at, _)| *at < value.range.end)
             && let Ok(within) = yaml::read_within(text, value)
@@ -104,8 +108,8 @@ fn meant(
     Ok((documents, count))
 }
 
-/// Writes a value in the style of what it replaces, as far as the value allows: plain, else single quotes, else double
-/// quotes. Quotes replace an alias, as they stay whatever value comes next: the same text follows from a URL that comes back.
+/// Writes a value in the style of the old one, as far as the value allows: plain, else single quotes, else double quotes.
+/// An alias is replaced by a quoted value, because quotes fit any later value: if the old URL is restored, so is the text.
 fn written(value: &str, old: &str, in_flow: bool) -> String {
     let is_plain = is_plain(value, in_flow) || is_version(old) && is_version(value);
     if !old.starts_with(['"', '\'', '*']) && is_plain {
@@ -114,36 +118,40 @@ fn written(value: &str, old: &str, in_flow: bool) -> String {
     if !old.starts_with('"') && value.chars().all(is_printable) {
         return format!("'{}'", value.replace('\'', "''"));
     }
-    let escape = |c: char| match c {
-        '"' | '\\' => format!("\\{c}"),
-        c if is_printable(c) => c.to_string(),
-        c => format!("\\U{:08x}", u32::from(c)),
-    };
     format!("\"{}\"", value.chars().map(escape).collect::<String>())
 }
 
-/// Whether a text is a version as most people write it: a string, although it begins with a digit.
-fn is_version(text: &str) -> bool {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    text.split('.').count() == 3 && text.split('.').all(is_number)
+/// A character between double quotes.
+fn escape(c: char) -> String {
+    match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if is_printable(c) => c.to_string(),
+        c => format!("\\U{:08x}", u32::from(c)),
+    }
 }
 
-/// Whether a character can stand unescaped in a scalar, for every YAML reader.
+/// Whether a text is a version with three numbers: YAML reads it as a string, although it begins with a digit.
+fn is_version(text: &str) -> bool {
+    let mut parts = text.split('.');
+    parts.clone().count() == 3 && parts.all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether every YAML reader accepts a character unescaped in a scalar.
 fn is_printable(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') && u32::from(c) & 0xfffe != 0xfffe
 }
 
-/// Whether a value is a string without quotes, for every YAML reader. What people write so is written so: what was
-/// localized is turned back into the bytes that it was.
+/// Whether every YAML reader takes a value for a string without quotes. Values that people write without quotes are written
+/// without quotes, so that restoring a URL restores the bytes of the file.
 fn is_plain(value: &str, in_flow: bool) -> bool {
     let is_path = value.contains('/');
-    let begins = |c: char| c.is_alphabetic() || "_/$(".contains(c) || (is_path && (c.is_ascii_digit() || c == '.'));
-    // go-yaml takes `?` for an indicator there.
-    let may_hold = |c: char| is_printable(c) && !(in_flow && ",[]{}?".contains(c));
-    value.starts_with(begins)
-        && value.chars().all(may_hold)
+    value.starts_with(|c: char| {
+        c.is_alphabetic() || "_/$(".contains(c) || (is_path && (c.is_ascii_digit() || c == '.'))
+    })
+        // go-yaml takes `?` for an indicator there.
+        && value.chars().all(|c| is_printable(c) && !(in_flow && ",[]{}?".contains(c)))
         && !value.ends_with([':', ' '])
-        && ![": ", " #", "..."].iter().any(|what| value.contains(what))
+        && ![": ", " #", "..."].iter().any(|mark| value.contains(mark))
         && !is_old_flag(value)
         && matches!(plain(value.to_owned()), Data::Text(_))
 }

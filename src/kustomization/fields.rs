@@ -1,5 +1,5 @@
-//! THE table: every field in which a string leads somewhere, and what it means there. Nothing else in the program knows a
-//! field by name. What is not on the way to one of these is kustomize's own business.
+//! THE table: every field with a reference, and the role of its value. Nothing else in the program knows a field by name.
+//! All other fields are kustomize's own business.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 use super::Accepts;
 use super::read::is_same_key;
 
-/// What a value means.
+/// The role of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nothing here.
+    /// The value is not read.
     Other,
     /// A path or URL.
     Leads(Accepts),
@@ -21,18 +21,18 @@ pub(super) enum Role {
     /// A chart: the mapping, and the names of its name, version, repository and file of values.
     Chart([&'static str; 4]),
     ChartHome,
-    /// What helm is given as an argument.
+    /// An argument of helm.
     Argument,
-    /// A variable with its value; without one it is that of the machine that builds.
+    /// A variable with its value; without a value it is taken from the machine that builds.
     Variable,
-    /// What kustomize reads and this program does not follow, with what to do instead.
+    /// A field that kustomize reads and this program does not follow, with a hint.
     Unsupported(&'static str),
 }
 
 use Accepts::{Component, Either, File, Plugin};
 use Role::{Argument, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported, Variable};
 
-/// Fields, each by its way from the top: `patches[].path`.
+/// Fields, each with its path from the top, such as `patches[].path`.
 type Table = &'static [(&'static str, Role)];
 
 const CHART: Role = Chart(["name", "version", "repo", "valuesFile"]);
@@ -62,7 +62,7 @@ const KUSTOMIZATION: Table = &[
     ("generators[]", Leads(Plugin)),
     ("transformers[]", Leads(Plugin)),
     ("validators[]", Leads(Plugin)),
-    // The namespace of its charts and of those below.
+    // Helm gets it as the namespace of charts here and in the bases.
     ("namespace", Argument),
     ("helmGlobals.chartHome", ChartHome),
     ("helmGlobals.configHome", CONFIG_HOME),
@@ -73,7 +73,7 @@ const KUSTOMIZATION: Table = &[
     ("helmChartInflationGenerator[].chartHome", ChartHome),
     ("helmChartInflationGenerator[].helmHome", CONFIG_HOME),
     ("helmChartInflationGenerator[].values", Leads(File)),
-    // So that a field with a typing error is seen.
+    // The fields below have no reference. They are listed so that a misspelt field can be reported.
     ("buildMetadata", Other),
     ("metadata", Other),
     ("namePrefix", Other),
@@ -89,8 +89,8 @@ const KUSTOMIZATION: Table = &[
     ("generatorOptions", Other),
 ];
 
-/// The configurations with `apiVersion: builtin` that can be loaded (api/internal/plugins/builtinhelpers), with the files
-/// that they name, relative to the kustomization that lists them.
+/// The configurations with `apiVersion: builtin` that can be loaded (api/internal/plugins/builtinhelpers). Their paths are
+/// relative to the kustomization that lists them.
 const BUILTIN: &[(&str, Table)] = &[
     ("AnnotationsTransformer", NO_FILES),
     ("HashTransformer", NO_FILES),
@@ -135,30 +135,31 @@ const FUNCTION_SPEC: Table = &[
     ("exec.path", Other),
 ];
 
-/// A table, one step of the way at a time.
+/// A table as a tree of keys.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct FieldTree {
     pub role: Option<Role>,
-    /// By the name of a field; by `[]` what is in a list.
-    pub names: BTreeMap<&'static str, Tree>,
-    /// Whether there is no other field.
+    /// Subtrees by the name of a field; by `[]` for the items of a list.
+    pub names: BTreeMap<&'static str, FieldTree>,
+    /// Whether every other field is an error.
     pub is_complete: bool,
 }
 
-impl Tree {
-    /// Returns the field of a key, with its name.
-    pub(super) fn field(&self, key: &str) -> Option<(&'static str, &Tree)> {
-        self.names.iter().find(|(name, _)| is_same_key(name, key)).map(|(name, of)| (*name, of))
+impl FieldTree {
+    /// The field of a key, with its canonical name; `None` if the table does not have it.
+    pub(super) fn field(&self, key: &str) -> Option<(&'static str, &FieldTree)> {
+        self.names.iter().find(|(name, _)| is_same_key(name, key)).map(|(name, field)| (*name, field))
     }
 }
 
-pub(super) static TREE: LazyLock<Tree> = LazyLock::new(|| Tree { is_complete: true, ..tree(KUSTOMIZATION) });
-pub(super) static FUNCTION: LazyLock<Tree> = LazyLock::new(|| tree(FUNCTION_SPEC));
-pub(super) static BUILTIN_TREES: LazyLock<HashMap<&str, Tree>> =
+pub(super) static KUSTOMIZATION_FIELDS: LazyLock<FieldTree> =
+    LazyLock::new(|| FieldTree { is_complete: true, ..tree(KUSTOMIZATION) });
+pub(super) static FUNCTION_FIELDS: LazyLock<FieldTree> = LazyLock::new(|| tree(FUNCTION_SPEC));
+pub(super) static BUILTIN_FIELDS: LazyLock<HashMap<&str, FieldTree>> =
     LazyLock::new(|| BUILTIN.iter().map(|(kind, table)| (*kind, tree(table))).collect());
 
-fn tree(table: Table) -> Tree {
-    let mut root = Tree::default();
+fn tree(table: Table) -> FieldTree {
+    let mut root = FieldTree::default();
     for (path, role) in table {
         let mut at = &mut root;
         for step in path.split('.').filter(|step| !step.is_empty()) {

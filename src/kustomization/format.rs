@@ -1,5 +1,5 @@
-//! YAML of our own formats, the lock and the configuration, by `serde`: plain data only, and nothing (`~`, or no value) is
-//! nowhere right.
+//! Reads YAML of our own formats, the lock and the configuration, with `serde`: plain data only, and each key must have a
+//! value that is not null.
 
 use serde::de::DeserializeOwned;
 
@@ -9,13 +9,13 @@ use crate::message::position::Position;
 use crate::message::redact;
 use crate::os::limits::Limit;
 
-/// Of a message, which may quote the text.
+/// The longest message, in characters: it may quote the text.
 const LONGEST: usize = 1000;
 
-/// What a file is that two sides of a merge wrote.
+/// The message for conflict markers.
 pub(crate) const CONFLICT: &str = "contains a merge conflict";
 
-/// Returns the text of a file if it can be one of ours at all.
+/// Decodes a file, and checks its size and that it has no conflict markers.
 pub(crate) fn text<'a>(bytes: &'a [u8], file: &str, limit: Limit) -> Result<&'a str> {
     limit.check(bytes.len(), || file.to_owned())?;
     let text = std::str::from_utf8(bytes).map_err(|_| Failure::new("not UTF-8").at(at_line(file, 0)))?;
@@ -25,55 +25,58 @@ pub(crate) fn text<'a>(bytes: &'a [u8], file: &str, limit: Limit) -> Result<&'a 
     }
 }
 
-/// Returns a line of a file; 0 for the whole of it.
+/// The location of a line of a file; 0 means the whole file.
 pub(crate) fn at_line(file: &str, line: usize) -> Location {
     Location { file: file.to_owned(), position: Position::new(line, 0), ..Location::default() }
 }
 
-/// Reads a text, which is one document; an empty one has no keys. In the message of a type of ours, a hint may stand on a
-/// line of its own.
+/// Reads a text with one document; an empty text has no keys. If a type of ours fails with two lines, the second is the hint.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, file: &str) -> Result<(T, Value)> {
-    let failure = |position: Position, message: &str| {
-        Failure::new(redact::visible(message)).at(Location { position, ..at_line(file, 0) })
-    };
-    let stream =
-        yaml::read(text, 1).map_err(|error| failure(error.position, &format!("not YAML: {}", error.message)))?;
+    let stream = yaml::read(text, 1)
+        .map_err(|error| failure_at(file, error.position, &format!("not YAML: {}", error.message)))?;
     if let Some(second) = stream.rest {
-        return Err(failure(second, "a second document"));
+        return Err(failure_at(file, second, "a second document"));
     }
+    // `serde` would report a missing document for an empty text, which is a valid configuration.
     let root = stream.documents.into_iter().next().filter(|root| root.data != Data::Null);
     let text = if root.is_some() { text } else { "{}" };
     let root = root.unwrap_or_else(|| Value::new(Position::new(1, 1), Data::Mapping(Vec::new())));
-    let odd = |value: &Value| {
-        let message = match value {
-            Value { is_anchored: true, .. } => "an anchor",
-            Value { alias_of: Some(_), .. } => "an alias",
-            Value { tag: Some(_), .. } => "a tag",
-            // What stands behind a comma is a key of its own.
-            Value { data: Data::Null, in_flow: true, .. } => "no value: quote a text that contains a comma",
-            Value { data: Data::Null, .. } => "no value",
-            _ => return None,
-        };
-        Some(failure(value.start, message))
-    };
-    if let Some(failure) = root.find_map(&odd) {
-        return Err(failure);
+    if let Some((position, message)) = root.find_map(&forbidden) {
+        return Err(failure_at(file, position, message));
     }
     let value = serde_yaml::from_str(text).map_err(|error| {
         let whole: String = error.to_string().chars().take(LONGEST).collect();
         let message = whole.rsplit_once(" at line ").map_or(&*whole, |(message, _)| message);
-        let place = error.location().map_or_else(Position::default, |at| Position::new(at.line(), at.column()));
-        let said = said(message);
-        match said.split_once('\n') {
-            Some((message, hint)) => failure(place, message).hint(hint),
-            None => failure(place, &said),
+        let position = error.location().map_or_else(Position::default, |at| Position::new(at.line(), at.column()));
+        let message = readable(message);
+        match message.split_once('\n') {
+            Some((message, hint)) => failure_at(file, position, message).hint(hint),
+            None => failure_at(file, position, &message),
         }
     })?;
     Ok((value, root))
 }
 
-/// Returns what `serde` has against a text as people read it: with what was probably meant, or what there is, below.
-fn said(message: &str) -> String {
+fn failure_at(file: &str, position: Position, message: &str) -> Failure {
+    Failure::new(redact::visible(message)).at(Location { position, ..at_line(file, 0) })
+}
+
+/// The position of a value that is not plain data, and the reason; `None` if it is.
+fn forbidden(value: &Value) -> Option<(Position, &'static str)> {
+    let message = match value {
+        Value { is_anchored: true, .. } => "an anchor",
+        Value { alias_of: Some(_), .. } => "an alias",
+        Value { tag: Some(_), .. } => "a tag",
+        // In flow style, the text after a comma is the next key.
+        Value { data: Data::Null, in_flow: true, .. } => "no value: quote a text that contains a comma",
+        Value { data: Data::Null, .. } => "no value",
+        _ => return None,
+    };
+    Some((value.start, message))
+}
+
+/// Rewrites an error of `serde` for people. A second line is a hint with the likely or the known words.
+fn readable(message: &str) -> String {
     let unknown = ["field", "variant"].into_iter().find_map(|kind| {
         let (before, rest) = message.split_once(&format!("unknown {kind} `"))?;
         let (word, known) = rest.split_once('`')?;
@@ -89,8 +92,13 @@ fn said(message: &str) -> String {
     }
     let types =
         message.split_once("invalid type: ").and_then(|(before, rest)| Some((before, rest.split_once(", expected ")?)));
-    let Some((before, (found, expected))) = types else { return message.replace("missing field", "there is no") };
-    let named = |text: &str| match text.split_once(['`', '"']) {
+    let Some((before, (actual, expected))) = types else { return message.replace("missing field", "there is no") };
+    format!("{before}expected {}, not {}", readable_type(expected), readable_type(actual))
+}
+
+/// A type or value as `serde` names it, in the words of YAML.
+fn readable_type(text: &str) -> String {
+    match text.split_once(['`', '"']) {
         Some((kind, value)) => {
             let kind = if kind == "string " { "the text " } else { "" };
             format!("{kind}`{}`", value.trim_end_matches(['`', '"']))
@@ -103,11 +111,10 @@ fn said(message: &str) -> String {
             kind if kind.starts_with("struct ") => "keys with values".to_owned(),
             _ => text.to_owned(),
         },
-    };
-    format!("{before}expected {}, not {}", named(expected), named(found))
+    }
 }
 
-/// Returns where the value of a key begins; of a list, its items.
+/// The positions of the items of a list, or of the value of a key.
 pub(crate) fn positions(root: &Value, key: &str) -> Vec<Position> {
     let value = root.get(key);
     let list = value.and_then(Value::list).or(value.map(std::slice::from_ref));

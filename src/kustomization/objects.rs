@@ -1,4 +1,4 @@
-//! Kubernetes objects as values with places: for those who look for a few fields in objects of others.
+//! Kubernetes objects as values with positions, for code that reads a few fields of them.
 
 use granit_parser::ScalarStyle;
 use serde_json::Value as Json;
@@ -9,36 +9,35 @@ use super::yaml::{self, Data, Value, is_old_flag, number};
 use crate::message::position::Position;
 
 impl Value {
-    /// Returns the value of a key; none where there is none, or nothing behind it.
+    /// The value of a key; `None` if the key is missing, or its value is null.
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         let (_, value) = self.mapping()?.iter().find(|(name, _)| name == key)?;
         Some(value).filter(|value| value.data != Data::Null)
     }
 
-    /// Returns the value that these keys lead to.
+    /// The value at a path of keys; `None` if it is missing or null.
     pub(crate) fn at(&self, keys: &[&str]) -> Option<&Value> {
         keys.iter().try_fold(self, |value, key| value.get(key))
     }
 
-    /// Returns the value of a key in any case, as Go takes it; none where there is nothing behind it.
+    /// The value of a key, compared without case as Go does; `None` if the key is missing, or its value is null.
     pub(super) fn folded_field(&self, name: &str) -> Option<&Value> {
         let mut pairs = self.mapping()?.iter();
         pairs.find(|(key, value)| is_same_key(name, key) && value.data != Data::Null).map(|(_, value)| value)
     }
 
-    /// Returns the text, if it is one for YAML 1.1 too, which kustomizations are read by.
+    /// The text, if it is a string in YAML 1.1 too, which kustomize reads.
     pub(super) fn string(&self) -> Option<&str> {
-        let is_string = |text: &&str| self.style != ScalarStyle::Plain || !is_old_flag(text);
-        self.text().filter(is_string)
+        self.text().filter(|text| self.style != ScalarStyle::Plain || !is_old_flag(text))
     }
 
-    /// Returns whether it may be true: it is not false, for YAML 1.1.
+    /// Whether the value may be true: YAML 1.1 does not read it as false.
     pub(super) fn is_on(&self) -> bool {
         let word = self.scalar().unwrap_or_default().to_ascii_lowercase();
         !matches!(word.as_str(), "false" | "n" | "no" | "off")
     }
 
-    /// Returns the text, if it is one.
+    /// The text; `None` if it is not a string.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.data {
             Data::Text(text) => Some(text),
@@ -46,7 +45,7 @@ impl Value {
         }
     }
 
-    /// Returns a scalar as text.
+    /// A string, number or boolean as text; `None` for other values.
     pub(crate) fn scalar(&self) -> Option<String> {
         match &self.data {
             Data::Text(text) | Data::Number(text) => Some(text.clone()),
@@ -55,7 +54,7 @@ impl Value {
         }
     }
 
-    /// Returns the items, if it is a list.
+    /// The items; `None` if it is not a list.
     pub(crate) fn list(&self) -> Option<&[Value]> {
         match &self.data {
             Data::List(items) => Some(items),
@@ -63,7 +62,7 @@ impl Value {
         }
     }
 
-    /// Returns the pairs, if it is a mapping.
+    /// The pairs; `None` if it is not a mapping.
     pub(crate) fn mapping(&self) -> Option<&[(String, Value)]> {
         match &self.data {
             Data::Mapping(pairs) => Some(pairs),
@@ -71,7 +70,7 @@ impl Value {
         }
     }
 
-    /// Returns what it is, in a word or two.
+    /// The type for messages, with its article.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.data {
             Data::Null => "nothing",
@@ -83,7 +82,7 @@ impl Value {
         }
     }
 
-    /// Returns it without places.
+    /// The value without positions.
     pub(crate) fn json(&self) -> Json {
         match &self.data {
             Data::Null => Json::Null,
@@ -95,7 +94,7 @@ impl Value {
         }
     }
 
-    /// Returns it with each text replaced by what `change` returns for it.
+    /// A copy in which `change` has replaced each text, keys included.
     pub(crate) fn map_texts(&self, change: &mut dyn FnMut(&str) -> String) -> Value {
         let mut new = self.clone();
         new.each(&mut |value| match &mut value.data {
@@ -106,30 +105,37 @@ impl Value {
         new
     }
 
-    /// Moves it to the place of another value: its lines are not those of a file.
-    pub(crate) fn place_at(&mut self, start: Position) {
+    /// Gives all values in it the same position, because they are not in a file.
+    pub(crate) fn set_position(&mut self, start: Position) {
         self.each(&mut |value| value.start = start);
     }
 
-    /// Moves it to the place of a value that it was made of: each field to that of the same name, each item to that of its
-    /// number, and what is new to what it stands in.
-    pub(crate) fn place_as(&mut self, other: &Value) {
-        self.start = other.start;
-        let place = |value: &mut Value, source: Option<&Value>| match source {
-            Some(source) => value.place_as(source),
-            None => value.place_at(other.start),
-        };
+    /// Takes the positions of the value that this one was made from: fields by name, items by number. A value that is new
+    /// gets the position of the value around it.
+    pub(crate) fn copy_positions(&mut self, source: &Value) {
+        self.start = source.start;
         match &mut self.data {
             Data::List(items) => {
-                let sources = other.list().unwrap_or_default();
-                items.iter_mut().enumerate().for_each(|(at, item)| place(item, sources.get(at)));
+                let sources = source.list().unwrap_or_default();
+                for (index, item) in items.iter_mut().enumerate() {
+                    item.copy_positions_or(sources.get(index), source.start);
+                }
             }
-            Data::Mapping(pairs) => pairs.iter_mut().for_each(|(key, value)| place(value, other.get(key))),
+            Data::Mapping(pairs) => {
+                pairs.iter_mut().for_each(|(key, value)| value.copy_positions_or(source.get(key), source.start));
+            }
             _ => {}
         }
     }
 
-    /// Returns the first answer for it, or for what is in it.
+    fn copy_positions_or(&mut self, source: Option<&Value>, default: Position) {
+        match source {
+            Some(source) => self.copy_positions(source),
+            None => self.set_position(default),
+        }
+    }
+
+    /// The first result of `find` for the value itself, then for the values in it.
     pub(super) fn find_map<T>(&self, find: &dyn Fn(&Value) -> Option<T>) -> Option<T> {
         find(self).or_else(|| match &self.data {
             Data::List(items) => items.iter().find_map(|item| item.find_map(find)),
@@ -148,9 +154,9 @@ impl Value {
     }
 }
 
-/// Splits a text at the lines that separate documents. Returns the line before the first of each, and its text.
+/// Splits a text at the lines that separate documents. Each document comes with the number of lines before it.
 ///
-/// Nothing in a document begins at the start of a line with `---`, so that no document has to be read to find the next.
+/// Inside of a document no line can begin with `---`, so it need not be parsed to find the next one.
 pub(crate) fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut starts, mut at) = (vec![(0, 0)], 0);
@@ -165,10 +171,10 @@ pub(crate) fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
     starts.into_iter().zip(ends).map(|((before, at), end)| (before, &text[at..end]))
 }
 
-/// What ends a line, for some reader of YAML.
+/// The characters that end a line for at least one reader of YAML.
 const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Returns the text with the escapes of double quotes resolved that stand for a character that can be seen, or for none.
+/// Resolves the escapes of a text in double quotes that stand for a visible character or for a line that continues.
 pub(crate) fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -185,7 +191,7 @@ pub(crate) fn unescaped(text: &str) -> String {
                 out.push(character);
                 out.push_str(&part[1 + digits..]);
             }
-            // A line that goes on.
+            // A line break that is escaped joins two lines.
             None => match part.strip_prefix("\r\n").or_else(|| part.strip_prefix(BREAKS)) {
                 Some(next) => out.push_str(next.trim_start_matches([' ', '\t'])),
                 None => out.push_str(part),
@@ -195,19 +201,19 @@ pub(crate) fn unescaped(text: &str) -> String {
     out
 }
 
-/// Reads one document that begins after `before` lines; none where it is empty.
+/// Reads one document after `before` lines of its file; `None` if it is empty. The error is a line and a message.
 pub(crate) fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
     let stream =
         yaml::read(text, 1).map_err(|error| (before + error.position.line, format!("not YAML: {}", error.message)))?;
-    if let Some((at, what, _)) = plugin::not_plain(&stream) {
-        return Err((before + at.line, format!("not plain YAML: {what}")));
+    if let Some(odd) = plugin::not_plain(&stream) {
+        return Err((before + odd.position.line, format!("not plain YAML: {}", odd.message)));
     }
     if let Some(rest) = stream.rest {
         return Err((before + rest.line, "a second object, without `---` before it".to_owned()));
     }
-    let mut found = stream.documents.into_iter().next().filter(|value| value.data != Data::Null);
-    found.iter_mut().for_each(|value| value.each(&mut |value| value.start.line += before));
-    Ok(found)
+    let mut document = stream.documents.into_iter().next().filter(|value| value.data != Data::Null);
+    document.iter_mut().for_each(|document| document.each(&mut |value| value.start.line += before));
+    Ok(document)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Plugin configurations: the objects that `generators`, `transformers` and `validators` lead to, inline or in a
-//! file of their own. Built-in ones hold references; all others are code, and only noted.
+//! Plugin configurations: the objects in `generators`, `transformers` and `validators`, inline or in a file of their own.
+//! Those of built-in plugins can contain references; all others are code, and become notes.
 
-use super::fields::{BUILTIN_TREES, FUNCTION};
-use super::read::{Reader, did_you_mean};
+use super::fields::{BUILTIN_FIELDS, FUNCTION_FIELDS};
+use super::read::{KustomizationReader, did_you_mean};
 use super::yaml::{self, Data, Stream, Value};
 use super::{Accepts, NoteKind};
 use crate::message::finding::Subject;
@@ -11,14 +11,14 @@ use crate::message::redact;
 use crate::reference::Upstream;
 
 /// The annotations that make an object a function, in the order in which kustomize looks for them
-/// (kyaml/fn/runtime/runtimeutil/functiontypes.go). An empty one is none.
+/// (kyaml/fn/runtime/runtimeutil/functiontypes.go). An empty annotation does not count.
 const FUNCTION_ANNOTATIONS: [&str; 2] = ["config.kubernetes.io/function", "config.k8s.io/function"];
 const CONTAINER_ANNOTATION: &str = "config.kubernetes.io/container";
 
-/// What a function or plugin runs.
+/// The code that a function or plugin runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Runs {
-    /// A program. With a slash it is relative to the kustomization and may lie anywhere; without one it is
+    /// A program. With a slash it is relative to the kustomization and may be outside of its root; without a slash it is
     /// looked up in `PATH`.
     Program(String),
     /// A container image.
@@ -28,19 +28,17 @@ pub enum Runs {
         /// Whether it may use the network.
         network: bool,
     },
-    /// An exec or Go plugin, by where below the plugin home kustomize looks for it (api/internal/plugins/loader/loader.go).
-    /// A Go plugin has `.so` at the end.
+    /// An exec or Go plugin, by its path below the plugin home (api/internal/plugins/loader/loader.go). A Go plugin has `.so`
+    /// at the end.
     Plugin(String),
-    /// A function of a sort that is not known.
+    /// A function that names neither a program nor an image.
     Unknown,
 }
 
 impl NoteKind {
-    /// Returns what it runs, for a policy; none where it runs nothing, or cannot be read.
+    /// The code that it runs, for a policy; `None` if it runs no code, or unknown code.
     pub fn subject(&self) -> Option<Subject> {
-        let NoteKind::Code { kind, runs } = self else {
-            return None;
-        };
+        let NoteKind::Code { kind, runs } = self else { return None };
         let program = match runs {
             Runs::Image { image, .. } => return Some(Subject::Remote(Upstream::Image { image: redact::url(image) })),
             Runs::Program(path) => path,
@@ -50,11 +48,9 @@ impl NoteKind {
         Some(Subject::Program { program: redact::url(program) })
     }
 
-    /// Returns what code it runs that is not in the tree, or that can be another tomorrow, for people.
+    /// A message about code that is not in the tree, or can change without a commit; `None` if it runs no such code.
     pub fn open(&self) -> Option<String> {
-        let NoteKind::Code { kind, runs } = self else {
-            return None;
-        };
+        let NoteKind::Code { kind, runs } = self else { return None };
         Some(match runs {
             Runs::Program(path) if path.contains('/') => return None,
             Runs::Image { image, network: false } if is_pinned(image) => return None,
@@ -74,22 +70,22 @@ impl NoteKind {
     }
 }
 
-/// Returns whether an image is named by its digest.
+/// Whether an image is named by its digest.
 pub(crate) fn is_pinned(image: &str) -> bool {
     image.rsplit_once("@sha256:").is_some_and(|(name, digest)| {
         !name.is_empty() && digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit())
     })
 }
 
-/// Collects the objects of a stream, with their kinds. The error is the place of what is not one, and why.
+/// Collects the objects of a stream, with their kinds. The error is the position of the first other value, and the reason.
 ///
 /// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
 /// missing.
 pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, String)>, (Position, String)> {
     let mut objects = Vec::new();
     for value in &stream.documents {
-        let word = |keys: &[&str]| value.at(keys).and_then(Value::scalar).unwrap_or_default();
-        let (kind, name) = (word(&["kind"]), word(&["metadata", "name"]));
+        let [kind, name] = [&["kind"][..], &["metadata", "name"]]
+            .map(|keys| value.at(keys).and_then(Value::scalar).unwrap_or_default());
         let why = match &value.data {
             Data::Null => continue,
             Data::Mapping(pairs) if pairs.is_empty() => continue,
@@ -108,94 +104,105 @@ pub(super) fn objects<'s>(stream: &'s Stream<'_>) -> Result<Vec<(&'s Value, Stri
     Ok(objects)
 }
 
-/// Returns what in a stream of objects is not plain YAML: its place, what it is, and what to do. kyaml, go-yaml and the
-/// splitters of documents differ about it, from version to version too, so that only a build could tell what such an
-/// object says.
-pub(super) fn not_plain(stream: &Stream<'_>) -> Option<(Position, String, &'static str)> {
-    let is_odd = |text: &str| {
-        let after = text.strip_prefix("---").unwrap_or_default();
-        let is_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
-        !after.trim().is_empty() && !is_comment
-    };
-    if let Some(line) = stream.text.lines().position(is_odd) {
-        let place = Position::new(stream.before + line + 1, 1);
-        return Some((place, "text after `---`".to_owned(), "begin the document on the line after `---`"));
-    }
-    // kyaml takes it for text of the line, and so of a comment.
-    let is_return = |(at, _): &(usize, &str)| !stream.text[at + 1..].starts_with('\n');
-    if let Some((at, _)) = stream.text.match_indices('\r').find(is_return) {
-        let place = Position::new(stream.before + stream.text[..at].matches('\n').count() + 1, 1);
-        return Some((place, "a carriage return without a line feed".to_owned(), "end the line with a line feed"));
-    }
-    stream.documents.iter().find_map(|document| document.find_map(&odd_here))
+/// YAML that readers understand differently.
+pub(super) struct Ambiguity {
+    pub position: Position,
+    pub message: String,
+    pub hint: &'static str,
 }
 
-/// Returns what in a value itself is not plain YAML.
-pub(super) fn odd_here(value: &Value) -> Option<(Position, String, &'static str)> {
+/// The first part of a stream that is not plain YAML; `None` if all of it is. kyaml, go-yaml and the splitters of documents
+/// read such a part differently, also from version to version, so that only a build could tell its value.
+pub(super) fn not_plain(stream: &Stream<'_>) -> Option<Ambiguity> {
+    if let Some(line) = stream.text.lines().position(has_text_after_dashes) {
+        let position = Position::new(stream.before + line + 1, 1);
+        let (message, hint) = ("text after `---`".to_owned(), "begin the document on the line after `---`");
+        return Some(Ambiguity { position, message, hint });
+    }
+    // For kyaml a lone carriage return does not end a line, so the rest of the line can be part of a comment.
+    let mut returns = stream.text.match_indices('\r');
+    if let Some((at, _)) = returns.find(|(at, _)| !stream.text[at + 1..].starts_with('\n')) {
+        let position = Position::new(stream.before + stream.text[..at].matches('\n').count() + 1, 1);
+        let (message, hint) = ("a carriage return without a line feed".to_owned(), "end the line with a line feed");
+        return Some(Ambiguity { position, message, hint });
+    }
+    stream.documents.iter().find_map(|document| document.find_map(&ambiguity))
+}
+
+fn has_text_after_dashes(line: &str) -> bool {
+    let after = line.strip_prefix("---").unwrap_or_default();
+    let is_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
+    !after.trim().is_empty() && !is_comment
+}
+
+/// The tag or merge key of a value; `None` if it has neither. The values in it are not looked at.
+pub(super) fn ambiguity(value: &Value) -> Option<Ambiguity> {
     if let Some(tag) = &value.tag {
         let tag = tag.replace("tag:yaml.org,2002:", "!!");
-        return Some((value.start, format!("the tag `{tag}`"), "write the value without a tag"));
+        let (message, hint) = (format!("the tag `{tag}`"), "write the value without a tag");
+        return Some(Ambiguity { position: value.start, message, hint });
     }
     let (_, merged) = value.mapping()?.iter().find(|(key, _)| key == "<<")?;
-    Some((merged.key, "the merge key `<<`".to_owned(), "write out the merged fields"))
+    let (message, hint) = ("the merge key `<<`".to_owned(), "write out the merged fields");
+    Some(Ambiguity { position: merged.key, message, hint })
 }
 
-fn refuse_odd(stream: &Stream<'_>, reader: &mut Reader<'_>) {
-    if let Some((place, what, hint)) = not_plain(stream) {
-        reader.problem(place, format!("not plain YAML: {what}"), hint);
+fn refuse_ambiguity(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
+    if let Some(Ambiguity { position, message, hint }) = not_plain(stream) {
+        reader.problem(position, format!("not plain YAML: {message}"), hint);
     }
 }
 
 /// Reads the plugin configurations of a stream.
-pub(super) fn read_objects(stream: &Stream<'_>, reader: &mut Reader<'_>) {
-    refuse_odd(stream, reader);
+pub(super) fn read_objects(stream: &Stream<'_>, reader: &mut KustomizationReader<'_>) {
+    refuse_ambiguity(stream, reader);
     let objects = match objects(stream) {
         Ok(objects) => objects,
-        Err((place, why)) => {
+        Err((position, why)) => {
             let hint = "write one object in each document, with `kind` and `metadata.name`";
-            return reader.problem(place, format!("not a plugin configuration: {why}"), hint);
+            return reader.problem(position, format!("not a plugin configuration: {why}"), hint);
         }
     };
-    let is_one = objects.len() == 1;
+    let is_single = objects.len() == 1;
     let inline = if reader.field.is_empty() { "" } else { "#" };
     for (i, (value, kind)) in objects.into_iter().enumerate() {
-        let number = if is_one { String::new() } else { format!("[{i}]") };
+        let number = if is_single { String::new() } else { format!("[{i}]") };
         reader.within(&format!("{inline}{kind}{number}"), |reader| read_object(value, kind, reader));
     }
 }
 
-fn read_object(value: &Value, kind: String, reader: &mut Reader<'_>) {
+fn read_object(value: &Value, kind: String, reader: &mut KustomizationReader<'_>) {
     let api_version = value.get("apiVersion").and_then(Value::scalar).unwrap_or_default();
     if kind.ends_with("List") {
         let hint = "write each object in a document of its own, after `---`";
         reader.problem(value.start, format!("not plain YAML: a `{kind}` of objects"), hint);
     } else if !matches!(api_version.as_str(), "builtin" | "/builtin") {
-        // The group is empty in both (`resid.ParseGroupVersion`).
-        let home = || Runs::Plugin(format!("{api_version}/{}/{kind}", kind.to_lowercase()));
-        let runs = function(reader, value).unwrap_or_else(home);
+        // The group is empty in both spellings (`resid.ParseGroupVersion`).
+        let runs = function(reader, value)
+            .unwrap_or_else(|| Runs::Plugin(format!("{api_version}/{}/{kind}", kind.to_lowercase())));
         reader.note(value.start, NoteKind::Code { kind, runs });
-    } else if let Some(tree) = BUILTIN_TREES.get(kind.as_str()) {
+    } else if let Some(tree) = BUILTIN_FIELDS.get(kind.as_str()) {
         reader.visit_plugin(tree, value);
     } else {
-        let hint = did_you_mean(&kind, BUILTIN_TREES.keys().copied());
+        let hint = did_you_mean(&kind, BUILTIN_FIELDS.keys().copied());
         reader.problem(value.start, format!("there is no built-in plugin `{kind}`"), &hint);
     }
 }
 
-/// Finds out what an object runs, if it is a function.
-fn function(reader: &mut Reader<'_>, object: &Value) -> Option<Runs> {
+/// The code that an object runs; `None` if it is not a function.
+fn function(reader: &mut KustomizationReader<'_>, object: &Value) -> Option<Runs> {
     let metadata = object.get("metadata")?;
-    let annotation = |name| metadata.at(&["annotations", name]).filter(|value| value.text() != Some(""));
-    if let Some(value) = FUNCTION_ANNOTATIONS.into_iter().find_map(annotation) {
+    let mut annotations = FUNCTION_ANNOTATIONS.into_iter().filter_map(|name| metadata.at(&["annotations", name]));
+    if let Some(value) = annotations.find(|value| value.text() != Some("")) {
         let stream = yaml::read_within(reader.text, value).ok().filter(|_| value.text().is_some());
         let Some(stream) = stream.filter(|stream| stream.documents.len() == 1) else {
             return Some(Runs::Unknown);
         };
-        refuse_odd(&stream, reader);
-        return Some(specified(reader, &stream.documents[0]));
+        refuse_ambiguity(&stream, reader);
+        return Some(read_function_spec(reader, &stream.documents[0]));
     }
     if let Some(spec) = metadata.get("configFn") {
-        return Some(specified(reader, spec));
+        return Some(read_function_spec(reader, spec));
     }
     let at = metadata.at(&["annotations", CONTAINER_ANNOTATION])?;
     let image = at.scalar().filter(|image| !image.is_empty())?;
@@ -203,23 +210,29 @@ fn function(reader: &mut Reader<'_>, object: &Value) -> Option<Runs> {
     Some(Runs::Image { image, network: false })
 }
 
-/// Reads a specification (`runtimeutil.FunctionSpec`), whose keys are those of a kustomization. An image goes before a
-/// program.
-fn specified(reader: &mut Reader<'_>, spec: &Value) -> Runs {
-    reader.visit(&FUNCTION, spec);
-    let field = |of, name| spec.folded_field(of).and_then(|of| of.folded_field(name));
-    let word = |of, name| field(of, name).and_then(|at| Some((at, at.scalar().filter(|word| !word.is_empty())?)));
-    if let Some((at, image)) = word("container", "image") {
-        reader.within("container.image", |reader| reader.argument(at, &image, "docker"));
-        let network = field("container", "network").is_some_and(Value::is_on);
+/// Reads a `runtimeutil.FunctionSpec`, whose keys are compared as those of a kustomization. As in kustomize, an image takes
+/// precedence over a program.
+fn read_function_spec(reader: &mut KustomizationReader<'_>, spec: &Value) -> Runs {
+    reader.visit(&FUNCTION_FIELDS, spec);
+    if let Some((value, image)) = spec_field(spec, "container", "image").and_then(not_empty) {
+        reader.within("container.image", |reader| reader.argument(value, &image, "docker"));
+        let network = spec_field(spec, "container", "network").is_some_and(Value::is_on);
         return Runs::Image { image, network };
     }
-    let Some((at, path)) = word("exec", "path") else {
+    let Some((value, path)) = spec_field(spec, "exec", "path").and_then(not_empty) else {
         return Runs::Unknown;
     };
-    // Without a slash it is looked for on the `PATH`.
+    // Without a slash the program is looked up in `PATH`, so it is not a file of the tree.
     if path.contains('/') {
-        reader.within("exec.path", |reader| reader.reference(Accepts::Program, at, &path, None));
+        reader.within("exec.path", |reader| reader.reference(Accepts::Program, value, &path, None));
     }
     Runs::Program(path)
+}
+
+fn spec_field<'v>(spec: &'v Value, outer: &str, inner: &str) -> Option<&'v Value> {
+    spec.folded_field(outer)?.folded_field(inner)
+}
+
+fn not_empty(value: &Value) -> Option<(&Value, String)> {
+    Some((value, value.scalar().filter(|text| !text.is_empty())?))
 }

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use granit_parser::ScalarStyle;
 
-use super::fields::{Role, TREE, Tree};
+use super::fields::{FieldTree, KUSTOMIZATION_FIELDS, Role};
+use super::plugin::Ambiguity;
 use super::yaml::{self, Data, Stream, Value};
 use super::{
-    Accepts, GeneratorKey, Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Refused, Spot, plugin,
+    Accepts, GeneratorKey, Kustomization, KustomizationKind, Note, NoteKind, Problem, ProblemKind, Reference, Refused,
+    Spot, plugin,
 };
 use crate::message::failure::nearest;
 use crate::message::position::{Position, Span};
@@ -18,30 +20,32 @@ use crate::reference::is_url;
 
 /// Reads a kustomization file.
 ///
-/// Returns what keeps its references from being read, in the order of the text. Whether a reference leads anywhere is not
-/// looked at.
+/// Fails with the problems that keep its references from being read, in the order of the text. It does not check whether
+/// the file of a reference exists.
 pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, |text| yaml::read_repeated(text, 1))?;
-    let mut reader = Reader { text: stream.text, ..Reader::default() };
+    let mut reader = KustomizationReader { text: stream.text, ..KustomizationReader::default() };
     if let Some(root) = stream.documents.first().filter(|root| root.data != Data::Null) {
         let globals = root.folded_field("helmGlobals");
         reader.has_globals = globals.is_some();
-        // All share one, of the old generator the last one (`SplitHelmParameters`); both is refused.
+        // All charts of a kustomization share one directory: the last one of the old generator (`SplitHelmParameters`), or
+        // that of `helmGlobals`. kustomize refuses both together.
         let old = root.folded_field("helmChartInflationGenerator").and_then(Value::list);
         let homes = old.unwrap_or_default().iter().chain(globals);
         reader.chart_home = homes.filter_map(chart_home).next_back().unwrap_or(CHART_HOME).to_owned();
-        reader.visit(&TREE, root);
+        reader.visit(&KUSTOMIZATION_FIELDS, root);
         reader.check_kind(root);
         if stream.repeated.is_some() {
-            reader.check_replaced(Some(&TREE), root);
+            reader.check_replaced(Some(&KUSTOMIZATION_FIELDS), root);
         }
     }
-    let is_filled = |(key, value): &(String, Value)| {
+    // kustomize refuses a file without fields, so that an empty base is noticed. After another problem this is noise.
+    let mut pairs = stream.documents.iter().filter_map(Value::mapping).flatten();
+    let is_filled = pairs.any(|(key, value)| {
         let is_type = is_same_key("kind", key) || is_same_key("apiVersion", key);
         value.data != Data::Null && !is_type
-    };
-    let mut pairs = stream.documents.iter().filter_map(Value::mapping).flatten();
-    if reader.problems.is_empty() && !pairs.any(is_filled) {
+    });
+    if reader.problems.is_empty() && !is_filled {
         let (message, hint) = ("kustomization.yaml is empty", "add a field; `resources: []` is enough");
         reader.problem_of(ProblemKind::Empty, Position::new(1, 1), message, hint);
     }
@@ -54,23 +58,23 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
 /// The default of `chartHome`.
 const CHART_HOME: &str = "charts";
 
-fn chart_home(of: &Value) -> Option<&str> {
-    of.folded_field("chartHome")?.text().filter(|text| !text.is_empty())
+fn chart_home(value: &Value) -> Option<&str> {
+    value.folded_field("chartHome")?.text().filter(|text| !text.is_empty())
 }
 
-/// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count.
+/// Reads a file in `generators`, `transformers` or `validators`; all its documents count.
 pub fn read_plugin(bytes: &[u8]) -> Result<Kustomization, Refused> {
     let stream = parse(bytes, |text| yaml::read(text, usize::MAX))?;
-    let mut reader = Reader { text: stream.text, ..Reader::default() };
+    let mut reader = KustomizationReader { text: stream.text, ..KustomizationReader::default() };
     plugin::read_objects(&stream, &mut reader);
     reader.finish()
 }
 
-/// The fields of a kustomization that only list resources and name them.
+/// The fields of a kustomization that list resources and change nothing in them but names.
 const LISTING: &str = "apiVersion kind metadata buildMetadata resources bases namePrefix nameSuffix";
 
-/// Returns what is wrong with a kustomization that is listed for the plugin configurations in its resources: a field by
-/// which what is built may be another thing than what stands in the files that are named.
+/// The problem of a kustomization that lists plugin configurations in its resources and also has a field that may change
+/// them, so that their files do not show what they do; `None` if there is no such field.
 pub fn reshaping(bytes: &[u8]) -> Option<Problem> {
     let stream = parse(bytes, |text| yaml::read_repeated(text, 1)).ok()?;
     let mut pairs = stream.documents.first()?.mapping()?.iter();
@@ -91,30 +95,32 @@ fn parse<'t>(
     bytes: &'t [u8],
     read: impl FnOnce(&'t str) -> Result<Stream<'t>, Problem>,
 ) -> Result<Stream<'t>, Problem> {
-    let wrong = |line, message, hint| Problem::new(ProblemKind::Other, Position::new(line, 1), message, hint);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let lines = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n');
-        wrong(lines.count(), "not UTF-8", "save the file as UTF-8")
+        let position = Position::new(lines.count(), 1);
+        Problem::new(ProblemKind::Other, position, "not UTF-8", "save the file as UTF-8")
     })?;
-    read(text).map_err(|error| {
-        let conflict = text.lines().position(|line| line.starts_with("<<<<<<< "));
-        let conflict = conflict.filter(|_| text.contains("\n>>>>>>> "));
-        if error.kind == ProblemKind::TooLarge {
-            error
-        } else if let Some(line) = conflict {
-            let message = "conflict markers: two sides of a merge changed the same lines";
-            let hint =
-                "resolve the conflict, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file";
-            wrong(line + 1, message, hint)
-        } else {
-            let error = error.context("not valid YAML");
-            if !text.contains("{{") && !text.contains("{%") {
-                return error;
-            }
-            let hint = "if it is a template, list its directory below `exclude:` in .kustomize-localize".to_owned();
-            Problem { kind: ProblemKind::Template, hint, ..error }
-        }
-    })
+    read(text).map_err(|error| explain_syntax(text, error))
+}
+
+/// Replaces an error of a YAML parser by its likely cause.
+fn explain_syntax(text: &str, error: Problem) -> Problem {
+    let conflict = text.lines().position(|line| line.starts_with("<<<<<<< "));
+    let conflict = conflict.filter(|_| text.contains("\n>>>>>>> "));
+    if error.kind == ProblemKind::TooLarge {
+        return error;
+    }
+    if let Some(line) = conflict {
+        let message = "conflict markers: two sides of a merge changed the same lines";
+        let hint = "resolve the conflict, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file";
+        return Problem::new(ProblemKind::Other, Position::new(line + 1, 1), message, hint);
+    }
+    let error = error.context("not valid YAML");
+    if !text.contains("{{") && !text.contains("{%") {
+        return error;
+    }
+    let hint = "if it is a template, list its directory below `exclude:` in .kustomize-localize".to_owned();
+    Problem { kind: ProblemKind::Template, hint, ..error }
 }
 
 impl Problem {
@@ -134,22 +140,22 @@ impl From<Problem> for Refused {
     }
 }
 
-/// Applies a table to a document, or an object in it.
+/// Applies a table to a document, or to an object in it.
 #[derive(Default)]
-pub(super) struct Reader<'a> {
+pub(super) struct KustomizationReader<'a> {
     /// The whole file.
     pub text: &'a str,
-    /// The field that is looked at, as [`Reference::field`] names it.
+    /// The current field, as [`Reference::field`] names it.
     pub field: String,
     has_globals: bool,
-    /// Where the charts of the object that is looked at are.
+    /// The directory with the charts of the current object.
     chart_home: String,
     read: Kustomization,
     problems: Vec<Problem>,
 }
 
-impl Reader<'_> {
-    /// Puts everything in the order of the text.
+impl KustomizationReader<'_> {
+    /// Sorts everything by position: the table was applied field by field.
     fn finish(mut self) -> Result<Kustomization, Refused> {
         let mut read = self.read;
         read.references.retain(|reference| !is_blind_to(&reference.field));
@@ -164,38 +170,38 @@ impl Reader<'_> {
         Err(Refused { problems: self.problems, read })
     }
 
-    /// Looks at a field in the one that is looked at.
-    pub(super) fn within(&mut self, name: &str, look: impl FnOnce(&mut Self)) {
+    /// Calls `read` with a field of the current field as the current one.
+    pub(super) fn within(&mut self, name: &str, read: impl FnOnce(&mut Self)) {
         let length = self.field.len();
         if length > 0 && !name.starts_with(['[', '#']) {
             self.field.push('.');
         }
         self.field += name;
-        look(self);
+        read(self);
         self.field.truncate(length);
     }
 
     /// Visits a plugin configuration, which has charts of its own.
-    pub(super) fn visit_plugin(&mut self, tree: &Tree, value: &Value) {
+    pub(super) fn visit_plugin(&mut self, tree: &FieldTree, value: &Value) {
         let home = chart_home(value).unwrap_or(CHART_HOME).to_owned();
         let shared = std::mem::replace(&mut self.chart_home, home);
         self.visit(tree, value);
         self.chart_home = shared;
     }
 
-    /// Visits everything on the way to a field of the table.
-    pub(super) fn visit(&mut self, tree: &Tree, value: &Value) {
+    /// Visits all values that are in the table, or on the way to a field of it.
+    pub(super) fn visit(&mut self, tree: &FieldTree, value: &Value) {
         let leads_on = !tree.names.is_empty();
         if tree.role == Some(Role::Other) || (value.data == Data::Null && leads_on) {
             return;
         }
-        if let Some((place, what, hint)) = plugin::odd_here(value) {
-            return self.problem(place, format!("{what} in a field that leads to a reference"), hint);
+        if let Some(Ambiguity { position, message, hint }) = plugin::ambiguity(value) {
+            return self.problem(position, format!("{message} in a field that leads to a reference"), hint);
         }
         match (&value.data, tree.names.get("[]")) {
-            (Data::List(items), Some(of)) => {
+            (Data::List(items), Some(subtree)) => {
                 for (i, item) in items.iter().enumerate() {
-                    self.within(&format!("[{i}]"), |reader| reader.visit(of, item));
+                    self.within(&format!("[{i}]"), |reader| reader.visit(subtree, item));
                 }
             }
             (_, Some(_)) => self.wrong_type(value, "a list", None),
@@ -211,8 +217,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Where kustomize could take one of two, nothing is taken.
-    fn visit_fields(&mut self, tree: &Tree, pairs: &[(String, Value)]) {
+    /// Visits the fields of a mapping. Of two that differ only in case none counts, because kustomize could take either.
+    fn visit_fields(&mut self, tree: &FieldTree, pairs: &[(String, Value)]) {
         let mut seen = HashMap::new();
         for (key, value) in pairs {
             let before = seen.insert(folded(key).collect::<String>(), value.key.line);
@@ -224,8 +230,8 @@ impl Reader<'_> {
                     let hint = "merge them, or remove one: kustomize ignores case";
                     reader.problem(value.key, message, hint);
                 }
-                (None, Some((_, of))) if value.data != Data::Null && value.text() != Some("") => {
-                    reader.visit(of, value);
+                (None, Some((_, subtree))) if value.data != Data::Null && value.text() != Some("") => {
+                    reader.visit(subtree, value);
                 }
                 (None, None) if tree.is_complete => {
                     let hint = did_you_mean(key, tree.names.keys().copied());
@@ -236,22 +242,23 @@ impl Reader<'_> {
         }
     }
 
-    /// Says what kustomize does not read, because its key is there again. Where that may lead somewhere it is a problem:
-    /// not every reader takes the last one.
-    fn check_replaced(&mut self, tree: Option<&Tree>, value: &Value) {
+    /// Reports values that kustomize does not read because their key is repeated. If a value may contain a reference it is a
+    /// problem: not every reader takes the last one.
+    fn check_replaced(&mut self, tree: Option<&FieldTree>, value: &Value) {
         let items = value.list().unwrap_or_default();
         for (i, item) in items.iter().enumerate() {
-            let of = tree.and_then(|tree| tree.names.get("[]"));
-            self.within(&format!("[{i}]"), |reader| reader.check_replaced(of, item));
+            let subtree = tree.and_then(|tree| tree.names.get("[]"));
+            self.within(&format!("[{i}]"), |reader| reader.check_replaced(subtree, item));
         }
         for (key, value) in value.mapping().unwrap_or_default() {
             let known = tree.and_then(|tree| tree.field(key));
-            let of = known.map(|(_, of)| of);
+            let subtree = known.map(|(_, subtree)| subtree);
             self.within(known.map_or(key, |(name, _)| name), |reader| {
                 for old in &value.replaced {
                     let line = value.key.line;
-                    if !matches!(tree, Some(Tree { role: Some(Role::Chart(_)), .. }))
-                        && of.is_none_or(|of| !leads(of, old))
+                    // Every value of a chart is an argument of helm, also those that the table does not name.
+                    if !matches!(tree, Some(FieldTree { role: Some(Role::Chart(_)), .. }))
+                        && subtree.is_none_or(|subtree| !leads(subtree, old))
                     {
                         reader.note(old.key, NoteKind::Replaced { line });
                         continue;
@@ -259,7 +266,7 @@ impl Reader<'_> {
                     let message = format!("kustomize ignores this `{key}`: line {line} repeats it");
                     reader.problem(old.key, message, &format!("merge it into line {line}, or remove it"));
                 }
-                reader.check_replaced(of, value);
+                reader.check_replaced(subtree, value);
             });
         }
     }
@@ -271,15 +278,16 @@ impl Reader<'_> {
             None if matches!(role, Role::Unsupported(_)) => "",
             None => return self.wrong_type(value, "a string", None),
         };
-        let place = value.start;
+        let position = value.start;
+        // The order matters: an empty text is an empty entry before it is a path.
         match role {
-            Role::Unsupported(hint) => self.problem(place, "this field is not supported", hint),
+            Role::Unsupported(hint) => self.problem(position, "this field is not supported", hint),
             Role::Variable if !text.contains('=') => {
-                self.problem(place, "the value comes from the machine that builds", "write `NAME=VALUE`");
+                self.problem(position, "the value comes from the machine that builds", "write `NAME=VALUE`");
             }
             Role::Leads(Accepts::Plugin) | Role::Patch if text.is_empty() => {}
             Role::Leads(_) | Role::Source if text.is_empty() => {
-                self.problem(place, "empty entry", "remove it");
+                self.problem(position, "empty entry", "remove it");
             }
             Role::Leads(Accepts::Plugin) if is_inline(text) => {
                 if let Some(stream) = self.inline(value) {
@@ -292,7 +300,7 @@ impl Reader<'_> {
             Role::Source => self.file_source(value, text),
             Role::ChartHome if self.has_globals && self.field.ends_with("].chartHome") => {
                 let hint = "remove it, or write it as `helmGlobals.chartHome`";
-                self.problem(place, "kustomize ignores it if `helmGlobals` is set", hint);
+                self.problem(position, "kustomize ignores it if `helmGlobals` is set", hint);
             }
             Role::Argument => self.argument(value, text, "helm"),
             Role::Other | Role::Chart(_) | Role::ChartHome | Role::Variable => {}
@@ -308,7 +316,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `ParseFileSource` (api/internal/generators/utils.go). What stands behind the `=` of a URL may be a token.
+    /// `ParseFileSource` (api/internal/generators/utils.go). A `=` in a URL does not separate a key: a token may follow it.
     fn file_source(&mut self, value: &Value, text: &str) {
         let (name, path) = text.split_once('=').unwrap_or((base_name(text), text));
         let is_written = text.contains('=');
@@ -323,7 +331,7 @@ impl Reader<'_> {
         self.reference(Accepts::File, value, path, Some(GeneratorKey { name, is_written }));
     }
 
-    /// Reads a text that stands in a scalar, and is YAML with objects itself.
+    /// Reads the inline configuration in a scalar; `None` if it is not one, which is reported.
     fn inline<'v>(&mut self, value: &'v Value) -> Option<Stream<'v>> {
         let stream = yaml::read_within(self.text, value);
         let why = match stream.as_ref().map(plugin::objects) {
@@ -342,9 +350,8 @@ impl Reader<'_> {
     }
 
     pub(super) fn reference(&mut self, accepts: Accepts, value: &Value, text: &str, key: Option<GeneratorKey>) {
-        let place = value.start;
         if text.len() > PATH.most {
-            return self.problem_of(ProblemKind::TooLarge, place, PATH.more(), PATH.hint);
+            return self.problem_of(ProblemKind::TooLarge, value.start, PATH.more(), PATH.hint);
         }
         let spot = spot(value, self.read.references.len());
         self.read.references.push(Reference {
@@ -352,67 +359,74 @@ impl Reader<'_> {
             accepts,
             text: text.to_owned(),
             key,
-            span: Span { start: place, end: value.end },
+            span: Span { start: value.start, end: value.end },
             spot,
         });
     }
 
-    /// `names` are those of its name, version, repository and file of values.
+    /// Notes a chart. `names` are the keys of its name, version, repository and file of values.
     fn chart(&mut self, names: [&str; 4], value: &Value) {
         for (key, value) in value.mapping().unwrap_or_default() {
-            let is = |name: &str| is_same_key(name, key);
-            let is_plugin = !self.field.starts_with("helmChart");
-            // Each is an argument of helm.
             for word in value.list().unwrap_or(std::slice::from_ref(value)) {
-                self.within(key, |reader| {
-                    let Some(text) = word.text() else {
-                        if names.iter().any(|name| is(name)) && word.scalar().is_some() && word.data != Data::Null {
-                            reader.wrong_type(word, "a string", None);
-                        }
-                        return;
-                    };
-                    reader.argument(word, text, "helm");
-                    let is_values = is(names[3]) || is("additionalValuesFiles");
-                    if let Some((what, hint)) = odd_argument(word, text, is_plugin, is_values, is("nameTemplate")) {
-                        reader.problem(word.start, what, hint);
-                    }
-                    if let Some((place, what, hint)) = plugin::odd_here(word) {
-                        reader.problem(place, format!("{what} in a chart"), hint);
-                    }
-                });
+                self.within(key, |reader| reader.chart_argument(names, key, word));
             }
         }
-        let text = |name| value.folded_field(name).and_then(Value::text).unwrap_or_default();
-        let [name, version, repo, values] = names.map(|name| text(name).to_owned());
-        // Nothing else is read then; that there are values to replace them by is taken for granted.
-        let values_file = text("valuesMerge") == "replace" || !values.is_empty();
+        let [name, version, repo, values] = names.map(|name| folded_text(value, name).to_owned());
+        // With `valuesMerge: replace` the chart's own values are not read. The build checks whether there are others.
+        let values_file = folded_text(value, "valuesMerge") == "replace" || !values.is_empty();
         let devel = value.folded_field("devel").is_some_and(Value::is_on);
         if !name.is_empty() || !repo.is_empty() {
-            let at = value.folded_field(names[2]).filter(|_| !repo.is_empty());
-            let place = at.unwrap_or(value).start;
+            let repo_value = value.folded_field(names[2]).filter(|_| !repo.is_empty());
+            let position = repo_value.unwrap_or(value).start;
             let version_at = value.folded_field(names[1]).filter(|_| !version.is_empty());
             let version_at = version_at.map(|version| spot(version, self.read.notes.len()));
             let home = self.chart_home.clone();
-            self.note(place, NoteKind::Chart { repo, name, version, version_at, values_file, home, devel });
+            self.note(position, NoteKind::Chart { repo, name, version, version_at, values_file, home, devel });
         }
     }
 
-    /// `EnforceFields` (api/types/kustomization.go): both may be missing or empty.
+    /// Checks a value of a chart: kustomize passes each to helm as an argument, whether the table names it or not.
+    fn chart_argument(&mut self, names: [&str; 4], key: &str, word: &Value) {
+        let Some(text) = word.text() else {
+            let is_named = names.iter().any(|name| is_same_key(name, key));
+            if is_named && word.scalar().is_some() && word.data != Data::Null {
+                self.wrong_type(word, "a string", None);
+            }
+            return;
+        };
+        self.argument(word, text, "helm");
+        let is_values = is_same_key(names[3], key) || is_same_key("additionalValuesFiles", key);
+        // kyaml reads a date in a plugin's configuration, and writes it back with a time.
+        if !self.field.starts_with("helmChart") && word.style == ScalarStyle::Plain && is_date(text) {
+            self.problem(word.start, "a date in a chart: kustomize may add a time to it", "quote it");
+        } else if is_values && text.contains(',') {
+            self.problem(word.start, "helm reads two files where `,` separates them", "rename the file");
+        } else if is_same_key("nameTemplate", key) && text.contains("{{") {
+            let message = "helm fills in this template from the machine that builds";
+            self.problem(word.start, message, "write `releaseName`");
+        }
+        if let Some(Ambiguity { position, message, hint }) = plugin::ambiguity(word) {
+            self.problem(position, format!("{message} in a chart"), hint);
+        }
+    }
+
+    /// Checks `kind` and `apiVersion` as `EnforceFields` does (api/types/kustomization.go): both may be missing or empty.
     fn check_kind(&mut self, root: &Value) {
         let (kind, name, version) = match root.folded_field("kind").and_then(Value::string) {
-            Some("Component") => (Kind::Component, "Component", "v1alpha1"),
-            _ => (Kind::Kustomization, "Kustomization", "v1beta1"),
+            Some("Component") => (KustomizationKind::Component, "Component", "v1alpha1"),
+            _ => (KustomizationKind::Kustomization, "Kustomization", "v1beta1"),
         };
         self.read.kind = kind;
         let version = format!("kustomize.config.k8s.io/{version}");
         for (field, wanted) in [("kind", name), ("apiVersion", &version)] {
             let Some(value) = root.folded_field(field) else { continue };
-            let found = value.string().unwrap_or_default();
-            if !found.is_empty() && found != wanted {
-                let message = format!("expected `{field}: {wanted}`, found `{found}`");
+            let actual = value.string().unwrap_or_default();
+            if !actual.is_empty() && actual != wanted {
+                let message = format!("expected `{field}: {wanted}`, found `{actual}`");
                 let hint = format!("write `{field}: {wanted}`, or remove the line");
-                let place = value.start;
-                self.within(field, |reader| reader.problem_of(ProblemKind::WrongKind, place, message, &hint));
+                self.within(field, |reader| {
+                    reader.problem_of(ProblemKind::WrongKind, value.start, message, &hint);
+                });
             }
         }
     }
@@ -420,7 +434,7 @@ impl Reader<'_> {
     fn wrong_type(&mut self, value: &Value, wanted: &str, hint: Option<String>) {
         let (mut is, mut hint) = (value.kind(), hint.unwrap_or_default());
         if let Some(word) = value.scalar().filter(|_| wanted == "a string") {
-            // For YAML 1.1, `yes` is one.
+            // YAML 1.1 reads `yes` as a boolean.
             is = if value.text().is_some() { "a boolean" } else { is };
             hint = format!("quote it: `\"{word}\"`");
         }
@@ -432,44 +446,29 @@ impl Reader<'_> {
         self.read.notes.push(Note { position, field, kind });
     }
 
-    pub(super) fn problem(&mut self, place: Position, message: impl Into<String>, hint: &str) {
-        self.problem_of(ProblemKind::Other, place, message, hint);
+    pub(super) fn problem(&mut self, position: Position, message: impl Into<String>, hint: &str) {
+        self.problem_of(ProblemKind::Other, position, message, hint);
     }
 
-    fn problem_of(&mut self, kind: ProblemKind, place: Position, message: impl Into<String>, hint: &str) {
-        let problem = Problem::new(kind, place, message, hint);
+    fn problem_of(&mut self, kind: ProblemKind, position: Position, message: impl Into<String>, hint: &str) {
+        let problem = Problem::new(kind, position, message, hint);
         self.problems.push(Problem { field: self.field.clone(), ..problem });
     }
 }
 
-/// Returns where a scalar is edited; of several places that show it this is the one of this number.
+/// The spot of a scalar. `number` distinguishes the references that show it.
 fn spot(value: &Value, number: usize) -> Spot {
-    // Only a plain or quoted scalar is edited, or an alias.
+    // A block scalar is not edited: its indentation and its line breaks depend on the value.
     let is_block = matches!(value.style, ScalarStyle::Literal | ScalarStyle::Folded) && value.alias_of.is_none();
     let range = if is_block { 0..0 } else { value.range.clone() };
     Spot { range, start: value.start, in_flow: value.in_flow, number }
 }
 
-/// Returns what a text of a chart says to kustomize and helm besides itself, and what to do.
-fn odd_argument(
-    word: &Value,
-    text: &str,
-    is_plugin: bool,
-    is_values: bool,
-    is_template: bool,
-) -> Option<(&'static str, &'static str)> {
-    // kyaml reads a date, and writes it back with a time.
-    if is_plugin && word.style == ScalarStyle::Plain && is_date(text) {
-        return Some(("a date in a chart: kustomize may add a time to it", "quote it"));
-    }
-    if is_values && text.contains(',') {
-        return Some(("helm reads two files where `,` separates them", "rename the file"));
-    }
-    let is_filled = is_template && text.contains("{{");
-    is_filled.then_some(("helm fills in this template from the machine that builds", "write `releaseName`"))
+fn folded_text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value.folded_field(name).and_then(Value::text).unwrap_or_default()
 }
 
-/// Returns whether go-yaml may take a plain word for a date: `2024-1-31`, and a time behind it.
+/// Whether go-yaml may read a plain word as a date, such as `2024-1-31`, perhaps with a time.
 fn is_date(text: &str) -> bool {
     let day = text.split(['T', 't', ' ']).next().unwrap_or_default();
     let parts: Vec<&str> = day.split('-').collect();
@@ -477,15 +476,17 @@ fn is_date(text: &str) -> bool {
     matches!(parts.as_slice(), [year, month, day] if year.len() == 4 && month.len() < 3 && day.len() < 3) && are_digits
 }
 
-/// Returns whether a value may name something.
-fn leads(tree: &Tree, value: &Value) -> bool {
+/// Whether a value may contain a reference.
+fn leads(tree: &FieldTree, value: &Value) -> bool {
     match (&value.data, tree.role) {
         (_, Some(Role::Other | Role::Argument)) => false,
-        _ if plugin::odd_here(value).is_some() => true,
+        _ if plugin::ambiguity(value).is_some() => true,
         (Data::Null, _) => false,
-        (Data::List(items), None) => items.iter().any(|item| tree.names.get("[]").is_none_or(|of| leads(of, item))),
+        (Data::List(items), None) => {
+            items.iter().any(|item| tree.names.get("[]").is_none_or(|subtree| leads(subtree, item)))
+        }
         (Data::Mapping(pairs), None) => {
-            pairs.iter().any(|(key, value)| tree.field(key).is_some_and(|(_, of)| leads(of, value)))
+            pairs.iter().any(|(key, value)| tree.field(key).is_some_and(|(_, subtree)| leads(subtree, value)))
         }
         _ => value.text() != Some(""),
     }
@@ -495,15 +496,14 @@ pub(super) fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>
     nearest(name, known).map_or_else(String::new, |name| format!("did you mean `{name}`?"))
 }
 
-/// Returns whether kustomize may take a text for YAML, not for a path: every text that can be a mapping. It goes on to the
-/// network with one that looks like a URL and is not an object after all, so that such a text is never a path.
+/// Whether kustomize may take a text for YAML, not for a path: any text that can be a mapping. If such a text is not an
+/// object but looks like a URL, kustomize asks the network for it, so it is never treated as a path.
 fn is_inline(text: &str) -> bool {
     let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-    let after_colon = |(at, _)| text[at + 1..].starts_with(char::is_whitespace);
     text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
         || start.starts_with(['{', '[', '!', '&'])
         || start.starts_with("---")
-        || text.match_indices(':').any(after_colon)
+        || text.match_indices(':').any(|(at, _)| text[at + 1..].starts_with(char::is_whitespace))
 }
 
 /// Go's `path.Base`: the key that a generator gives to a file.
@@ -515,7 +515,7 @@ pub(super) fn base_name(path: &str) -> &str {
     }
 }
 
-/// Returns a key as `encoding/json` compares it: by simple case folding, so that `ſ` is `s` and the Kelvin sign is `k`.
+/// A key as `encoding/json` compares it, with simple case folding: `ſ` equals `s`, and the Kelvin sign `k`.
 fn folded(key: &str) -> impl Iterator<Item = char> {
     key.chars().map(|c| match c {
         '\u{17f}' => 's',

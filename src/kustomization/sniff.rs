@@ -1,11 +1,11 @@
-//! What a body is that may be no kustomization at all.
+//! Recognizes the content of a downloaded body.
 
 use super::plugin;
 use super::yaml::{self, Value};
 
-/// Checks that a downloaded body holds Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
-/// that is not empty a mapping with `kind` and `metadata.name` (or a list of such), and at least one of them.
-/// kustomize asks for no more; it does not ask for `apiVersion`, and takes an empty body for success.
+/// Checks that a downloaded body contains Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
+/// that is not empty a mapping with `kind` and `metadata.name` (or a list of these), and at least one object.
+/// kustomize requires no more: not even `apiVersion`, or that the body is not empty.
 pub(crate) fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
     let stream = yaml::read(text, usize::MAX)
@@ -17,27 +17,26 @@ pub(crate) fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns whether a body is a web page rather than a file: what a host sends instead of one that needs a login, or of
-/// a directory.
+/// Whether a body is a web page, which a host sends instead of a file that needs a login, or for a directory.
 pub(crate) fn looks_like_html(bytes: &[u8]) -> bool {
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1000)]).to_ascii_lowercase();
     let start = start.trim_start_matches('\u{feff}').trim_start();
     start.starts_with('<') && ["<!doctype html", "<html", "<head>", "<body"].iter().any(|tag| start.contains(tag))
 }
 
-/// Returns whether a file that is named like a kustomization holds an object of Flux, whose kind has the same name: its
-/// first document has `apiVersion: kustomize.toolkit.fluxcd.io/…`, and nothing that kustomize, which reads its keys in any
-/// case, takes for a field.
+/// Whether a file that is named like a kustomization contains an object of Flux, whose kind has the same name: its first
+/// document has `apiVersion: kustomize.toolkit.fluxcd.io/…`, and no key that kustomize, which ignores case, takes for a
+/// field.
 pub(crate) fn is_flux_object(bytes: &[u8]) -> bool {
     const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains(GROUP));
     let stream = text.and_then(|text| yaml::read(text, 1).ok());
     let Some(root) = stream.as_ref().and_then(|stream| stream.documents.first()) else { return false };
-    let is_text = |key: &str, is_it: &dyn Fn(&str) -> bool| root.get(key).and_then(Value::text).is_some_and(is_it);
+    let [version, kind] = ["apiVersion", "kind"].map(|key| root.get(key).and_then(Value::text).unwrap_or_default());
     let mut keys = root.mapping().unwrap_or_default().iter().map(|(key, _)| key.as_str());
     root.tag.is_none()
-        && is_text("apiVersion", &|version| version.starts_with(GROUP))
-        && is_text("kind", &|kind| kind == "Kustomization")
+        && version.starts_with(GROUP)
+        && kind == "Kustomization"
         && keys.all(|key| ["apiVersion", "kind", "metadata", "spec", "status"].contains(&key))
 }
 

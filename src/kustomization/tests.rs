@@ -3,8 +3,8 @@
 mod plugins;
 mod problems;
 
-use super::fields::{BUILTIN_TREES, Role, TREE, Tree};
-use super::{Accepts, FILE_NAMES, GeneratorKey, Kind, Kustomization, Note, NoteKind, read};
+use super::fields::{BUILTIN_FIELDS, FieldTree, KUSTOMIZATION_FIELDS, Role};
+use super::{Accepts, FILE_NAMES, GeneratorKey, Kustomization, KustomizationKind, Note, NoteKind, read};
 
 /// Reads a kustomization that must be right.
 fn good(text: &str) -> Kustomization {
@@ -24,7 +24,7 @@ fn names_are_in_the_order_of_kustomize() {
 }
 
 /// Returns the fields of a table in which a string may name a file or a root.
-fn fields(tree: &Tree, path: &str) -> Vec<String> {
+fn fields(tree: &FieldTree, path: &str) -> Vec<String> {
     let refers = |role| matches!(role, Role::Leads(_) | Role::Source | Role::Patch | Role::ChartHome);
     let here = tree.role.is_some_and(refers).then(|| path.to_owned());
     let below = tree.names.iter().flat_map(|(name, of)| match (path, *name) {
@@ -37,8 +37,8 @@ fn fields(tree: &Tree, path: &str) -> Vec<String> {
 
 #[test]
 fn fields_with_a_reference_are_listed_for_random_trees() {
-    let mut found = fields(&TREE, "");
-    found.extend(BUILTIN_TREES.iter().flat_map(|(kind, tree)| fields(tree, kind)));
+    let mut found = fields(&KUSTOMIZATION_FIELDS, "");
+    found.extend(BUILTIN_FIELDS.iter().flat_map(|(kind, tree)| fields(tree, kind)));
     found.sort();
     assert_eq!(found.join("\n") + "\n", include_str!("tests/reference_fields.txt"));
 }
@@ -304,10 +304,10 @@ fn json_is_fine_and_tags_are_where_nothing_leads() {
 
 #[test]
 fn kinds_are_distinguished() {
-    assert_eq!(good("kind: Component\nresources: []\n").kind, Kind::Component);
-    assert_eq!(good("kind: ''\nresources: []\n").kind, Kind::Kustomization);
+    assert_eq!(good("kind: Component\nresources: []\n").kind, KustomizationKind::Component);
+    assert_eq!(good("kind: ''\nresources: []\n").kind, KustomizationKind::Kustomization);
     let text = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nmetadata: {name: x}\n";
-    assert_eq!(good(text).kind, Kind::Component);
+    assert_eq!(good(text).kind, KustomizationKind::Component);
 }
 
 #[test]

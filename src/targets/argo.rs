@@ -518,7 +518,7 @@ fn override_files(directory: &str, application: &str) -> Vec<String> {
 fn merge(value: &Value, patch: &Value, place: Position, kept: &[&str]) -> Value {
     let Data::Mapping(changes) = &patch.data else {
         let mut patch = patch.clone();
-        patch.place_at(place);
+        patch.set_position(place);
         return patch;
     };
     let mut pairs = value.mapping().unwrap_or_default().to_vec();

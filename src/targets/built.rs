@@ -16,7 +16,7 @@ use super::{
 use crate::config::Config;
 use crate::graph::named::Namer;
 use crate::graph::{Explored, Graph, RootId, reach};
-use crate::kustomization::{Kind, Value};
+use crate::kustomization::{KustomizationKind, Value};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::position::Position;
 use crate::record::sha256_hex;
@@ -175,7 +175,7 @@ impl Targets {
         let users = graph.referrers();
         for (root, id) in graph.user_roots() {
             // A component that is left out is one for others to name.
-            let is_meant = graph.roots[id].kind != Some(Kind::Component) || config.starts(root);
+            let is_meant = graph.roots[id].kind != Some(KustomizationKind::Component) || config.starts(root);
             if (users[id.0].is_empty() && is_meant || alone.contains(&id)) && !roots.contains(root) {
                 let (engine, tree) = (EngineName::Kustomize, &*graph.sources[0].tree);
                 let here = Place::Here(place::here(tree, engine, "", root, Revision::this(), None)?);
@@ -277,8 +277,8 @@ impl Builder {
             object.built_by = Some(self.name.clone());
             found.home.clone_from(&self.made.directory);
             match source {
-                Some(source) => found.value.place_as(&source.value),
-                None => found.value.place_at(Position::new(object.line, 1)),
+                Some(source) => found.value.copy_positions(&source.value),
+                None => found.value.set_position(Position::new(object.line, 1)),
             }
         }
         made

@@ -10,7 +10,7 @@ use super::unread::read_as;
 use super::variables::POST_BUILD;
 use super::{Changer, Found, Object, Place, Target, Targets, Unsettled};
 use crate::graph::{Edge, Graph, Root, RootId, SourceId, Target as Leads};
-use crate::kustomization::{Accepts, Kind, documents, is_same_key, read_object};
+use crate::kustomization::{Accepts, KustomizationKind, documents, is_same_key, read_object};
 use crate::tree::{self, Resolved, path};
 
 /// The fields of a kustomization that say what is read, or write into no object that says what is deployed.
@@ -278,7 +278,7 @@ impl<'a> Writers<'a> {
 
     /// Returns roots with the components that they add: these change what their users have accumulated.
     fn with_components(&self, roots: impl IntoIterator<Item = RootId>) -> BTreeSet<RootId> {
-        let is_component = |edge: &Edge| matches!(edge.target, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(Kind::Component));
+        let is_component = |edge: &Edge| matches!(edge.target, Leads::Root { id, .. } if self.graph.roots[id].kind == Some(KustomizationKind::Component));
         self.graph.reach(roots, |_, edge| is_component(edge))
     }
 

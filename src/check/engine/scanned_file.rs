@@ -2,7 +2,7 @@
 
 use crate::check::Context;
 use crate::check::deployed::LocalTarget;
-use crate::kustomization::{Kind, looks_like_resources};
+use crate::kustomization::{KustomizationKind, looks_like_resources};
 use crate::message::finding::{Finding, Rule};
 use crate::targets::Found;
 use crate::tree::path;
@@ -33,7 +33,7 @@ fn scan(
     for root in local.target.walked(local.directory, context.graph) {
         let root = &context.graph.roots[root];
         // A Component outside of the directory is one that the object itself adds.
-        if root.kind == Some(Kind::Component) && path::is_in(&root.directory, directory) {
+        if root.kind == Some(KustomizationKind::Component) && path::is_in(&root.directory, directory) {
             let message = format!(
                 "{by} generates a kustomization for `{}`, and takes this Component for a resource",
                 path::shown(directory)
