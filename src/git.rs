@@ -1,10 +1,10 @@
-//! What we ask of the `git` executable: what users have configured it for, or what must be exactly
-//! git's own. Everything else goes through `gix` in [`crate::tree`] and [`crate::destination`].
+//! Runs the `git` executable, for everything that users configure in git, or that must be exactly as git does it.
+//! Everything else goes through `gix` in [`crate::tree`] and [`crate::destination`].
 //!
-//! "This repository" ([`LocalRepo`]) keeps the environment we were started with, so that a hook's
-//! `GIT_DIR` and the caller's `git -c` settings hold. A remote repository ([`RemoteGit`]) is spoken
-//! to without them: in a hook of a linked worktree git exports an absolute `GIT_DIR` and
-//! `GIT_INDEX_FILE`, and a `git fetch` that inherits those writes into the user's repository.
+//! "This repository" ([`LocalRepo`]) keeps the environment of this process, so that the `GIT_DIR` of a hook and the
+//! caller's `git -c` settings hold. Commands about a remote repository ([`RemoteGit`]) run without it: in a hook of a
+//! linked worktree git exports an absolute `GIT_DIR` and `GIT_INDEX_FILE`, and a `git fetch` that inherits these writes
+//! into the user's repository.
 
 mod checkout;
 mod database;
@@ -20,7 +20,7 @@ pub(crate) use date::{date, made};
 pub use local_repo::Snapshot;
 pub(crate) use local_repo::{CommitId, LocalRepo, Staged, branch_of, is_branch_name};
 pub(crate) use remote_git::untied;
-pub(crate) use remote_git::{Exchange, Fetch, Login, Part, Peer, RemoteGit, is_http, take_login};
+pub(crate) use remote_git::{Exchange, Fetch, FetchFilter, Login, Peer, RemoteGit, is_http, take_login};
 pub(crate) use signature::Signers;
 
 use std::process::Command;
@@ -29,13 +29,13 @@ use crate::message::failure::{Failure, Result};
 use crate::message::redact;
 use crate::os::process::{self, Output, Terminal};
 
-/// Variables that change what our arguments mean: patterns that are taken for names (as Magit sets it), or the other way
-/// round, and a file that `git config` alone reads instead of the configuration.
+/// Variables that change the meaning of arguments: they make patterns literal (as Magit does) or names patterns, or replace
+/// the configuration, but only for `git config`.
 const MEANINGS: [&str; 5] =
     ["GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_CONFIG"];
 
-/// A `git` command with what every one of them needs: messages that we can read, arguments that mean what we say, no locks
-/// taken for mere queries, no terminal prompt, and objects that are what their ids say.
+/// A `git` command with the settings that every command needs: English messages, no other meaning of arguments, no locks
+/// for mere queries, no prompt on the terminal, and no replaced objects.
 fn command() -> Command {
     let mut command = Command::new("git");
     for name in MEANINGS {
@@ -54,12 +54,12 @@ fn run(git: &mut Command, input: Option<&[u8]>) -> Result<Output> {
     process::run(git, input, None, Terminal::Detached).map_err(not_run)
 }
 
-/// Returns what git printed, or why it failed.
+/// The stdout of git; fails with its message if git failed.
 fn done(output: Output) -> Result<Vec<u8>> {
-    if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(said(&output))) }
+    if output.status.success() { Ok(output.stdout) } else { Err(Failure::new(error_message(&output))) }
 }
 
-/// Turns "git could not be run" into a failure with a hint.
+/// The failure for a git that could not be run.
 pub(crate) fn not_run(error: process::Error) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
@@ -71,7 +71,7 @@ pub(crate) fn not_run(error: process::Error) -> Failure {
     }
 }
 
-/// What git prints whatever went wrong with a remote.
+/// Lines that git prints for any problem with a remote.
 const ADVICE: [&str; 3] = [
     "fatal: Could not read from remote repository.",
     "Please make sure you have the correct access rights",
@@ -79,7 +79,7 @@ const ADVICE: [&str; 3] = [
 ];
 
 /// The error message of git or helm, without secrets, prefixes and advice, on one line.
-pub(crate) fn said(output: &Output) -> String {
+pub(crate) fn error_message(output: &Output) -> String {
     let text = redact::text(&output.stderr);
     let lines: Vec<&str> = text
         .lines()
@@ -92,7 +92,7 @@ pub(crate) fn said(output: &Output) -> String {
                 .find_map(|prefix| line.strip_prefix(prefix))
                 .unwrap_or(line)
         })
-        // Who reports it has named the URL.
+        // The caller names the URL in its own message.
         .map(|line| {
             let rest = line.strip_prefix("unable to access '");
             let why = rest.and_then(|rest| rest.split_once("': "));
@@ -105,8 +105,7 @@ pub(crate) fn said(output: &Output) -> String {
     }
 }
 
-/// Returns whether `text` is the full id of a git object: 40 (SHA-1) or 64 (SHA-256) lower-case
-/// hex digits.
+/// Whether `text` is the full id of a git object: 40 (SHA-1) or 64 (SHA-256) hex digits in lower case.
 pub(crate) fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

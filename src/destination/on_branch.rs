@@ -311,7 +311,7 @@ impl OnBranch {
         let Some(into) = &self.into else {
             return Ok(());
         };
-        let source = GitTree::of_here(self.repo.clone(), self.source_tree)?;
+        let source = GitTree::of_local(self.repo.clone(), self.source_tree)?;
         let in_source = " in the source commit";
         tip::claim(&source, into, target, in_source)?;
         let Some(tip) = &self.tip else {

@@ -13,7 +13,7 @@ use gix::ObjectId;
 use super::budget::Budget;
 use super::progress::SIDE_BY_SIDE;
 use super::{DEFAULT_TIMEOUT, HINT_RELOCK, Network};
-use crate::git::{Exchange, Fetch, Part, object_id, open_fetched};
+use crate::git::{Exchange, Fetch, FetchFilter, object_id, open_fetched};
 use crate::message::failure::{Failure, FailureKind, Result};
 use crate::message::redact::SafeUrl;
 use crate::os::interrupt::Scratch;
@@ -210,7 +210,7 @@ impl Network {
         let mut pending: Vec<_> = requests.iter().zip(&mut done).filter(|(_, done)| done.is_none()).collect();
         if !pending.is_empty() {
             let names: Vec<&str> = pending.iter().map(|(request, _)| request.name()).collect();
-            let scratch = self.fetch_into(first, &names, Part::SmallFiles)?;
+            let scratch = self.fetch_into(first, &names, FetchFilter::SmallFiles)?;
             for (number, (request, done)) in pending.iter_mut().enumerate() {
                 let (commit, tag) = fetched_commit(scratch.path(), number, request.name(), &self.budget)?;
                 let directory = self.cache.keep(&scratch, &shown, &commit)?;
@@ -232,7 +232,7 @@ impl Network {
 
     /// Fetches commits into a temporary repository beside those of the same URL, without their larger files if the
     /// server supports that.
-    pub(super) fn fetch_into(&self, request: &GitRequest, names: &[&str], part: Part) -> Result<Scratch> {
+    pub(super) fn fetch_into(&self, request: &GitRequest, names: &[&str], part: FetchFilter) -> Result<Scratch> {
         let first = names.first().copied().unwrap_or("HEAD");
         let numbered = names.iter().enumerate();
         let refspecs: String = numbered.map(|(number, name)| format!("+{name}:refs/kl/{number}\n")).collect();
@@ -244,7 +244,7 @@ impl Network {
             (scratch, exchange) = self.fetch_with(request, format, part, &refspecs)?;
         }
         if exchange.output.says(&["remote error: filter", "invalid filter"]) {
-            (scratch, exchange) = self.fetch_with(request, format, Part::All, &refspecs)?;
+            (scratch, exchange) = self.fetch_with(request, format, FetchFilter::All, &refspecs)?;
         }
         if exchange.output.status.success() { Ok(scratch) } else { Err(self.explain(request, first, &exchange)) }
     }
@@ -253,15 +253,15 @@ impl Network {
         &self,
         request: &GitRequest,
         format: &str,
-        part: Part,
+        part: FetchFilter,
         refspecs: &str,
     ) -> Result<(Scratch, Exchange)> {
         let scratch = self.cache.scratch(&request.url.shown(), format)?;
-        let option = if part == Part::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
+        let option = if part == FetchFilter::NoFiles { "--no-write-fetch-head" } else { "--depth=1" };
         let exchange = self.talk(request, |remote_git, url, terminal| {
             let part = match (part, terminal) {
                 // git would ask for a password again for each batch of files.
-                (Part::SmallFiles, Terminal::Shared) => Part::All,
+                (FetchFilter::SmallFiles, Terminal::Shared) => FetchFilter::All,
                 (part, _) => part,
             };
             let (into, by_repository) = (scratch.path(), request.is_submodule);
@@ -297,7 +297,7 @@ impl Network {
     fn fetch_files(&self, missing: &Missing) -> Result<()> {
         let Fetched { commit, request, .. } = &missing.commits[0];
         let ids: String = missing.ids.iter().map(|id| format!("{id}\n")).collect();
-        let (scratch, exchange) = self.fetch_with(request, format_of(commit), Part::NoFiles, &ids)?;
+        let (scratch, exchange) = self.fetch_with(request, format_of(commit), FetchFilter::NoFiles, &ids)?;
         if exchange.output.status.success() {
             let directories: Vec<&Path> = missing.commits.iter().map(|commit| &*commit.directory).collect();
             return self.cache.add(&scratch, &directories);
@@ -307,7 +307,7 @@ impl Network {
             return Err(failure);
         }
         for Fetched { request, directory, .. } in &missing.commits {
-            let scratch = self.fetch_into(request, &[request.name()], Part::All)?;
+            let scratch = self.fetch_into(request, &[request.name()], FetchFilter::All)?;
             self.cache.add(&scratch, &[directory])?;
         }
         Ok(())

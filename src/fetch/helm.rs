@@ -139,7 +139,7 @@ fn newest(chart: &ChartRef, versions: &[Release]) -> Result<String> {
         .args(["search", "repo", "--output=json", &format!("--version={range}")]);
     let output = helm.run(&mut command)?;
     if !output.status.success() {
-        let said = git::said(&output);
+        let said = git::error_message(&output);
         return Err(Failure::new(format!("{}: helm could not choose a version: {said}", chart.upstream())));
     }
     let found: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
@@ -212,7 +212,7 @@ fn of_registry(network: &Network, chart: &ChartRef) -> Result<Vec<u8>> {
     command.arg("pull").arg("--destination").arg(helm.path("pulled")).args(words(chart, chart.repo.exposed()));
     let output = helm.run(&mut command)?;
     if !output.status.success() {
-        let said = git::said(&output);
+        let said = git::error_message(&output);
         let trouble = if says_that_it_is_gone(&output) {
             FailureKind::NotInRepository
         } else if output.says(NOT_ANSWERED) {

@@ -46,7 +46,7 @@ impl Tip {
         directory: ObjectId,
         lock: Rc<Lock>,
     ) -> Result<Tip> {
-        let whole = GitTree::of_here(repo.clone(), whole)?;
+        let whole = GitTree::of_local(repo.clone(), whole)?;
         Ok(Tip {
             has_licenses: Config::of(&whole, "").is_ok_and(|config| !config.no_licenses),
             tree: Rc::new(whole.beside(directory)),

@@ -10,7 +10,7 @@ use super::answers::refuse;
 use super::git::{Fetched, GitRequest};
 use super::{Fetcher, HINT_RUN_ONLINE, Network};
 use crate::config::{Config, FILE_NAME, SourcePolicy};
-use crate::git::{Part, Signers, date, made, object_id, open_fetched};
+use crate::git::{FetchFilter, Signers, date, made, object_id, open_fetched};
 use crate::message::failure::{Failure, FailureKind, Result, command};
 use crate::message::finding::Rule;
 use crate::record::Pinned;
@@ -167,7 +167,7 @@ impl Network {
         let id = object_id(tag.as_ref().unwrap_or(commit))?;
         if !repository.has_object(id) {
             // The commit was fetched by another ref.
-            let scratch = self.fetch_into(request, &[request.reference()], Part::NoTrees)?;
+            let scratch = self.fetch_into(request, &[request.reference()], FetchFilter::NoTrees)?;
             self.cache.add(&scratch, &[directory])?;
             repository = open_fetched(directory, self.budget.memory())?;
         }

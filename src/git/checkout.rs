@@ -1,16 +1,16 @@
-//! What git makes of a path, as the `.gitattributes` or the `.gitignore` files of some tree say, and no configuration.
+//! Applies the `.gitattributes` and `.gitignore` files of a tree to paths, without any configuration.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use super::{command, done, run, said, untied};
+use super::{command, done, error_message, run, untied};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::interrupt::{Scratch, unusable};
 
-/// A repository of our own, with those files in its working tree and nothing else: git asks no other place for them,
-/// neither the working tree of this repository nor its `info` directory.
+/// A scratch repository with only these files in its working tree: git reads neither the working tree of this repository
+/// nor its `info` directory.
 #[derive(Debug)]
 pub(crate) struct Checkout {
     scratch: Scratch,
@@ -20,7 +20,7 @@ pub(crate) struct Checkout {
 /// How a file is checked out.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes {
-    /// The filter that it goes through.
+    /// The filter that converts it; `None` if there is none.
     pub filter: Option<String>,
     /// Whether git writes ids into it.
     pub has_ident: bool,
@@ -28,11 +28,11 @@ pub(crate) struct Attributes {
     pub converts: bool,
 }
 
-/// What a checkout asks for, once `core.eol` is LF.
+/// The attributes that matter to a checkout if `core.eol` is LF.
 const ATTRIBUTES: [&str; 5] = ["filter", "ident", "eol", "crlf", "working-tree-encoding"];
 
 impl Checkout {
-    /// Makes one with these files by their paths; of a link its target counts, which is what git reads in an index.
+    /// Makes a repository with these files. For a symlink the bytes are its target, as in an index.
     pub(crate) fn new(files: &[(String, Vec<u8>)], hash: gix::hash::Kind) -> Result<Self> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         init(scratch.path(), hash).map_err(|error| unusable(&error))?;
@@ -40,16 +40,16 @@ impl Checkout {
         let objects = gix::open_opts(scratch.path(), options);
         let objects = objects.map_err(|error| unusable(&io::Error::other(error.to_string())))?;
         for (path, bytes) in files {
-            let place = scratch.path().join(safe(path)?);
-            let parent = place.parent().unwrap_or(scratch.path());
+            let disk_path = scratch.path().join(safe(path)?);
+            let parent = disk_path.parent().unwrap_or(scratch.path());
             std::fs::create_dir_all(parent)
-                .and_then(|()| std::fs::write(&place, bytes))
+                .and_then(|()| std::fs::write(&disk_path, bytes))
                 .map_err(|error| unusable(&error))?;
         }
         Ok(Checkout { scratch, objects })
     }
 
-    /// Returns what a checkout makes of the bytes of the file at `path`. A filter is not run.
+    /// The bytes that a checkout writes for the file at `path`. Filters are not run.
     pub(crate) fn convert(&self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
         let id = self.objects.write_blob(bytes).map_err(|_| cannot_tell(path))?;
         let mut git = self.git(&["cat-file", "--filters", "--path", path, &id.to_string()]);
@@ -57,30 +57,30 @@ impl Checkout {
         if output.status.success() { Ok(output.stdout) } else { Err(cannot_tell(path)) }
     }
 
-    /// Returns how files are checked out, of those of which attributes say something.
+    /// How files are checked out. Files without attributes are missing in the result.
     pub(crate) fn attributes(&self, paths: &[String]) -> Result<HashMap<String, Attributes>> {
         let mut git = self.git(&["check-attr", "--stdin", "-z"]);
         let output = done(run(git.args(ATTRIBUTES), Some(paths.join("\0").as_bytes()))?)?;
         let text = String::from_utf8_lossy(&output);
-        let (mut fields, mut found) = (text.split('\0'), HashMap::<String, Attributes>::new());
+        let (mut fields, mut by_path) = (text.split('\0'), HashMap::<String, Attributes>::new());
         while let (Some(path), Some(name), Some(state)) = (fields.next(), fields.next(), fields.next()) {
-            // A filter that is only set or taken away is none.
+            // `filter` without a name and `-filter` name no filter, so git runs none.
             if matches!((name, state), (_, "unspecified" | "unset") | ("filter", "set") | ("eol", "lf")) {
                 continue;
             }
-            let one = found.entry(path.to_owned()).or_default();
+            let attributes = by_path.entry(path.to_owned()).or_default();
             match name {
-                "filter" => one.filter = Some(state.to_owned()),
+                "filter" => attributes.filter = Some(state.to_owned()),
                 name => {
-                    one.converts = true;
-                    one.has_ident |= name == "ident" && state == "set";
+                    attributes.converts = true;
+                    attributes.has_ident |= name == "ident" && state == "set";
                 }
             }
         }
-        Ok(found)
+        Ok(by_path)
     }
 
-    /// Returns where the rule stands by which git leaves a path alone, as `.gitignore:3`.
+    /// The location of the rule by which git ignores a path, such as `.gitignore:3`; `None` if git does not ignore it.
     pub(crate) fn ignored(&self, path: &str) -> Option<String> {
         let mut git = self.git(&["check-ignore", "--no-index", "--stdin", "-z", "-v"]);
         let output = run(&mut git, Some(path.as_bytes())).ok()?;
@@ -103,18 +103,17 @@ fn cannot_tell(path: &str) -> Failure {
         .hint("rename it, or remove its attributes in `.gitattributes`")
 }
 
-/// Returns a path that leads nowhere but below the top: a tree may hold any name.
+/// Rejects a path that could lead out of the top, or into `.git`: a tree may contain any names.
 fn safe(path: &str) -> Result<&str> {
-    let is_safe =
-        |name: &str| !matches!(name, "" | "." | "..") && !name.eq_ignore_ascii_case(".git") && !name.contains('\0');
-    if path.split('/').all(is_safe) {
-        Ok(path)
-    } else {
-        Err(Failure::new(format!("git cannot check out the path `{}`", shown(path))))
+    for name in path.split('/') {
+        if matches!(name, "" | "." | "..") || name.eq_ignore_ascii_case(".git") || name.contains('\0') {
+            return Err(Failure::new(format!("git cannot check out the path `{}`", shown(path))));
+        }
     }
+    Ok(path)
 }
 
-/// A git that knows of no configuration and of no repository.
+/// A git that reads no configuration, and is not tied to this repository.
 fn isolated() -> Command {
     let mut command = command();
     untied(&mut command);
@@ -130,10 +129,10 @@ fn isolated() -> Command {
     command
 }
 
-/// Makes an empty repository of a directory.
+/// Makes an empty repository in a directory.
 fn init(directory: &Path, hash: gix::hash::Kind) -> io::Result<()> {
     let mut git = isolated();
     git.args(["init", "--quiet", "--template=", "--object-format", &hash.to_string()]).arg(directory);
     let output = run(&mut git, None).map_err(io::Error::other)?;
-    if output.status.success() { Ok(()) } else { Err(io::Error::other(said(&output))) }
+    if output.status.success() { Ok(()) } else { Err(io::Error::other(error_message(&output))) }
 }

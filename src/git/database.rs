@@ -6,12 +6,12 @@ use gix::ObjectId;
 
 use crate::message::failure::{Failure, Result};
 
-/// How much of what other objects of a pack are made from is kept at hand. Kustomizations are alike, so
-/// that most of them are stored as what differs from some other.
+/// The size of the cache of delta bases, in bytes. Kustomizations resemble each other, so packs store most of them as
+/// deltas.
 const DELTA_BASES: usize = 16 << 20;
 
-/// How many packs may be added to a repository that is not the user's while it is open: gix makes room for them at
-/// once. Each batch of files is one.
+/// The number of packs that may be added to a fetched repository while it is open: gix allocates slots for them in
+/// advance. Each batch of files is one pack.
 const PACKS: usize = 256;
 
 /// Reads a full hex object id.
@@ -19,14 +19,12 @@ pub fn object_id(hex: &str) -> Result<ObjectId> {
     ObjectId::from_hex(hex.as_bytes()).map_err(|_| Failure::new(format!("`{hex}` is not a full object id")))
 }
 
-/// Opens the object database of the repository at `git_dir`. No reference is read, so that every
-/// ref storage will do.
+/// Opens the object database of the repository at `git_dir`. No reference is read, so any ref storage works.
 pub fn open(git_dir: &Path) -> Result<gix::Repository> {
     opened(git_dir, gix::open::Options::isolated())
 }
 
-/// Opens the object database of a repository that is not the user's: no object in it that needs more than
-/// `most` bytes of memory at once is read.
+/// Opens the object database of a fetched repository. Objects that need more than `most` bytes of memory are not read.
 pub(crate) fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
     let limit = format!("gitoxide.objects.allocLimit={most}");
     let slots = gix::odb::store::init::Slots::AsNeededByDiskState { multiplier: 2.0, minimum: PACKS };
@@ -35,7 +33,7 @@ pub(crate) fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository>
 }
 
 fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository> {
-    // What `git replace` puts in place of an object, others do not see.
+    // Other clones do not have the replacements that `git replace` makes here.
     let options = options.with(gix::sec::Trust::Full).cli_overrides(["core.useReplaceRefs=false"]);
     let mut repository = gix::open_opts(git_dir, options)
         .map_err(|error| Failure::new(format!("could not open the repository at `{}`: {error}", git_dir.display())))?;
@@ -43,10 +41,7 @@ fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository
     Ok(repository)
 }
 
-/// Keeps at hand what objects of a pack are made from.
+/// Gives a repository a cache of delta bases.
 pub(crate) fn keep_bases(repository: &mut gix::Repository) {
-    let cache = || -> Box<gix::odb::cache::PackCache> {
-        Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES))
-    };
-    repository.objects.set_pack_cache(cache);
+    repository.objects.set_pack_cache(|| Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES)));
 }

@@ -1,4 +1,4 @@
-//! The repository that we run in.
+//! The repository that the command runs in.
 
 mod files;
 mod objects;
@@ -15,7 +15,7 @@ use std::process::Command;
 
 use gix::bstr::BStr;
 
-use super::{command, done, is_object_id, not_run, object_id, open, run, said};
+use super::{command, done, error_message, is_object_id, not_run, object_id, open, run};
 use crate::message::failure::{self, Failure, Result};
 use crate::message::redact;
 use crate::os::failpoint;
@@ -29,43 +29,44 @@ pub struct CommitId {
     pub tree: String,
 }
 
-/// Returns whether git accepts `branch` as the name of a branch.
+/// Whether git accepts `branch` as the name of a branch.
 pub(crate) fn is_branch_name(branch: &str) -> bool {
     let full = format!("refs/heads/{branch}");
     let is_ref = gix::validate::reference::name(full.as_str().into()).is_ok();
     is_ref && !branch.starts_with('-') && branch != "HEAD"
 }
 
-/// Returns the short name of the branch that a ref is, here or at a remote, by its full name; none for other refs.
+/// The short name of a local or remote-tracking branch, from the full name of its ref; `None` for other refs.
 pub(crate) fn branch_of(full: &str) -> Option<&str> {
-    let at_remote = || Some(full.strip_prefix("refs/remotes/")?.split_once('/')?.1);
-    full.strip_prefix("refs/heads/").or_else(at_remote)
+    match full.strip_prefix("refs/remotes/") {
+        Some(name) => Some(name.split_once('/')?.1),
+        None => full.strip_prefix("refs/heads/"),
+    }
 }
 
-/// The repository that the command was started in, found as git finds it.
+/// The repository that the command was started in, discovered as git does.
 #[derive(Debug, Default)]
 pub struct LocalRepo {
-    /// The repository's own directory (of the linked worktree, if we are in one). Absolute.
+    /// The git directory of the worktree. Absolute.
     pub git_dir: PathBuf,
-    /// The directory that all worktrees share. Absolute.
+    /// The git directory that all worktrees share. Absolute.
     pub common: PathBuf,
-    /// The top of the working tree; none in a bare repository.
+    /// The top of the working tree; `None` in a bare repository.
     pub top: Option<PathBuf>,
-    /// From the top to the directory we were started in: empty, or with a final slash.
+    /// The current directory, from the top: empty, or with a final slash.
     pub prefix: String,
-    /// The file of the index, which need not be there: `git commit -- PATH` gives hooks another one.
+    /// The file of the index, which may be missing; `git commit -- PATH` gives hooks a temporary one.
     pub index: PathBuf,
     /// Whether git may fetch objects that a partial clone lacks.
     may_fetch: bool,
     /// The object database.
     repository: OnceCell<gix::Repository>,
-    /// The whole configuration: it takes git longer to start than to list it.
+    /// The whole configuration: git takes longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
-    /// What differs from HEAD, with git's letter for what it is on disk.
+    /// The last answer of `git status`.
     changed: RefCell<files::Changed>,
-    /// The branches that stand for the repository as a whole.
     main_branches: OnceCell<Vec<String>>,
-    /// Where histories of two commits meet, by their ids.
+    /// The merge bases of two commits, by their ids.
     merge_bases: RefCell<BTreeMap<BTreeSet<String>, Option<String>>>,
 }
 
@@ -73,7 +74,7 @@ pub struct LocalRepo {
 pub struct Ref {
     /// The object that it names.
     pub id: String,
-    /// The ref that it is only another name of.
+    /// The ref that a symbolic ref points to; `None` for other refs.
     pub other_name: Option<String>,
     pub is_head: bool,
 }
@@ -81,15 +82,15 @@ pub struct Ref {
 /// A line of the configuration.
 #[derive(Debug)]
 struct Setting {
-    /// Whether it is one of this repository.
-    is_own: bool,
-    /// With section and variable in lower case, as git lists it.
+    /// Whether the configuration of this repository sets it, not that of the user or system.
+    is_local: bool,
+    /// The key as git lists it, with section and variable in lower case.
     key: String,
-    /// That of a key that stands alone is `true`.
+    /// The value; `true` for a key without a value.
     value: String,
 }
 
-/// What the file HEAD has where git keeps refs in a table.
+/// The content of the file HEAD if git keeps refs in a table.
 const NO_FILE: &str = "refs/heads/.invalid";
 
 impl LocalRepo {
@@ -99,11 +100,13 @@ impl LocalRepo {
         git.args(["rev-parse", "--is-inside-work-tree", "--absolute-git-dir", "--show-prefix"]);
         git.args(["--git-common-dir", "--git-path", "index", "--show-toplevel"]);
         let output = run(&mut git, None)?;
-        // Without a working tree git answers all but the last question, and fails.
+        // Without a working tree git answers all questions except the last, and fails.
         let bare = output.says(&["must be run in a work tree"]);
+        if output.says(&["not a git repository"]) && !output.status.success() && !bare {
+            return Ok(None);
+        }
         if !output.status.success() && !bare {
-            let failure = || Failure::new(format!("git cannot use this repository: {}", said(&output)));
-            return if output.says(&["not a git repository"]) { Ok(None) } else { Err(failure()) };
+            return Err(Failure::new(format!("git cannot use this repository: {}", error_message(&output))));
         }
         let stdout = text(output.stdout)?;
         let lines: Vec<&str> = stdout.lines().collect();
@@ -125,10 +128,10 @@ impl LocalRepo {
     /// Finds the repository as [`LocalRepo::discover`] does, for work that must not reach the network:
     /// in a partial clone an object that was not fetched yet is then missing.
     pub fn discover_offline() -> Result<Option<LocalRepo>> {
-        Ok(LocalRepo::discover()?.map(|found| LocalRepo { may_fetch: false, ..found }))
+        Ok(LocalRepo::discover()?.map(|repo| LocalRepo { may_fetch: false, ..repo }))
     }
 
-    /// Returns the object database, without what a server has not taken yet of a push.
+    /// The object database. In a hook of a server it lacks the pushed objects, which are still in quarantine.
     pub fn repository(&self) -> Result<&gix::Repository> {
         if let Some(repository) = self.repository.get() {
             return Ok(repository);
@@ -137,14 +140,13 @@ impl LocalRepo {
         Ok(self.repository.get_or_init(|| repository))
     }
 
-    /// Returns the commit that `rev` names, or `None` if it names none.
+    /// The commit that `rev` names; `None` if it does not name one.
     pub fn commit(&self, rev: &str) -> Result<Option<CommitId>> {
         Ok(self.named(rev)?.map(|(id, _)| id))
     }
 
-    /// Returns the commit that `rev` names as [`commit`](Self::commit) does, and the full name of the ref that it stands
-    /// for: none for an object id, an expression, a detached HEAD. Where a tag and a branch share a name, git takes the
-    /// tag, and so does this.
+    /// As [`commit`](Self::commit), with the full name of the ref that `rev` means: `None` for an object id, an expression
+    /// or a detached HEAD. If a tag and a branch have the same name, the tag counts, as in git.
     pub fn named(&self, rev: &str) -> Result<Option<(CommitId, Option<String>)>> {
         if rev.starts_with('-') {
             return Err(Failure::new(format!("`{rev}` is not a revision: it begins with a dash")));
@@ -154,10 +156,10 @@ impl LocalRepo {
         }
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
-        // Nothing here can be taken for another option.
+        // `rev` does not begin with a dash, so git cannot take one of these arguments for an option.
         let output = run(self.command().args(["rev-parse", &commit, &tree, "--symbolic-full-name", rev]), None)?;
         let stdout = String::from_utf8_lossy(&output.stdout);
-        // Without `--verify`, which takes one name only, a range names several objects, the one it begins at with `^`.
+        // `--verify` would accept one name only. Without it a range is accepted, and prints several objects.
         let lines: Vec<&str> = stdout.lines().collect();
         let [commit, tree, name @ ..] = lines.as_slice() else {
             return Ok(None);
@@ -166,25 +168,25 @@ impl LocalRepo {
             return Ok(None);
         }
         let id = CommitId { commit: (*commit).to_owned(), tree: (*tree).to_owned() };
-        // `HEAD` where that is detached.
+        // The name of a detached HEAD is `HEAD`, which is not a branch.
         let name = name.first().filter(|name| name.starts_with("refs/"));
         Ok(Some((id, name.map(|name| (*name).to_owned()))))
     }
 
-    fn found(&self, id: &str) -> Result<Option<gix::Commit<'_>>> {
+    fn find_commit(&self, id: &str) -> Result<Option<gix::Commit<'_>>> {
         let id = is_object_id(id).then(|| object_id(id)).transpose()?;
         let repository = self.repository()?;
         Ok(id.and_then(|id| repository.find_commit(id).ok()))
     }
 
-    /// Returns the commit of a full id, where gix finds it.
+    /// The commit with a full id; `None` if it is not an id, or gix does not find the object.
     fn read_commit(&self, id: &str) -> Result<Option<CommitId>> {
-        let Some(commit) = self.found(id)? else { return Ok(None) };
+        let Some(commit) = self.find_commit(id)? else { return Ok(None) };
         let tree = commit.tree_id().map(|tree| tree.to_string()).ok();
         Ok(tree.map(|tree| CommitId { commit: id.to_owned(), tree }))
     }
 
-    /// Returns the full name of the branch that HEAD is on, also where there is no commit yet; none where it is detached.
+    /// The full name of the current branch, also if it has no commit yet; `None` if HEAD is detached.
     pub fn head(&self) -> Result<Option<String>> {
         match self.repository()?.head_name() {
             Ok(name) if name.as_ref().is_none_or(|name| name.as_bstr() != NO_FILE) => {
@@ -194,19 +196,18 @@ impl LocalRepo {
         }
     }
 
-    /// Returns all refs that match one of `patterns` (as `git for-each-ref` matches), by full name: also those whose
-    /// object is missing.
+    /// The refs that match one of `patterns` (as in `git for-each-ref`), by full name, also those whose object is missing.
     pub fn refs(&self, patterns: &[impl AsRef<str>]) -> Result<BTreeMap<String, Ref>> {
         let mut args = vec!["for-each-ref", "--format=%(HEAD)%(refname) %(objectname) %(symref)"];
         args.extend(patterns.iter().map(AsRef::as_ref));
         let mut refs = BTreeMap::new();
         for line in self.text(&args)?.lines() {
-            // HEAD is a star or a space. No name of a ref holds a space.
+            // The first character is a star for HEAD, else a space. Names of refs cannot contain spaces.
             let fields: Vec<&str> = line.get(1..).unwrap_or_default().split(' ').collect();
             if let [name, id, other_name] = fields.as_slice() {
                 let other_name = Some((*other_name).to_owned()).filter(|name| !name.is_empty());
-                let found = Ref { id: (*id).to_owned(), other_name, is_head: line.starts_with('*') };
-                refs.insert((*name).to_owned(), found);
+                let reference = Ref { id: (*id).to_owned(), other_name, is_head: line.starts_with('*') };
+                refs.insert((*name).to_owned(), reference);
             }
         }
         Ok(refs)
@@ -220,44 +221,44 @@ impl LocalRepo {
     }
 
     fn is_parent(&self, old: &str, new: &str) -> Result<bool> {
-        let Some(commit) = self.found(new)? else { return Ok(false) };
+        let Some(commit) = self.find_commit(new)? else { return Ok(false) };
         Ok(commit.parent_ids().any(|id| id == old))
     }
 
-    /// Returns a merge base of two commits; none where their histories have nothing in common here.
-    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
-        if one == other {
-            return Ok(Some(one.to_owned()));
+    /// A merge base of two commits; `None` if the local history has none.
+    pub fn merge_base(&self, old: &str, new: &str) -> Result<Option<String>> {
+        if old == new {
+            return Ok(Some(old.to_owned()));
         }
-        let pair = BTreeSet::from([one.to_owned(), other.to_owned()]);
+        let pair = BTreeSet::from([old.to_owned(), new.to_owned()]);
         if let Some(known) = self.merge_bases.borrow().get(&pair) {
             return Ok(known.clone());
         }
-        let output = run(self.command().args(["merge-base", one, other]), None)?;
-        let found = match output.status.code() {
+        let output = run(self.command().args(["merge-base", old, new]), None)?;
+        let base = match output.status.code() {
             Some(1) => None,
             _ => Some(text(done(output)?)?.trim_end().to_owned()),
         };
-        // What a name stands for may change.
+        // A branch may move while the command runs, so only the answer for ids is remembered.
         if pair.iter().all(|id| is_object_id(id)) {
-            self.merge_bases.borrow_mut().insert(pair, found.clone());
+            self.merge_bases.borrow_mut().insert(pair, base.clone());
         }
-        Ok(found)
+        Ok(base)
     }
 
-    /// Returns how many commits are in the history of `new` and not in that of `old`; none where that is not here.
+    /// The number of commits in the history of `new` that are not in that of `old`; `None` if a commit is missing.
     pub fn commits_since(&self, old: &str, new: &str) -> Result<Option<usize>> {
         let count = self.line(&["rev-list", "--count", new, &format!("^{old}")])?;
         Ok(count.and_then(|count| count.parse().ok()))
     }
 
-    /// Returns whether history ends somewhere because earlier commits were not fetched.
+    /// Whether the repository is a shallow clone, so that earlier commits may be missing.
     pub fn is_shallow(&self) -> Result<bool> {
         let answer = self.line(&["rev-parse", "--is-shallow-repository"])?;
         Ok(answer.as_deref() == Some("true"))
     }
 
-    /// Returns the newest commit in the history of `tip` that changed a path.
+    /// The newest commit in the history of `tip` that changed a path; `None` if no commit did.
     pub fn last_change(&self, tip: &str, path: &str) -> Result<Option<String>> {
         let id = self.line(&["--literal-pathspecs", "rev-list", "-1", tip, "--", path])?;
         Ok(id.filter(|id| !id.is_empty()))
@@ -272,30 +273,29 @@ impl LocalRepo {
         let mut settings = Vec::new();
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
             let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
-            let is_own = matches!(scope, "local" | "worktree");
-            settings.push(Setting { is_own, key: key.to_owned(), value: value.to_owned() });
+            let is_local = matches!(scope, "local" | "worktree");
+            settings.push(Setting { is_local, key: key.to_owned(), value: value.to_owned() });
         }
         Ok(self.settings.get_or_init(|| settings))
     }
 
-    /// Returns the command in which git shows what is long; none where it only prints it.
+    /// The pager of git; `None` if git prints long output directly.
     pub fn pager(&self) -> Result<Option<String>> {
         Ok(self.line(&["var", "GIT_PAGER"])?.filter(|pager| !pager.is_empty() && pager != "cat"))
     }
 
-    /// Returns the value of a configuration key (section and variable in lower case), if it is set.
+    /// The value of a configuration key (section and variable in lower case); `None` if it is not set.
     pub fn config(&self, key: &str) -> Result<Option<String>> {
-        Ok(self.settings()?.iter().rfind(|one| one.key == key).map(|one| one.value.clone()))
+        // The last value wins, as in git.
+        Ok(self.settings()?.iter().rfind(|setting| setting.key == key).map(|setting| setting.value.clone()))
     }
 
-    /// Returns whether modes of files on disk mean something. Where they do not, git adds a file that it does not track as
-    /// one that is not executable.
+    /// Whether git trusts the modes of files on disk. If it does not, it adds new files as not executable.
     pub fn has_modes(&self) -> Result<bool> {
         Ok(self.config("core.filemode")?.as_deref() != Some("false"))
     }
 
-    /// Returns whether a configuration key is set to something that git takes for true, or what holds where it is not
-    /// set.
+    /// The boolean value of a configuration key, or `default` if it is not set.
     pub fn config_bool(&self, key: &str, default: bool) -> Result<bool> {
         let Some(value) = self.config(key)? else { return Ok(default) };
         let value = gix::config::Boolean::try_from(BStr::new(&value));
@@ -304,23 +304,23 @@ impl LocalRepo {
             .map_err(|error| Failure::new(format!("bad boolean value for `{key}` in the git configuration: {error}")))
     }
 
-    /// Returns the URLs of the remotes, as configured: those to fetch from and those to push to.
+    /// The URLs of the remotes as configured, for fetching and for pushing.
     pub fn remote_urls(&self) -> Result<Vec<String>> {
-        let is_url = |key: &str| key.starts_with("remote.") && (key.ends_with(".url") || key.ends_with(".pushurl"));
-        let urls = self.settings()?.iter().filter(|one| is_url(&one.key));
-        Ok(urls.map(|one| one.value.clone()).collect())
+        let settings = self.settings()?.iter().filter(|setting| setting.key.starts_with("remote."));
+        let urls = settings.filter(|setting| setting.key.ends_with(".url") || setting.key.ends_with(".pushurl"));
+        Ok(urls.map(|setting| setting.value.clone()).collect())
     }
 
-    /// Returns what names it to people: the URL of `origin`, else its directory.
+    /// A name of the repository for people: the URL of `origin`, or else its directory.
     pub fn name(&self) -> Result<String> {
         let directory = self.top.as_ref().unwrap_or(&self.git_dir).file_name();
         let url = self.config("remote.origin.url")?.map(|url| redact::url(&url));
         Ok(url.unwrap_or_else(|| directory.unwrap_or_default().to_string_lossy().into_owned()))
     }
 
-    /// Returns the short names of the branches that stand for the repository as a whole: the one that is checked out,
-    /// and those that the remotes call their HEAD. Where no remote does, as in most jobs, that is a branch with the name
-    /// that repositories begin with, if it is here or nothing else is known. They are asked for once in a run.
+    /// The short names of the branches that represent the repository: the current branch, and the HEADs of the remotes. If no
+    /// remote has a HEAD, as in most CI jobs, `main` and `master` count if they exist or no other branch is known. They are
+    /// determined once in a run.
     pub fn main_branches(&self) -> Result<Vec<String>> {
         if let Some(known) = self.main_branches.get() {
             return Ok(known.clone());
@@ -340,22 +340,24 @@ impl LocalRepo {
         Ok(self.main_branches.get_or_init(|| branches).clone())
     }
 
-    /// Returns this repository's own settings that matter to a connection (`url.*`, `http.*`,
-    /// `credential.*`, …), which a fetch in another repository would not see.
+    /// The settings of this repository that concern connections (`url.*`, `http.*`, `credential.*`, …). A fetch into another
+    /// repository would not see them.
     pub fn connection_config(&self) -> Result<Vec<(String, String)>> {
         const SECTIONS: [&str; 5] = ["url.", "http.", "credential.", "protocol.", "ssh."];
         const KEYS: [&str; 3] = ["core.sshcommand", "core.askpass", "core.gitproxy"];
-        let matters = |key: &str| {
-            let key = key.to_ascii_lowercase();
-            SECTIONS.iter().any(|section| key.starts_with(section)) || KEYS.contains(&key.as_str())
-        };
-        let own = self.settings()?.iter().filter(|one| one.is_own && matters(&one.key));
-        Ok(own.map(|one| (one.key.clone(), one.value.clone())).collect())
+        let mut settings = Vec::new();
+        for setting in self.settings()?.iter().filter(|setting| setting.is_local) {
+            let key = setting.key.to_ascii_lowercase();
+            if SECTIONS.iter().any(|section| key.starts_with(section)) || KEYS.contains(&key.as_str()) {
+                settings.push((setting.key.clone(), setting.value.clone()));
+            }
+        }
+        Ok(settings)
     }
 
-    /// Returns the directory that git takes hooks from, an absolute path; it may not be there.
+    /// The directory of git's hooks, an absolute path; it may be missing.
     pub fn hooks(&self) -> Result<PathBuf> {
-        // git then names the current directory.
+        // For an empty value git would name the current directory, and hooks would be written into the user's files.
         if self.config("core.hookspath")?.as_deref() == Some("") {
             return Err(Failure::new("`core.hooksPath` is empty, so git finds no hooks")
                 .hint("unset it: git config --unset-all core.hooksPath"));
@@ -363,11 +365,11 @@ impl LocalRepo {
         absolute(self.text(&["rev-parse", "--git-path", "hooks"])?.trim_end())
     }
 
-    /// Writes a commit object and returns its id. Identity, dates and whether it is signed are git's.
+    /// Writes a commit object and returns its id. git decides about identity, dates and signing.
     pub fn commit_tree(&self, tree: &str, parents: &[String], message: &str) -> Result<String> {
         let mut git = self.command();
         git.arg("commit-tree");
-        // `commit-tree` alone ignores it.
+        // Unlike `git commit`, `commit-tree` does not read this setting.
         if self.config_bool("commit.gpgsign", false)? {
             git.arg("-S");
         }
@@ -383,7 +385,7 @@ impl LocalRepo {
                     .hint("git config user.name NAME")
                     .hint("git config user.email MAIL"))
             }
-            false => Err(Failure::new(format!("git could not write the commit: {}", said(&output)))),
+            false => Err(Failure::new(format!("git could not write the commit: {}", error_message(&output)))),
         }
     }
 
@@ -403,9 +405,9 @@ impl LocalRepo {
         }
     }
 
-    /// Returns where a ref is.
+    /// The object id of a ref; `None` if there is no such ref.
     fn at(&self, name: &str) -> Result<Option<String>> {
-        Ok(self.refs(&[name])?.remove(name).map(|found| found.id))
+        Ok(self.refs(&[name])?.remove(name).map(|reference| reference.id))
     }
 
     fn command(&self) -> Command {
@@ -416,7 +418,7 @@ impl LocalRepo {
         command
     }
 
-    /// Returns what git prints.
+    /// The stdout of git.
     fn bytes(&self, args: &[&str]) -> Result<Vec<u8>> {
         done(run(self.command().args(args), None)?)
     }
@@ -425,7 +427,7 @@ impl LocalRepo {
         text(self.bytes(args)?)
     }
 
-    /// Returns the line that git prints; none where it fails.
+    /// The line that git prints; `None` if git fails.
     fn line(&self, args: &[&str]) -> Result<Option<String>> {
         let output = run(self.command().args(args), None)?;
         let line = text(output.stdout)?.trim_end().to_owned();
@@ -433,13 +435,13 @@ impl LocalRepo {
     }
 }
 
-/// Explains why a ref was not moved: another process moved it, a lock is in the way, or the message of git.
+/// The failure for a ref that was not moved: another process moved it, a lock exists, or else the message of git.
 fn not_moved(name: &str, output: &Output) -> Failure {
     if output.says(&["but expected", "reference already exists", "unable to resolve reference"]) {
         let short = name.trim_start_matches("refs/heads/");
         return Failure::new(format!("`{short}` was updated by another process")).hint("run the same command again");
     }
-    let failure = Failure::new(format!("git could not move `{name}`: {}", said(output)));
+    let failure = Failure::new(format!("git could not move `{name}`: {}", error_message(output)));
     let lock = output.stderr.split_once("Unable to create '").and_then(|(_, rest)| rest.split_once("': File exists"));
     match lock {
         Some((lock, _)) => {

@@ -1,11 +1,11 @@
-//! Repositories that are not the user's: what is fetched from, and what is fetched into.
+//! Repositories that are not the user's: those to fetch from, and those to fetch into.
 
 mod exchange;
 mod fetching;
 mod spoken;
 
 pub(crate) use exchange::Exchange;
-pub(crate) use fetching::{Fetch, Part};
+pub(crate) use fetching::{Fetch, FetchFilter};
 pub(crate) use spoken::{Login, Peer, is_http, take_login};
 
 use std::ffi::OsString;
@@ -19,9 +19,8 @@ use base64::engine::general_purpose::STANDARD;
 use super::command;
 use crate::os::process::{self, Terminal};
 
-/// Variables that tie git to one repository (of `git rev-parse --local-env-vars`), and a few more that
-/// would redirect what we read or write. `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept:
-/// they carry the caller's `git -c` settings.
+/// Variables that tie git to one repository (of `git rev-parse --local-env-vars`), and a few more that would redirect reads
+/// or writes. `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept: they contain the caller's `git -c` settings.
 const TIES: [&str; 12] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_ATTR_SOURCE",
@@ -37,88 +36,87 @@ const TIES: [&str; 12] = [
     "GIT_WORK_TREE",
 ];
 
-/// Lets what `command` starts know nothing of the repository that we were started in.
+/// Removes the variables that tie a command to the repository of this process.
 pub(crate) fn untied(command: &mut Command) {
     for name in TIES {
         command.env_remove(name);
     }
 }
 
-/// What we call the remote that is spoken to. By name: arguments are public, and git would write a URL that it is to
-/// fetch parts from into the repository's configuration.
+/// The name of the remote. A URL as an argument would be public, and git would write the URL of a partial fetch into the
+/// configuration of the repository.
 const REMOTE: &str = "kl";
 
-/// How remote repositories are spoken to: the user's configuration, and of this repository
-/// only what concerns connections.
+/// The settings for talking to remote repositories: the user's configuration, and those of this repository that concern
+/// connections.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RemoteGit {
     settings: Vec<(String, String)>,
     /// Whether no login may be sent.
     anonymous: bool,
-    /// Where the host lies that is spoken to, if its name does not decide.
+    /// The addresses to connect to; `None` to resolve the name of the host.
     peer: Option<Peer>,
 }
 
 impl RemoteGit {
-    /// Takes the settings of this repository that should hold for connections as well.
+    /// `settings` are those of [`LocalRepo::connection_config`](super::LocalRepo::connection_config).
     pub(crate) fn new(settings: Vec<(String, String)>) -> Self {
         RemoteGit { settings, ..RemoteGit::default() }
     }
 
-    /// Returns the same without logins: neither a credential helper nor the terminal is asked.
+    /// The same settings without logins: neither a credential helper nor the terminal is asked.
     pub(crate) fn anonymous(&self) -> Self {
         RemoteGit { anonymous: true, ..self.clone() }
     }
 
-    /// Returns the same that sends a login with every request to `url`.
+    /// The same settings, which also send a login with every request to `url`.
     pub(crate) fn with_login(&self, url: &str, Login { user, password }: &Login) -> Self {
         let mut git = self.clone();
         let bare = spoken::split_login(url).0;
         let words = STANDARD.encode(format!("{user}:{}", password.as_deref().unwrap_or_default()));
         git.settings.push((format!("http.{bare}.extraHeader"), format!("Authorization: Basic {words}")));
-        // A helper would be told to erase a login that is refused.
+        // If the server rejects the login, git would tell a helper to erase the user's stored one.
         git.settings.push((format!("credential.{bare}.helper"), String::new()));
         git
     }
 
-    /// Returns the URL that git asks when it is given `url`: as the user's `insteadOf` says.
+    /// The URL after the user's `insteadOf` rules.
     pub(crate) fn rewritten(&self, url: &str) -> String {
-        let mut command = self.nowhere(&[(format!("remote.{REMOTE}.url"), url.to_owned())]);
+        let mut command = self.outside_of_repositories(&[(format!("remote.{REMOTE}.url"), url.to_owned())]);
         command.args(["ls-remote", "--get-url", "--end-of-options", REMOTE]);
         asks(&mut command, None).unwrap_or_else(|| url.to_owned())
     }
 
-    /// A command with these settings, too.
+    /// A command with these settings added.
     fn command(&self, more: &[(String, String)]) -> Command {
         let mut command = command();
         untied(&mut command);
-        // What is missing is fetched by us, many files at once.
+        // Missing objects are fetched in batches by the `fetch` room: git would send one request for each.
         command.env("GIT_NO_LAZY_FETCH", "1");
-        // Through the environment, not `-c`: a header may hold a token, and arguments are public.
-        // Before what the caller set there, because later settings win.
-        let name = |what: &str, index: usize| format!("GIT_CONFIG_{what}_{index}");
-        let given = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(0);
-        let given = (0..given).map(|index| ["KEY", "VALUE"].map(|what| std::env::var_os(name(what, index))));
-        let given = given.map(|[key, value]| [key.unwrap_or_default(), value.unwrap_or_default()]);
+        // Through the environment, not `-c`: a header may contain a token, and arguments are public.
+        // Before the settings of the caller in the environment, because later settings win.
+        let count = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(0);
+        let callers = (0..count)
+            .map(|index| setting_variables(index).map(|variable| std::env::var_os(variable).unwrap_or_default()));
         let ours = self.settings.iter().chain(more).map(|(key, value)| [key.into(), value.into()]);
-        let all: Vec<[OsString; 2]> = ours.chain(given).collect();
+        let all: Vec<[OsString; 2]> = ours.chain(callers).collect();
         command.env("GIT_CONFIG_COUNT", all.len().to_string());
-        for (index, [key, value]) in all.into_iter().enumerate() {
-            command.env(name("KEY", index), key).env(name("VALUE", index), value);
+        for (index, setting) in all.into_iter().enumerate() {
+            command.envs(setting_variables(index).into_iter().zip(setting));
         }
         command
     }
 
-    /// The same that works in no repository. It stays in the current directory, which settings may
-    /// be relative to; found there, this repository would give its settings a second time.
-    fn nowhere(&self, more: &[(String, String)]) -> Command {
+    /// A command that uses no repository. It runs in the current directory, because settings may be relative to it; if git
+    /// discovered this repository there, the settings would apply twice.
+    fn outside_of_repositories(&self, more: &[(String, String)]) -> Command {
         let mut command = self.command(more);
         command.env("GIT_DIR", "/dev/null");
         command
     }
 
-    /// Asks git about the commits in the bare repository at `directory`, and fetches none for that. `None` when the
-    /// answer is no.
+    /// Asks git about the commits in the bare repository at `directory`, without fetching any. `None` if git fails, which is
+    /// its way to say no.
     pub(crate) fn commits(
         &self,
         directory: &Path,
@@ -128,64 +126,69 @@ impl RemoteGit {
         let mut command = self.command(&[]);
         command.env("GIT_DIR", directory).args(arguments);
         let output = process::run(&mut command, None, Some(timeout), Terminal::Detached)?;
-        let said = || String::from_utf8_lossy(&output.stdout).into_owned();
-        Ok(output.status.success().then(said))
+        Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 
     fn config(&self, arguments: &[&str]) -> Option<String> {
-        asks(self.nowhere(&[]).args(arguments), None)
+        asks(self.outside_of_repositories(&[]).args(arguments), None)
     }
 
-    /// Returns whether git shows a client certificate to every host that asks for one.
+    /// Whether git shows a client certificate to every host that asks for one.
     pub(crate) fn has_certificate(&self) -> bool {
         std::env::var_os("GIT_SSL_CERT").is_some() || self.config(&["config", "--get", "http.sslCert"]).is_some()
     }
 
-    /// Returns what names a certificate or a key for `url`, and that file, where it does not exist.
+    /// The variable or key that names a missing file with a certificate or a key for `url`, and the file; `None` if all exist.
     pub(crate) fn missing_certificate(&self, url: &str) -> Option<(&'static str, String)> {
         let files =
             [("GIT_SSL_CAINFO", "http.sslCAInfo"), ("GIT_SSL_CERT", "http.sslCert"), ("GIT_SSL_KEY", "http.sslKey")];
-        let named = files.into_iter().filter_map(|(variable, key)| {
-            let by_key = || Some((key, self.config(&["config", "--type=path", "--get-urlmatch", key, url])?));
-            std::env::var(variable).ok().map(|file| (variable, file)).or_else(by_key)
+        let mut named = files.into_iter().filter_map(|(variable, key)| match std::env::var(variable) {
+            Ok(file) => Some((variable, file)),
+            Err(_) => Some((key, self.config(&["config", "--type=path", "--get-urlmatch", key, url])?)),
         });
-        named.into_iter().find(|(_, file)| !Path::new(file).exists())
+        named.find(|(_, file)| !Path::new(file).exists())
     }
 
-    /// Returns whether credential helpers are configured for single URLs.
+    /// Whether credential helpers are configured for single URLs.
     pub(crate) fn has_helpers(&self) -> bool {
         self.config(&["config", "--get-regexp", r"^credential\..+\.(helper|usehttppath)$"]).is_some()
     }
 
-    /// Returns whether one is for `url`, and no header that git sends there anyway.
+    /// Whether a credential helper is configured for `url`, and git does not send a header with a login to it anyway.
     pub(crate) fn has_helper_for(&self, url: &str) -> bool {
-        let matching = |section: &str| {
-            // What is configured for all URLs does not count.
-            let of_all = ["-c", "credential.helper=", "-c", "credential.useHttpPath="];
-            self.config(&[&of_all[..], &["config", "--get-urlmatch", section, url]].concat()).unwrap_or_default()
-        };
-        let is_helper = |line: &str| match line.split_once(' ') {
+        let [credential, header] = ["credential", "http.extraHeader"].map(|section| {
+            // Empty values hide the helpers that are configured for all URLs.
+            let no_general = ["-c", "credential.helper=", "-c", "credential.useHttpPath="];
+            self.config(&[&no_general[..], &["config", "--get-urlmatch", section, url]].concat()).unwrap_or_default()
+        });
+        let has_helper = credential.lines().any(|line| match line.split_once(' ') {
             Some(("credential.helper", helper)) => !helper.is_empty(),
             setting => setting == Some(("credential.usehttppath", "true")),
-        };
-        matching("credential").lines().any(is_helper) && matching("http.extraHeader").is_empty()
+        });
+        has_helper && header.is_empty()
     }
 
     /// Asks the user's credential helpers for a name and a password for `url`. Never prompts.
     pub(crate) fn credentials(&self, url: &url::Url) -> Option<(String, String)> {
         let request = format!("url={url}\n\n");
-        let mut command = self.nowhere(&[]);
+        let mut command = self.outside_of_repositories(&[]);
         command
             .args(["-c", "credential.interactive=false", "credential", "fill"])
             .env("GIT_ASKPASS", "")
             .env("SSH_ASKPASS", "");
         let answer = asks(&mut command, Some(request.as_bytes()))?;
-        let field = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-        Some((field("username=")?, field("password=")?))
+        let [user, password] = ["username=", "password="]
+            .map(|name| answer.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned));
+        Some((user?, password?))
     }
 }
 
-/// Returns what a command says that talks to no server, without its final line end; none where it fails.
+/// The variables with the key and the value of a setting.
+fn setting_variables(index: usize) -> [String; 2] {
+    [format!("GIT_CONFIG_KEY_{index}"), format!("GIT_CONFIG_VALUE_{index}")]
+}
+
+/// The stdout of a command that talks to no server, without its final line break; `None` if it fails.
 fn asks(command: &mut Command, input: Option<&[u8]>) -> Option<String> {
     let timeout = Some(Duration::from_secs(30));
     let output = process::run(command, input, timeout, Terminal::Detached).ok()?;

@@ -1,4 +1,4 @@
-//! Who may sign what comes from elsewhere, and what git finds of it.
+//! The keys that may sign upstreams, and the verification of signatures with git.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,25 +9,25 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-use super::{command, not_run, said, untied};
+use super::{command, error_message, not_run, untied};
 use crate::message::failure::{Failure, Result};
 use crate::os::interrupt::Scratch;
 use crate::os::process::{self, Output, Terminal};
 
-/// How long it may take.
+/// The time that git or gpg may take.
 const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
 
-/// How the text of an OpenPGP keyring begins.
+/// The first line of an OpenPGP keyring as text.
 const KEYRING: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 
-/// What a file of signers is.
+/// The hint about the format of a file of signers.
 const EXPECTED: &str =
     "expected lines of git's allowed signers file (`EMAIL KEYTYPE KEY`), or a keyring: gpg --armor --export KEY";
 
 /// The keys of a file of the repository: git's format of allowed signers, for ssh, or an OpenPGP keyring.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Signers {
-    /// Its path from the top.
+    /// The path from the top.
     pub file: String,
     bytes: Vec<u8>,
     is_keyring: bool,
@@ -36,13 +36,13 @@ pub struct Signers {
 }
 
 impl Signers {
-    /// Returns a file that was not read yet, so that nobody is known.
+    /// A file that was not read yet, so it contains no key.
     pub(crate) fn unread(file: String) -> Signers {
         Signers { file, ..Signers::default() }
     }
 
-    /// Reads a file. With what is wrong, and its line: no key, a private key, a certificate authority, which gives keys
-    /// that stand in no file.
+    /// Reads a file. Fails if it has no key, or a private key, or names a certificate authority, whose keys are not listed in
+    /// a file.
     pub(crate) fn parse(file: &str, bytes: Vec<u8>) -> Result<Signers> {
         let text = String::from_utf8_lossy(&bytes);
         let is_keyring = text.contains(KEYRING) || bytes.first().is_some_and(|first| first & 0x80 != 0);
@@ -57,21 +57,22 @@ impl Signers {
         Ok(Signers { file: file.to_owned(), is_keyring, keys, bytes })
     }
 
-    /// Returns whether who signed something, as [`Signers::verify`] told it, is one of them.
+    /// Whether the signer that [`Signers::verify`] returned is one of them.
     pub(crate) fn know(&self, signed: &str) -> bool {
         signed.split(' ').next().is_some_and(|key| self.keys.contains(key))
     }
 
-    /// Returns who signed an object (`tag` or `commit`) of a bare repository: the fingerprint of a key, and its name. Of the
-    /// user's configuration nothing counts.
+    /// The signer of an object (`tag` or `commit`) of a bare repository: the fingerprint of the key, and its name. The user's
+    /// configuration is not read.
     pub(crate) fn verify(&self, repository: &Path, kind: &str, id: &str) -> Result<String> {
         let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         let home = scratch.path();
         let file = home.join("signers");
         std::fs::write(&file, &self.bytes).map_err(|error| unusable(&error))?;
-        // Nothing is to go on running, and nothing to be looked for elsewhere.
+        // gpg must neither leave an agent running nor ask a key server.
         let options = "no-autostart\nno-auto-key-retrieve\n";
         std::fs::write(home.join("gpg.conf"), options).map_err(|error| unusable(&error))?;
+        // With a keyring no ssh key may sign, so git gets a file that does not exist.
         let allowed = if self.is_keyring { home.join("none") } else { file.clone() };
         if self.is_keyring {
             gpg(&self.file, home, &["--import"], &file)?;
@@ -89,6 +90,7 @@ impl Signers {
             .args(["-c", "gpg.program=gpg", "-c", "gpg.ssh.program=ssh-keygen", "-c", "gpg.x509.program=false", "-c"])
             .arg(format!("gpg.ssh.allowedSignersFile={}", allowed.display()))
             .args([&format!("verify-{kind}"), "--raw", id]);
+        // git exits with success for any valid signature: only the output names the key that made it.
         let output = process::run(&mut git, None, TIMEOUT, Terminal::Detached).map_err(not_run)?;
         let signed = Some(&output).filter(|output| output.status.success()).and_then(signer);
         signed.ok_or_else(|| {
@@ -102,24 +104,26 @@ impl Signers {
     }
 }
 
-/// Returns who signed what git verified: of ssh what ssh-keygen says, of OpenPGP the status of gpg.
+/// The signer in the output of git, which shows the words of ssh-keygen, or the status lines of gpg.
 fn signer(output: &Output) -> Option<String> {
     let ssh = output.stderr.lines().find_map(|line| {
         let (name, key) = line.strip_prefix("Good \"git\" signature for ")?.rsplit_once(" with ")?;
         Some((key.rsplit_once(" key ")?.1, name))
     });
-    let gpg = || {
-        let status =
-            |word: &str| output.stderr.lines().find_map(|line| line.strip_prefix("[GNUPG:] ")?.strip_prefix(word));
-        let (_, name) = status("GOODSIG ")?.split_once(' ')?;
-        Some((status("VALIDSIG ")?.rsplit(' ').next()?, name))
-    };
-    let (key, name) = ssh.or_else(gpg)?;
+    let (key, name) = ssh.or_else(|| gpg_signer(&output.stderr))?;
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     Some(format!("{key} {name}"))
 }
 
-/// Returns the fingerprints of allowed signers: of each line that of what ssh reads as a key, a type and what begins with it.
+fn gpg_signer(stderr: &str) -> Option<(&str, &str)> {
+    let mut status = stderr.lines().filter_map(|line| line.strip_prefix("[GNUPG:] "));
+    let (_, name) = status.clone().find_map(|line| line.strip_prefix("GOODSIG "))?.split_once(' ')?;
+    // The last field of VALIDSIG is the primary key. People list that one, not the subkey that signed.
+    let valid = status.find_map(|line| line.strip_prefix("VALIDSIG "))?;
+    Some((valid.rsplit(' ').next()?, name))
+}
+
+/// The fingerprints of the keys in a file of allowed signers, one for each line.
 fn of_allowed_signers(text: &str) -> Result<BTreeSet<String>, String> {
     let mut keys = BTreeSet::new();
     for (index, line) in text.lines().enumerate() {
@@ -127,15 +131,10 @@ fn of_allowed_signers(text: &str) -> Result<BTreeSet<String>, String> {
         if words.first().is_none_or(|first| first.starts_with('#')) {
             continue;
         }
-        let blob = |two: &[&str]| {
-            let blob = STANDARD.decode(two[1]).ok()?;
-            let length = two[0].len().to_be_bytes();
-            let name = blob.strip_prefix(&length[length.len() - 4..])?;
-            name.starts_with(two[0].as_bytes()).then_some(blob)
-        };
-        let found = words.windows(2).skip(1).find_map(|two| Some((blob(two)?, two[0])));
-        let (blob, kind) = found.ok_or_else(|| format!("line {} has no key", index + 1))?;
-        let is_authority = words.iter().any(|word| word.split(',').any(|one| one == "cert-authority"));
+        // Options may stand before the key, and contain spaces: the key is the first blob that repeats the type before it.
+        let key = words.windows(2).skip(1).find_map(|pair| Some((key_blob(pair[0], pair[1])?, pair[0])));
+        let (blob, kind) = key.ok_or_else(|| format!("line {} has no key", index + 1))?;
+        let is_authority = words.iter().any(|word| word.split(',').any(|option| option == "cert-authority"));
         if is_authority || kind.contains("-cert-") {
             return Err(format!("line {} names a certificate authority: name keys instead", index + 1));
         }
@@ -144,7 +143,15 @@ fn of_allowed_signers(text: &str) -> Result<BTreeSet<String>, String> {
     Ok(keys)
 }
 
-/// Returns the fingerprints of the primary keys of a keyring, as gpg reads it.
+/// Decodes an ssh key; `None` unless it begins with its type, as every ssh key does.
+fn key_blob(kind: &str, text: &str) -> Option<Vec<u8>> {
+    let blob = STANDARD.decode(text).ok()?;
+    let length = kind.len().to_be_bytes();
+    let name = blob.strip_prefix(&length[length.len() - 4..])?;
+    name.starts_with(kind.as_bytes()).then_some(blob)
+}
+
+/// The fingerprints of the primary keys of a keyring, as gpg reads it.
 fn of_keyring(file: &str, bytes: &[u8]) -> Result<BTreeSet<String>> {
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
     let keyring = scratch.path().join("signers");
@@ -157,7 +164,7 @@ fn of_keyring(file: &str, bytes: &[u8]) -> Result<BTreeSet<String>> {
     Ok(primary_keys(&listed))
 }
 
-/// Returns the fingerprints of the primary keys that gpg lists: the first one after each, as subkeys have some, too.
+/// The fingerprints of the primary keys in a list of gpg. Those of subkeys follow, and are skipped.
 fn primary_keys(listed: &str) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     let mut is_primary = false;
@@ -172,7 +179,7 @@ fn primary_keys(listed: &str) -> BTreeSet<String> {
     keys
 }
 
-/// Runs gpg on a keyring that the repository calls `name`, in a home of its own.
+/// Runs gpg in its own home on a keyring, which messages call `name`.
 fn gpg(name: &str, home: &Path, arguments: &[&str], keyring: &Path) -> Result<Output> {
     let mut gpg = Command::new("gpg");
     gpg.env("LC_ALL", "C")
@@ -186,7 +193,7 @@ fn gpg(name: &str, home: &Path, arguments: &[&str], keyring: &Path) -> Result<Ou
     if output.status.success() {
         return Ok(output);
     }
-    Err(failed(name, &format!("it is not a keyring of OpenPGP public keys: {}", said(&output))))
+    Err(failed(name, &format!("it is not a keyring of OpenPGP public keys: {}", error_message(&output))))
 }
 
 fn failed(file: &str, why: &str) -> Failure {
@@ -234,16 +241,16 @@ mod tests {
     #[test]
     fn who_signed_is_what_the_programs_say() {
         use std::os::unix::process::ExitStatusExt as _;
-        let said = |stderr: &str| {
+        let error_message = |stderr: &str| {
             let status = std::process::ExitStatus::from_raw(0);
             signer(&Output { status, stdout: Vec::new(), stderr: stderr.to_owned() })
         };
         let ssh = "Good \"git\" signature for a with b key c@d with ED25519 key SHA256:x/y\n";
-        assert_eq!(said(ssh).as_deref(), Some("SHA256:x/y a with b key c@d"));
+        assert_eq!(error_message(ssh).as_deref(), Some("SHA256:x/y a with b key c@d"));
         let gpg = "[GNUPG:] GOODSIG 0123 Al <a@b>\n[GNUPG:] VALIDSIG SUB 2026-01-01 1 0 4 0 22 8 00 PRIMARY\n";
-        assert_eq!(said(gpg).as_deref(), Some("PRIMARY Al <a@b>"));
+        assert_eq!(error_message(gpg).as_deref(), Some("PRIMARY Al <a@b>"));
         for unknown in ["", "Good \"git\" signature with ED25519 key SHA256:x\n", "[GNUPG:] GOODSIG 0123 Al\n"] {
-            assert_eq!(said(unknown), None, "{unknown}");
+            assert_eq!(error_message(unknown), None, "{unknown}");
         }
     }
 }

@@ -57,8 +57,8 @@ impl Absences {
 
     /// Whether `git restore` can bring back `path` (from the top), because HEAD has it.
     fn is_in_head(&self, path: &str) -> bool {
-        let open = || GitTree::of_commit(&self.repo, &self.repo.commit("HEAD").ok()??).ok();
-        let entry = self.head.get_or_init(open).as_ref().and_then(|head| head.entry(path).ok()?);
+        let head = self.head.get_or_init(|| GitTree::of_commit(&self.repo, &self.repo.commit("HEAD").ok()??).ok());
+        let entry = head.as_ref().and_then(|head| head.entry(path).ok()?);
         matches!(entry, Some(Entry::File { .. } | Entry::Link | Entry::Directory))
     }
 
@@ -73,14 +73,14 @@ impl Absences {
     }
 
     fn ignored(&self, path: &str) -> Option<String> {
-        let read = || {
+        let ignores = self.ignores.get_or_init(|| {
             let mut files = checkout::files_named(&*self.tree, ".gitignore").ok()?;
             // git does not read an ignore file through a link.
             files.retain(|(path, _)| matches!(self.tree.entry(path), Ok(Some(Entry::File { .. }))));
             let literals = files.iter().flat_map(|(_, bytes)| literals(bytes)).collect();
             Some((literals, Checkout::new(&files, gix::hash::Kind::Sha1).ok()?))
-        };
-        let (literals, ignores) = self.ignores.get_or_init(read).as_ref()?;
+        });
+        let (literals, ignores) = ignores.as_ref()?;
         // Each query starts a process, so paths that no pattern can match are sorted out first.
         let lower = path.to_lowercase();
         if !literals.iter().any(|literal| lower.contains(literal)) {
@@ -97,12 +97,14 @@ fn literals(bytes: &[u8]) -> Vec<String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return vec![String::new()] };
     let patterns = text.trim_start_matches('\u{feff}').lines().filter(|line| !line.starts_with('#'));
     let patterns = patterns.map(str::trim).filter(|pattern| !pattern.is_empty());
-    let literal = |pattern: &str| {
-        let texts = pattern.split(['*', '?', '\\']).map(|text| text.trim_matches(['/', '!', ' ']));
-        let longest = texts.max_by_key(|text| text.len()).filter(|_| !pattern.contains('['));
-        longest.unwrap_or_default().to_lowercase()
-    };
     patterns.map(literal).collect()
+}
+
+fn literal(pattern: &str) -> String {
+    let texts = pattern.split(['*', '?', '\\']).map(|text| text.trim_matches(['/', '!', ' ']));
+    // The characters in `[…]` are alternatives, so no text of such a pattern is certain.
+    let longest = texts.max_by_key(|text| text.len()).filter(|_| !pattern.contains('['));
+    longest.unwrap_or_default().to_lowercase()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The files of a tree as a checkout gives them: `kustomize build` reads those, not what is stored.
+//! The files of a tree as a checkout writes them: `kustomize build` reads these, not the stored bytes.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -8,26 +8,26 @@ use crate::git::{Attributes, Checkout};
 use crate::message::failure::{Failure, Result, shown};
 use crate::os::limits::ATTRIBUTES;
 
-/// The name of the files that say how others are checked out.
+/// The name of the files with attributes.
 pub(crate) const FILE_NAME: &str = ".gitattributes";
 
-/// What in a `.gitattributes` can change bytes on checkout, once `core.eol` is LF: `eol=crlf` (and the old `crlf`),
+/// Words in a `.gitattributes` that can change bytes on checkout if `core.eol` is LF: `eol=crlf` (and the old `crlf`),
 /// `ident`, `working-tree-encoding`.
 const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
 
-/// Converts the files of one tree. Where no attributes may change anything, no git is started.
+/// Converts the files of one tree. git is started only if attributes may change a file.
 pub(crate) struct Conversion {
-    /// Whether a file cannot be read that goes through a filter, whose result only those know who configured it.
+    /// Whether a file with a filter cannot be read: its result depends on the configuration of the user.
     refuses_filters: bool,
     hash: gix::hash::Kind,
-    /// Whether attributes may change the files in a directory, for those that were looked into.
+    /// Whether attributes may change the files in a directory, for the directories that were asked about.
     directories: RefCell<HashMap<String, bool>>,
-    /// What converts files, and how they are checked out, once one may be converted.
+    /// The repository that converts files, and the attributes of all files, once a file may be converted.
     git: OnceCell<(Checkout, HashMap<String, Attributes>)>,
 }
 
 impl Conversion {
-    /// Converts as the attributes of a tree say, with object ids of this kind.
+    /// A conversion for a repository with object ids of this kind.
     pub(crate) fn new(refuses_filters: bool, hash: gix::hash::Kind) -> Self {
         Conversion { refuses_filters, hash, directories: RefCell::default(), git: OnceCell::new() }
     }
@@ -38,6 +38,7 @@ impl Conversion {
         if !self.applies(tree, path::parent(path))? || !matches!(tree.entry(path)?, Some(Entry::File { .. })) {
             return Ok(bytes);
         }
+        // git compares each file with each line of attributes, so the product of both is limited.
         if self.git.get().is_none() {
             let (files, all) = (files_named(tree, FILE_NAME)?, tree.below("")?);
             let lines: usize = files.iter().map(|(_, text)| memchr::memchr_iter(b'\n', text).count()).sum();
@@ -59,7 +60,7 @@ impl Conversion {
             ))
             .hint(format!("commit it as a checkout writes it, with a line in `{FILE_NAME}`: /{path} -filter")));
         }
-        // Of `$Id: x$` with a tab or CR in it a checkout makes something else than git says.
+        // If `$Id: x$` contains a tab or CR, a checkout writes other bytes than `git cat-file --filters`.
         if memchr::memmem::find(&bytes, b"$Id:").is_some() && attributes.has_ident {
             return Err(Failure::new(format!(
                 "`{path}` has `ident` and contains `$Id:`: its content after a checkout is unknown"
@@ -69,10 +70,10 @@ impl Conversion {
         if attributes.converts { git.convert(path, &bytes) } else { Ok(bytes) }
     }
 
-    /// Whether a checkout may change any file; also if that cannot be told.
+    /// Whether a checkout may change any file; also true if that is unknown.
     pub(crate) fn applies_anywhere(&self, tree: &dyn Tree) -> bool {
-        let applies = |path: &String| self.applies(tree, path::parent(path)).unwrap_or(true);
-        tree.files_named(&|file| file == FILE_NAME).map_or(true, |files| files.iter().any(applies))
+        let Ok(files) = tree.files_named(&|file| file == FILE_NAME) else { return true };
+        files.iter().any(|path| self.applies(tree, path::parent(path)).unwrap_or(true))
     }
 
     /// Whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.
@@ -95,7 +96,7 @@ impl Conversion {
     }
 }
 
-/// The files and links of a name, with what they hold.
+/// The files and links with a name, and their bytes.
 pub(super) fn files_named(tree: &dyn Tree, name: &str) -> Result<Vec<(String, Vec<u8>)>> {
     let files = tree.files_named(&|file| file == name)?.into_iter();
     files.map(|path| Ok((path.clone(), tree.read(&path)?))).collect()

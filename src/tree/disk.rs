@@ -68,6 +68,7 @@ impl DiskTree {
             untracked.into_iter().partition(|path| path.ends_with('/'));
         let mut submodules = with_mode(&staged, "160000");
         submodules.extend(within.iter().map(|path| path.trim_end_matches('/').to_owned()));
+        // Paths need their directories too: neither exists on disk if a sparse checkout leaves all files out.
         let left_out: Vec<&str> =
             staged.iter().filter(|entry| entry.is_left_out).map(|entry| entry.path.as_str()).collect();
         let directories = path::directories(left_out.iter().copied());
@@ -233,6 +234,7 @@ impl Tree for DiskTree {
         if self.entry(directory)? != Some(Entry::Directory) {
             return Ok(Vec::new());
         }
+        // The files that a sparse checkout leaves out exist for everyone else, so the index adds them to those on disk.
         let left_out = self.git.as_ref().filter(|git| git.left_out.contains(directory));
         let mut names: Vec<String> = match left_out {
             Some(git) => git.index()?.names(directory)?,
@@ -319,12 +321,11 @@ impl Tree for DiskTree {
     }
 
     fn files_named(&self, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
-        let is_named = |path: &&String| is_wanted(path::name(path));
         let Some(git) = &self.git else {
-            return Ok(self.below("")?.into_iter().filter(|path| is_named(&path)).collect());
+            return Ok(self.below("")?.into_iter().filter(|path| is_wanted(path::name(path))).collect());
         };
         let mut named = Vec::new();
-        for path in git.files.keys().filter(is_named) {
+        for path in git.files.keys().filter(|path| is_wanted(path::name(path))) {
             path::refuse_odd("", path)?;
             if self.entry(path)?.is_some() {
                 named.push(path.clone());
@@ -340,21 +341,23 @@ impl Tree for DiskTree {
         };
         let paths = git.files.keys().filter(|path| endings.iter().any(|ending| path.ends_with(ending)));
         let paths: Vec<&String> = paths.collect();
+        // Threads read the files without this tree, which cannot be shared; a file that they mark is read again below.
         let disk_paths: Vec<PathBuf> = paths.iter().map(|path| self.disk_path(path)).collect();
         let hold = hold(disk_paths, SHARE, &marks, || {
             |disk_path: &PathBuf, is_marked: &dyn Fn(&[u8]) -> bool| {
                 read_alone(disk_path).map_or(true, |bytes| is_marked(&bytes))
             }
         });
-        let is_marked = move |path: &str| {
-            let holds = |bytes: Vec<u8>| marks.iter().any(|mark| memmem::find(&bytes, mark).is_some());
-            !self.is_left_out(path) || self.read(path).map_or(true, holds)
-        };
         Ok(Box::new(move || {
-            let marked = paths.into_iter().zip(hold()).filter(|(path, holds)| *holds && is_marked(path));
-            // Missing paths and directories could not be read, so they count as marked until here.
-            let is_file = |path: &&String| matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_));
-            Ok(marked.map(|(path, _)| path).filter(is_file).cloned().collect())
+            let marked = paths.into_iter().zip(hold()).filter(|(_, holds)| *holds).map(|(path, _)| path);
+            // Missing paths and directories could not be read, so they count as marked until here. A file that is left out
+            // must be searched in the index.
+            let marked = marked.filter(|path| {
+                let contains = |bytes: Vec<u8>| marks.iter().any(|mark| memmem::find(&bytes, mark).is_some());
+                (!self.is_left_out(path) || self.read(path).map_or(true, contains))
+                    && matches!(self.entry(path), Ok(Some(Entry::File { .. })) | Err(_))
+            });
+            Ok(marked.cloned().collect())
         }))
     }
 }
@@ -399,7 +402,7 @@ fn look(disk_path: &Path) -> io::Result<Option<Entry>> {
         let executable = false;
         Some(Entry::File { executable })
     } else {
-        // A socket, a pipe, a device: reading one could block for ever.
+        // Reading a socket, a pipe or a device could block for ever.
         None
     })
 }

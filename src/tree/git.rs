@@ -37,19 +37,20 @@ impl GitTree {
     }
 
     /// Opens the tree object `root` of this repository.
-    pub fn of_here(repo: Rc<LocalRepo>, root: ObjectId) -> Result<Self> {
+    pub fn of_local(repo: Rc<LocalRepo>, root: ObjectId) -> Result<Self> {
         Ok(GitTree::at(Rc::new(Objects::new(repo.repository()?.clone(), Some(repo))), root))
     }
 
     /// Opens the tree of a commit of this repository.
     pub(crate) fn of_commit(repo: &Rc<LocalRepo>, commit: &CommitId) -> Result<Self> {
-        GitTree::of_here(repo.clone(), object_id(&commit.tree)?)
+        GitTree::of_local(repo.clone(), object_id(&commit.tree)?)
     }
 
     /// Reads the current index of this repository; an index that was never written is empty. A path added with
     /// `git add -N` is missing, because a commit would not contain it.
     pub(crate) fn of_index(repo: Rc<LocalRepo>) -> Result<Self> {
-        let tree = GitTree::of_here(repo.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
+        let tree = GitTree::of_local(repo.clone(), ObjectId::null(gix::hash::Kind::Sha1))?;
+        // The index has no tree objects, so directories are built for it, with ids that no object has.
         let mut index = Index::new();
         let root = number(0, tree.hash());
         index.insert("", (root, Directory::default()));
@@ -143,7 +144,7 @@ impl GitTree {
             _ => Vec::new(),
         };
         let (mut paths, mut bytes) = (0, 0);
-        // Equal directories are one object, so that a few objects make any number of paths.
+        // Equal directories are one object, so a few objects can make any number of paths: the limits count paths.
         while let Some((directory, id)) = todo.pop() {
             // In reverse, so that the first directory is taken next.
             for (name, item) in self.objects.directory(id, &directory)?.iter().rev() {
@@ -231,8 +232,8 @@ impl Tree for GitTree {
     }
 
     fn stored(&self, path: &str) -> Option<String> {
-        let is_it = self.objects.repo.is_some() && self.unmerged.is_none() && self.stored.is_none();
-        is_it.then(|| self.id(path).ok().flatten()).flatten().map(|id| id.to_string())
+        let is_commit = self.objects.repo.is_some() && self.unmerged.is_none() && self.stored.is_none();
+        is_commit.then(|| self.id(path).ok().flatten()).flatten().map(|id| id.to_string())
     }
 
     fn absolute(&self, text: &str) -> Option<String> {
@@ -253,19 +254,20 @@ impl Tree for GitTree {
 
     fn files_named(&self, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
         let all = self.all()?;
-        let is_named = |(path, item): &&(String, Item)| item.entry != Entry::Submodule && is_wanted(path::name(path));
-        all.iter().filter(is_named).map(|(path, _)| path::refuse_odd("", path).map(|()| path.clone())).collect()
+        let files = all.iter().filter(|(_, item)| item.entry != Entry::Submodule).map(|(path, _)| path);
+        let named = files.filter(|path| is_wanted(path::name(path)));
+        named.map(|path| path::refuse_odd("", path).map(|()| path.clone())).collect()
     }
 
     fn files_with(&self, endings: Names, marks: &[&'static [u8]]) -> Result<Search<'_>> {
         let all = self.all()?;
-        let is_wanted = |(path, item): &(String, Item)| {
-            matches!(item.entry, Entry::File { .. }) && endings.iter().any(|ending| path.ends_with(ending))
-        };
-        // Files are alike: each object is read once.
+        // Many files of a repository are equal, so each object is read once.
         let mut numbers: HashMap<ObjectId, usize> = HashMap::new();
         let (mut blobs, mut of_files) = (Vec::new(), Vec::new());
-        for (file, (_, item)) in all.iter().enumerate().filter(|(_, one)| is_wanted(one)) {
+        for (file, (path, item)) in all.iter().enumerate() {
+            if !matches!(item.entry, Entry::File { .. }) || !endings.iter().any(|ending| path.ends_with(ending)) {
+                continue;
+            }
             let number = *numbers.entry(item.id).or_insert_with(|| {
                 blobs.push(item.id);
                 blobs.len() - 1
@@ -275,9 +277,11 @@ impl Tree for GitTree {
         let hold = self.objects.hold(blobs, marks);
         Ok(Box::new(move || {
             let holds = hold();
-            let is_unmerged = |path: &str| self.unmerged.as_ref().is_some_and(|unmerged| unmerged.contains(path));
-            let found = of_files.into_iter().filter(|(file, number)| holds[*number] || is_unmerged(&all[*file].0));
-            Ok(found.map(|(file, _)| all[file].0.clone()).collect())
+            let paths = of_files.into_iter().map(|(file, number)| (&all[file].0, holds[number]));
+            // An unmerged file cannot be read, and must be reported rather than skipped.
+            let unmerged = self.unmerged.as_ref();
+            let marked = paths.filter(|(path, holds)| *holds || unmerged.is_some_and(|paths| paths.contains(*path)));
+            Ok(marked.map(|(path, _)| path.clone()).collect())
         }))
     }
 }

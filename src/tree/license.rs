@@ -1,27 +1,26 @@
-//! Which files of a directory say under which terms it may be passed on.
+//! Finds the licence files of a directory.
 
 use super::{FILE_NAMES, Resolved, Tree, path, resolve};
 use crate::message::failure::Result;
 
-/// What the names of such files begin with, in any letter case.
+/// The beginnings of the names of licence files, in any letter case.
 const BEGINNINGS: [&str; 5] = ["license", "licence", "notice", "copyright", "copying"];
 
-/// The names of directories that hold nothing else, in any letter case. `LICENSES` is that of the REUSE
-/// specification.
+/// The names of directories with licence files only, in any letter case. The REUSE specification uses `LICENSES`.
 const DIRECTORIES: [&str; 4] = ["license", "licenses", "licence", "licences"];
 
-/// What a build, or what applies a directory, takes for a manifest.
+/// The endings of manifests: a tool that applies a whole directory would apply such a file.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// The largest such file: a larger one is something else.
+/// The size of the largest licence file, in bytes. A larger file is not a licence.
 const MAX_BYTES: usize = 4 << 20;
 
 /// The licence files of one directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Licenses {
-    /// Their paths, links not followed, with what they hold.
+    /// The paths, with links not followed, and the bytes.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The paths that are called so and cannot be brought along, and why.
+    /// The paths of licence files that cannot be copied, and the reasons.
     pub left: Vec<(String, String)>,
 }
 
@@ -33,7 +32,8 @@ fn is_directory_name(name: &str) -> bool {
     DIRECTORIES.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// The directory whose licence a file is by its path: that it lies in, or the one above a `LICENSES`.
+/// The directory whose licence a file is, judged by its path: its own directory, or the directory above a `LICENSES`;
+/// `None` if it is not a licence.
 pub(crate) fn covered(path: &str) -> Option<&str> {
     let (name, directory) = (path::name(path), path::parent(path));
     if is_directory_name(path::name(directory)) && is_plain(name) {
@@ -88,7 +88,7 @@ pub(crate) fn paths(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     Ok(files.collect())
 }
 
-/// Returns what is called like a licence of a directory, and where its path leads.
+/// The paths of a directory that are named like licences, with the nodes that they resolve to.
 fn named(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
     let mut licenses = Vec::new();
     for name in tree.names(directory)? {
@@ -100,7 +100,7 @@ fn named(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
         match resolve(tree, &path)? {
             Resolved::Directory { path: real } if is_directory => {
                 let names = tree.names(&real)?;
-                // A kustomization root that is called so.
+                // A kustomization root may also be named `license`.
                 if names.iter().any(|name| FILE_NAMES.contains(&name.as_str())) {
                     continue;
                 }

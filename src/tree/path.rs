@@ -15,12 +15,12 @@ pub(crate) fn is_absolute(text: &str) -> bool {
     text.starts_with('/') || Path::new(text).is_absolute()
 }
 
-/// Returns a directory as people name it: the top is `.`.
+/// A directory as people name it: the top is `.`.
 pub(crate) fn shown(directory: &str) -> &str {
     if directory.is_empty() { "." } else { directory }
 }
 
-/// The directory that people name so, as [`shown`] does it.
+/// The inverse of [`shown`].
 pub(crate) fn of_shown(directory: &str) -> &str {
     if directory == "." { "" } else { directory }
 }
@@ -72,8 +72,8 @@ pub(crate) fn inside(top: &Path, text: &str) -> Option<String> {
     if let Ok(inside) = cleaned.strip_prefix(&top) {
         return of_components(inside);
     }
-    // The same place under another name: a link above the top, as `/tmp` on macOS. Links below the top are those of the
-    // tree, and followed there.
+    // The top may have another name because of a link above it, such as `/tmp` on macOS. Links below the top belong to the
+    // tree, which follows them itself.
     cleaned.ancestors().collect::<Vec<_>>().into_iter().rev().find_map(|above| {
         let real = above.canonicalize().ok()?;
         let inside = real.strip_prefix(&top).ok()?;
@@ -81,13 +81,13 @@ pub(crate) fn inside(top: &Path, text: &str) -> Option<String> {
     })
 }
 
-/// Returns a relative path of the file system, if it is UTF-8.
+/// A relative path of the file system as a path of a tree; `None` if it is not UTF-8.
 pub(crate) fn of_components(path: &Path) -> Option<String> {
     let parts: Option<Vec<&str>> = path.components().map(|part| part.as_os_str().to_str()).collect();
     Some(parts?.join("/"))
 }
 
-/// Refuses what is odd in a directory: no reference can name it.
+/// Rejects a name that is not UTF-8, because no reference could name it.
 pub(crate) fn refuse_odd(directory: &str, name: &str) -> Result<()> {
     if !is_odd(name) {
         return Ok(());
@@ -112,7 +112,7 @@ pub(crate) fn is_in(path: &str, directory: &str) -> bool {
     below(path, directory).is_some()
 }
 
-/// Returns `path` relative to `directory`, if it is that directory or lies below it.
+/// `path` relative to `directory`; `None` if it is neither that directory nor below it.
 pub(crate) fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     if directory.is_empty() {
         return Some(path);
@@ -142,7 +142,7 @@ pub(crate) fn common<'a>(path: &'a str, other: &str) -> &'a str {
     common
 }
 
-/// Returns a path and the directories above it, without the top.
+/// A path and the directories above it, without the top.
 pub(crate) fn and_above(path: &str) -> impl Iterator<Item = &str> {
     let start = Some(path).filter(|path| !path.is_empty());
     std::iter::successors(start, |path| Some(parent(path)).filter(|path| !path.is_empty()))
@@ -157,7 +157,7 @@ pub(crate) fn directories<'a>(files: impl IntoIterator<Item = &'a str>) -> BTree
             continue;
         }
         last = directory;
-        // Those above one that is known are, too.
+        // If a directory was seen, so were all directories above it.
         let mut above = and_above(directory);
         while above.next().is_some_and(|directory| all.insert(directory)) {}
     }

@@ -61,7 +61,7 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         return Err(failure.into());
     };
     let whole = object_id(whole)?;
-    let tree = GitTree::of_here(here.clone(), whole)?;
+    let tree = GitTree::of_local(here.clone(), whole)?;
     let lock = Lock::at(&tree, &path::join(&record.directory, LOCK_NAME))?.unwrap_or_default();
     // What is made again is in memory only.
     let repository = here.repository()?.clone().with_object_memory();

@@ -95,7 +95,7 @@ impl Network {
         {
             return self.no_such_ref(request, reference);
         }
-        let failure = Failure::new(format!("could not fetch {}: {}", request.url.shown(), git::said(output)));
+        let failure = Failure::new(format!("could not fetch {}: {}", request.url.shown(), git::error_message(output)));
         let Some(Cause(_, kind, hint)) = CAUSES.iter().find(|Cause(messages, ..)| output.says(messages)) else {
             return failure;
         };
@@ -125,7 +125,7 @@ impl Network {
     /// The failure of a server that limits us, which asks to wait for `wait`.
     pub(in crate::fetch) fn limited(&self, request: &GitRequest, exchange: &Exchange, wait: Duration) -> Stop {
         let words = match exchange.status {
-            0 | 200..=299 => git::said(&exchange.output),
+            0 | 200..=299 => git::error_message(&exchange.output),
             401 => "it requires a login for refs that it listed without one".to_owned(),
             status => format!("it answered {status}"),
         };

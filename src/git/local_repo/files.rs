@@ -1,4 +1,4 @@
-//! What git knows about files: those of the index, of the working tree, and objects that only git reaches.
+//! Asks git about files of the index and the working tree, and about changes.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -9,27 +9,29 @@ use super::{LocalRepo, done};
 use crate::git::run;
 use crate::message::failure::{Failure, Result};
 
-/// Which files of a repository are read.
+/// The files of a repository that a run reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "source", rename_all = "kebab-case")]
 pub enum Snapshot {
-    /// What would be committed.
+    /// The files that would be committed.
     Index,
     #[default]
     WorkingTree,
     Commit {
-        /// As it was named.
+        /// The revision as the user wrote it.
         rev: String,
-        /// Its full id; empty when it could not be found.
+        /// The full id; empty if the commit was not found.
         commit: String,
     },
 }
 
 impl Snapshot {
-    /// Returns a commit, or the working tree if `rev` names none.
+    /// A commit, or the working tree without `rev`.
     pub(crate) fn of(rev: Option<&str>) -> Snapshot {
-        let commit = |rev: &str| Snapshot::Commit { rev: rev.to_owned(), commit: String::new() };
-        rev.map_or(Snapshot::WorkingTree, commit)
+        match rev {
+            Some(rev) => Snapshot::Commit { rev: rev.to_owned(), commit: String::new() },
+            None => Snapshot::WorkingTree,
+        }
     }
 }
 
@@ -38,11 +40,11 @@ impl Snapshot {
 pub struct Staged {
     /// Whether a sparse checkout leaves it out.
     pub is_left_out: bool,
-    /// As git prints it: `100644`.
+    /// The mode as git prints it, such as `100644`.
     pub mode: String,
-    /// The object.
+    /// The id of the object.
     pub id: String,
-    /// 0, or 1 to 3 for a path that is not merged yet.
+    /// 0, or 1 to 3 for a path with a merge conflict.
     pub stage: usize,
     /// The path from the top.
     pub path: String,
@@ -51,38 +53,38 @@ pub struct Staged {
 /// git's letter for a file that it does not track.
 const UNTRACKED: char = '?';
 
-/// How many pathspecs git is given: it compares each of them with each file of the index.
+/// The largest number of pathspecs for git, which compares each of them with each file of the index.
 const MOST_PATHSPECS: usize = 50;
 
-/// What is known to differ from HEAD.
+/// The last answer of `git status`.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
-    /// The files and directories that were asked for, from the top. The top itself is the empty path.
+    /// The files and directories that were asked about, from the top. The top itself is the empty path.
     among: BTreeSet<String>,
-    /// The files that differ in the index or on disk, with git's letter for what each is on disk.
+    /// The files that differ from HEAD in the index or on disk, with git's letter for the change on disk.
     files: Vec<(char, String)>,
 }
 
 impl Changed {
     fn covers(&self, path: &str) -> bool {
-        self.among.iter().any(|one| Path::new(path).starts_with(one))
+        self.among.iter().any(|directory| Path::new(path).starts_with(directory))
     }
 }
 
 impl LocalRepo {
-    /// Returns which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk.
+    /// The paths of these (from the top) that are tracked and differ from HEAD in the index or on disk.
     pub fn changed_paths(&self, among: &BTreeSet<String>) -> Result<Vec<String>> {
         Ok(self.tracked(among)?.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// Returns which of these paths (from the top) are tracked, and something else on disk than in the index: also those
-    /// that are not merged or not staged in full.
+    /// The paths of these (from the top) that are tracked and differ on disk from the index, also if they are partly staged
+    /// or have a merge conflict.
     pub fn unstaged_paths(&self, among: &BTreeSet<String>) -> Result<BTreeSet<String>> {
         let changed = self.tracked(among)?.into_iter();
         Ok(changed.filter(|(on_disk, _)| *on_disk != ' ').map(|(_, path)| path).collect())
     }
 
-    /// Returns what is different of these paths, with git's letter for what it is on disk.
+    /// The tracked paths of these that differ from HEAD, with git's letter for the change on disk.
     fn tracked(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
         let is_many = among.len() > MOST_PATHSPECS;
         let all = BTreeSet::from([String::new()]);
@@ -91,14 +93,14 @@ impl LocalRepo {
         Ok(changed)
     }
 
-    /// Returns whether no file that git tracks differs from HEAD in the index or on disk.
+    /// Whether all tracked files are as in HEAD, in the index and on disk.
     pub fn is_clean(&self) -> Result<bool> {
         let all = BTreeSet::from([String::new()]);
         Ok(self.changed(&all)?.iter().all(|(letter, _)| *letter == UNTRACKED))
     }
 
-    /// Returns what differs from HEAD at or below these paths (from the top) in the index or on disk, with git's letter for
-    /// what it is on disk; not what git ignores. What the answer before holds is not asked for again.
+    /// The files at or below these paths (from the top) that differ from HEAD in the index or on disk, with git's letter for
+    /// the change on disk. Ignored files are left out. The last answer is remembered, because git may read every file for it.
     pub fn changed(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
         let mut known = self.changed.borrow_mut();
         if !among.iter().all(|path| known.covers(path)) {
@@ -108,7 +110,7 @@ impl LocalRepo {
             let mut git = self.command();
             git.args(status).args(["--ignore-submodules=all", "--"]).args(specs);
             let output = done(run(&mut git, None)?)?;
-            // A name that is not UTF-8 is none that a reference could name.
+            // A reference cannot name a file whose name is not UTF-8, so a wrong name does not matter.
             let output = String::from_utf8_lossy(&output);
             let entries = output.split('\0');
             let files = entries.filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned()))).collect();
@@ -117,11 +119,14 @@ impl LocalRepo {
         Ok(known.files.clone())
     }
 
-    /// Returns the files that were renamed since the commit `base`: the new path by the old one, from the top.
+    /// The files that were renamed since the commit `base`: the new path by the old path, from the top.
     pub fn renames(&self, base: &str, to: &Snapshot) -> Result<HashMap<String, String>> {
-        let renamed = |how| self.diff(&["-z", "--name-status", "--diff-filter=R", how], base, to, &[]);
-        // Files that also changed are not compared where some are missing, as in a partial clone.
-        let output = renamed("--find-renames").or_else(|_| renamed("--find-renames=100%"))?;
+        let mut options = ["-z", "--name-status", "--diff-filter=R", "--find-renames"];
+        let output = self.diff(&options, base, to, &[]).or_else(|_| {
+            // A partial clone may lack the contents. Renames of unchanged files are visible without them.
+            options[3] = "--find-renames=100%";
+            self.diff(&options, base, to, &[])
+        })?;
         let text = String::from_utf8_lossy(&output);
         let mut fields = text.split('\0');
         let mut renames = HashMap::new();
@@ -131,8 +136,8 @@ impl LocalRepo {
         Ok(renames)
     }
 
-    /// Returns the files that may not be what they were in the commit `base`, from the top: of the working tree also those
-    /// that git does not track, and does not ignore.
+    /// The files that may have changed since the commit `base`, from the top. For the working tree it includes untracked
+    /// files that git does not ignore.
     pub fn changed_since(&self, base: &str, to: &Snapshot) -> Result<Vec<String>> {
         let tracked = self.diff(&["-z", "--name-only", "--no-renames"], base, to, &[])?;
         let tracked = tracked.split(|byte| *byte == 0).filter(|path| !path.is_empty());
@@ -141,9 +146,9 @@ impl LocalRepo {
         Ok(tracked.chain(untracked).collect())
     }
 
-    /// Returns the lines of a file that changed since the commit `base`, each behind `+` or `-`.
+    /// The lines of a file that changed since the commit `base`, each after `+` or `-`.
     pub fn changed_lines(&self, base: &str, to: &Snapshot, path: &str) -> Result<Vec<String>> {
-        // Whatever attributes and configuration say, the lines themselves.
+        // Attributes and configuration must not replace the lines by the output of a program.
         let options = ["-p", "-U0", "--text", "--no-ext-diff", "--no-textconv"];
         let spec = format!(":(top,literal){path}");
         let output = self.diff(&options, base, to, &[&spec])?;
@@ -162,11 +167,10 @@ impl LocalRepo {
         self.bytes(&[command, options, revisions, &["--"], paths].concat())
     }
 
-    /// Returns the entries of the index as git reads it, in its order, without those of which only the name is staged (`git
-    /// add -N`).
+    /// The entries of the index as git reads it, in its order, without those of `git add -N`.
     pub fn staged(&self) -> Result<Vec<Staged>> {
         let mut entries = self.entries(&[])?.0;
-        // git lists an entry that only names a file as an empty one.
+        // git lists an entry of `git add -N` like an empty file; `diff-files` tells them apart.
         if entries.iter().any(Staged::is_empty) {
             let named =
                 self.listed(&["diff-files", "--diff-filter=A", "--name-only", "-z", "--no-renames", "--no-relative"])?;
@@ -176,42 +180,42 @@ impl LocalRepo {
         Ok(entries)
     }
 
-    /// Returns the entries of the index, also those of which only the name is staged, and the files of the working tree,
-    /// from the top, that git neither tracks nor ignores.
+    /// The entries of the index with those of `git add -N`, and the untracked files of the working tree, from the top, that
+    /// git does not ignore.
     pub fn working_files(&self) -> Result<(Vec<Staged>, Vec<String>)> {
         self.entries(&["--cached", "--others", "--exclude-standard"])
     }
 
-    /// Returns entries of the index, and files that git does not track.
+    /// Entries of the index, and untracked files.
     fn entries(&self, which: &[&str]) -> Result<(Vec<Staged>, Vec<String>)> {
         let lines = self.listed(&[&["ls-files", "-s", "-t", "-z", "--full-name"], which, &["--", ":/"]].concat())?;
         let (mut entries, mut untracked) = (Vec::new(), Vec::new());
         for line in lines {
             match line.strip_prefix("? ") {
                 Some(path) => untracked.push(path.to_owned()),
-                None => {
-                    let unreadable = || Failure::new("cannot read the output of git ls-files");
-                    entries.push(staged(&line).ok_or_else(unreadable)?);
-                }
+                None => match staged(&line) {
+                    Some(entry) => entries.push(entry),
+                    None => return Err(Failure::new("cannot read the output of git ls-files")),
+                },
             }
         }
         Ok((entries, untracked))
     }
 
-    /// Returns what git lists with `-z`: what is not UTF-8 as it can be shown.
+    /// The items that git lists with `-z`, with replacement characters if they are not UTF-8.
     fn listed(&self, args: &[&str]) -> Result<Vec<String>> {
         let output = self.bytes(args)?;
         let items = output.split(|byte| *byte == 0).filter(|item| !item.is_empty());
         Ok(items.map(|item| String::from_utf8_lossy(item).into_owned()).collect())
     }
 
-    /// Returns the files of the working tree that git does not track, and does not ignore, from the top.
+    /// The untracked files of the working tree that git does not ignore, from the top.
     pub fn untracked(&self) -> Result<Vec<String>> {
         self.listed(&["ls-files", "-z", "--full-name", "--others", "--exclude-standard", "--", ":/"])
     }
 
-    /// Returns the files of the working tree with one of these names that git ignores, or does not track for whatever
-    /// reason, from the top.
+    /// The untracked files of the working tree with one of these names, from the top; with `is_ignored` only those that git
+    /// ignores.
     pub fn untracked_named(&self, names: &[&str], is_ignored: bool) -> Result<Vec<String>> {
         let which: &[&str] = if is_ignored { &["--ignored", "--exclude-standard"] } else { &[] };
         let specs: Vec<String> = names.iter().map(|name| format!(":(top,glob)**/{name}")).collect();
@@ -221,7 +225,7 @@ impl LocalRepo {
 }
 
 impl Staged {
-    /// Returns whether it is staged, and the object is the empty blob, of either hash.
+    /// Whether the object is the empty blob, as SHA-1 or SHA-256, and the path has no conflict.
     pub fn is_empty(&self) -> bool {
         self.stage == 0 && (self.id.starts_with("e69de29bb2d1d643") || self.id.starts_with("473a0f4c3be8a936"))
     }

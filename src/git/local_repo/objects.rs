@@ -1,12 +1,12 @@
-//! Objects that only git reaches: those that a partial clone lacks.
+//! Reads objects through git, which fetches those that a partial clone lacks.
 
 use super::LocalRepo;
-use crate::git::{run, said};
+use crate::git::{error_message, run};
 use crate::message::failure::{Failure, Result};
 
 impl LocalRepo {
-    /// Returns the raw bytes of an object (`kind`: `blob`, `tree`) as git finds them, which a partial clone may fetch for
-    /// that. `None` when there is no such object, or nothing may be fetched.
+    /// The raw bytes of an object (`kind`: `blob`, `tree`), which git may fetch in a partial clone. `None` if there is no such
+    /// object, or nothing may be fetched.
     pub fn object(&self, kind: &str, id: &str) -> Result<Option<Vec<u8>>> {
         if !self.may_fetch && self.is_partial()? {
             return Ok(None);
@@ -14,20 +14,21 @@ impl LocalRepo {
         let output = run(self.command().args(["cat-file", kind, id]), None)?;
         match output.status.success() {
             true => Ok(Some(output.stdout)),
-            false if self.is_partial()? => Err(Failure::new(format!("git cannot read object {id}: {}", said(&output)))),
+            false if self.is_partial()? => {
+                Err(Failure::new(format!("git cannot read object {id}: {}", error_message(&output))))
+            }
             false => Ok(None),
         }
     }
 
-    /// Returns the type of the object that `id` (a full object id) is, or leads to if it is a tag.
+    /// The type of the object with this full id; for a tag, the type of its target.
     pub fn kind(&self, id: &str) -> Result<String> {
         Ok(self.text(&["cat-file", "-t", &format!("{id}^{{}}")])?.trim_end().to_owned())
     }
 
-    /// Returns whether this is a partial clone: some objects are fetched when they are needed only.
+    /// Whether this is a partial clone, which fetches some objects only when they are needed.
     pub fn is_partial(&self) -> Result<bool> {
-        Ok(self.settings()?.iter().any(|one| {
-            one.key == "extensions.partialclone" || (one.key.starts_with("remote.") && one.key.ends_with(".promisor"))
-        }))
+        let mut keys = self.settings()?.iter().map(|setting| &*setting.key);
+        Ok(keys.any(|key| key == "extensions.partialclone" || key.starts_with("remote.") && key.ends_with(".promisor")))
     }
 }

@@ -1,4 +1,4 @@
-//! What this repository's own remotes have.
+//! Talks to the configured remotes of this repository.
 
 use std::collections::BTreeSet;
 
@@ -9,31 +9,28 @@ use crate::os::failpoint;
 use crate::os::process::{self, Terminal};
 
 impl LocalRepo {
-    /// Returns the names of the remotes, as configured.
+    /// The names of the configured remotes.
     pub fn remotes(&self) -> Result<BTreeSet<&str>> {
+        // Only `url` makes a remote: the user's configuration may have other settings for remotes of other repositories.
         let settings = self.settings()?.iter();
-        // Other settings may be about a remote that is not there.
-        let named = settings.filter_map(|one| one.key.strip_prefix("remote.")?.strip_suffix(".url"));
-        Ok(named.collect())
+        Ok(settings.filter_map(|setting| setting.key.strip_prefix("remote.")?.strip_suffix(".url")).collect())
     }
 
-    /// Returns whether what was fetched from a remote shows which branches it has: not in a shallow clone, and not in one
-    /// of a single branch.
+    /// Whether the remote-tracking branches show all branches of a remote, unlike in a shallow or single-branch clone.
     pub fn shows_branches_of(&self, remote: &str) -> Result<bool> {
         let refspec = self.config(&format!("remote.{remote}.fetch"))?;
         let all = format!("+refs/heads/*:refs/remotes/{remote}/*");
         Ok(refspec == Some(all) && !self.is_shallow()?)
     }
 
-    /// Asks a remote where it has a branch, by its full name.
+    /// Asks a remote for the commit of a branch, by its full name; `None` if it has no such branch.
     pub fn branch_at(&self, remote: &str, branch: &str) -> Result<Option<String>> {
         let lines = text(self.talk(&["ls-remote", "--quiet", "--end-of-options", remote, branch])?)?;
         let mut refs = lines.lines().filter_map(|line| line.split_once('\t'));
         Ok(refs.find_map(|(id, name)| (name == branch).then(|| id.to_owned())))
     }
 
-    /// Fetches one branch of a remote, by its full name, to `tracking`. In a shallow clone only its tip, unless some of it
-    /// is here already.
+    /// Fetches one branch of a remote, by its full name, to `tracking`. A shallow clone fetches only its tip the first time.
     pub fn fetch_branch(&self, remote: &str, branch: &str, tracking: &str) -> Result<()> {
         let refspec = format!("+{branch}:{tracking}");
         let mut args = vec!["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"];
@@ -44,8 +41,8 @@ impl LocalRepo {
         self.talk(&args).map(drop)
     }
 
-    /// Pushes a commit to a branch of a remote, by its full name, which it must contain, and lets `tracking` follow: git
-    /// itself does that in a clone of all branches only.
+    /// Pushes a commit, without force, to a branch of a remote, by its full name, and updates `tracking`: git updates it only
+    /// in a clone of all branches.
     pub fn push(&self, remote: &str, commit: &str, branch: &str, tracking: &str) -> Result<()> {
         failpoint::before("push");
         let refspec = format!("{commit}:{branch}");
@@ -57,7 +54,7 @@ impl LocalRepo {
         self.update_ref(tracking, commit, old.as_deref(), "update by push")
     }
 
-    /// Speaks to a remote as the user would on the same terminal: git may ask for a password.
+    /// Talks to a remote as the user would on the same terminal: git may ask for a password.
     fn talk(&self, args: &[&str]) -> Result<Vec<u8>> {
         let mut command = self.command();
         command.env_remove("GIT_TERMINAL_PROMPT").args(args);

@@ -8,32 +8,33 @@ use crate::git::{command, run, untied};
 use crate::message::failure::{Failure, Result};
 use crate::os::{failpoint, interrupt};
 
-/// How long another run may take to check out a worktree.
+/// The time to wait for another run that checks out a worktree.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A worktree, as `git worktree list` names it.
+/// A worktree in the output of `git worktree list`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct WorktreeEntry {
     pub directory: String,
-    /// The full name of the branch that is checked out there; none where it is a commit.
+    /// The full name of its current branch; `None` if its HEAD is detached.
     pub branch: Option<String>,
-    /// Whether its directory is gone.
+    /// Whether its directory was deleted.
     pub is_gone: bool,
 }
 
 impl LocalRepo {
-    /// Returns all worktrees, the main one first.
-    pub fn worktrees(&self) -> Result<Vec<Listed>> {
+    /// All worktrees, the main worktree first.
+    pub fn worktrees(&self) -> Result<Vec<WorktreeEntry>> {
         let list = self.text(&["worktree", "list", "--porcelain"])?;
-        let listed = list.split("\n\n").filter_map(|worktree| {
-            let field = |name: &str| worktree.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-            let directory = field("worktree ")?;
-            Some(Listed { branch: field("branch "), is_gone: !Path::new(&directory).exists(), directory })
+        let entries = list.split("\n\n").filter_map(|worktree| {
+            let [directory, branch] = ["worktree ", "branch "]
+                .map(|name| worktree.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned));
+            let directory = directory?;
+            Some(WorktreeEntry { branch, is_gone: !Path::new(&directory).exists(), directory })
         });
-        Ok(listed.collect())
+        Ok(entries.collect())
     }
 
-    /// Waits until no other run changes a worktree of this repository. None does before the return value is dropped.
+    /// Waits until no other run changes a worktree of this repository, and keeps others waiting until the result is dropped.
     pub fn alone(&self) -> Result<interrupt::Alone> {
         interrupt::lock(&self.common, PATIENCE).ok_or_else(|| {
             Failure::new("another run is in progress in a worktree of this repository")
@@ -41,7 +42,7 @@ impl LocalRepo {
         })
     }
 
-    /// Makes a linked worktree at a directory, an absolute path, with a branch checked out.
+    /// Makes a linked worktree with a branch in a directory, an absolute path.
     pub fn add_worktree(&self, directory: &Path, branch: &str) -> Result<()> {
         let mut git = self.command();
         git.args(["worktree", "add", "--quiet", "--"]).arg(directory).arg(branch);
@@ -51,7 +52,7 @@ impl LocalRepo {
             .map_err(|failure| failure.context(format_args!("no worktree at `{}`", directory.display())))
     }
 
-    /// Runs git in a worktree, without the repository that our caller named.
+    /// Runs git in a worktree, without the `GIT_DIR` of a hook, which names another worktree.
     pub fn in_worktree(&self, directory: &Path, args: &[&str]) -> Result<()> {
         let mut git = command();
         untied(&mut git);

@@ -1,27 +1,27 @@
-//! What git and a server said to each other over http, read from git's own trace: git itself tells the status of the last
-//! answer at most, and of a server that wants a login late only that it could not ask for one.
+//! The requests of git and the responses of a server over http, read from git's own trace: git itself prints at most the
+//! status of the last response, and for a server that wants a login late only that it could not ask for one.
 
 use std::process::Command;
 use std::time::Duration;
 
 use crate::os::process::{self, Output, Terminal};
 
-/// What git says, and what its server answered.
+/// The output of git, and the responses of its server.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    /// Without the trace.
+    /// The output without the trace.
     pub output: Output,
-    /// How many requests git sent over http.
+    /// The number of requests that git sent over http.
     pub requests: usize,
-    /// How many bytes of packs came.
+    /// The number of bytes of packs that were received.
     pub bytes: u64,
     /// Whether a request had a login.
     pub has_login: bool,
-    /// Whether the server gave something to a request without one.
+    /// Whether the server accepted a request without a login.
     pub is_public: bool,
-    /// The status of the last answer; 0 without any.
+    /// The status of the last response; 0 if there was none.
     pub status: u16,
-    /// The headers of that answer, with names in lower case.
+    /// The headers of the last response, with names in lower case.
     headers: Vec<(String, String)>,
 }
 
@@ -43,7 +43,7 @@ impl Exchange {
         output.stderr = words.concat();
         let (status, headers) = (0, Vec::new());
         let mut all = Exchange { output, requests: 0, bytes: 0, has_login: false, is_public: false, status, headers };
-        // What a proxy answers to `CONNECT` is not the server's.
+        // The response to `CONNECT` comes from a proxy, not from the server.
         let mut is_connect = false;
         for line in trace {
             if let Some((_, sent)) = line.split_once("=> Send header: ") {
@@ -58,7 +58,7 @@ impl Exchange {
         all
     }
 
-    /// Takes one line of the head of an answer.
+    /// Takes one line of the head of a response.
     fn receive(&mut self, line: &str) {
         if let Some(status) = line.strip_prefix("HTTP/").and_then(|line| line.split(' ').nth(1)?.parse().ok()) {
             (self.status, self.headers) = (status, Vec::new());
@@ -68,16 +68,16 @@ impl Exchange {
         }
     }
 
-    /// Returns a header of the last answer, whose name is given in lower case.
+    /// A header of the last response, by its name in lower case; `None` if the response has no such header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Returns whether git traced this line: `11:26:01.013522 http.c:872 …`. What a server says begins otherwise.
+/// Whether this line belongs to git's trace, such as `11:26:01.013522 http.c:872 …`. Text of a server begins otherwise.
 fn is_trace(line: &str) -> bool {
     line.starts_with(|first: char| first.is_ascii_digit())
-        && line.split_whitespace().nth(1).is_some_and(|place| place.starts_with("http.c:"))
+        && line.split_whitespace().nth(1).is_some_and(|origin| origin.starts_with("http.c:"))
 }
 
 #[cfg(test)]

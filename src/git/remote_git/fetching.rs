@@ -1,4 +1,4 @@
-//! What is asked of a remote: its refs; commits with all of their files, without the larger ones, without any; files.
+//! Lists the refs of a remote, and fetches commits with all files, with small files only or without files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use super::{Exchange, REMOTE, RemoteGit};
 use crate::os::failpoint;
 use crate::os::process::{self, Terminal};
 
-/// What one fetch brings, where the server can leave out the rest.
+/// The objects that one fetch brings, if the server can leave out the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum FetchFilter {
     All,
-    /// No files of 2 KiB and more. Most kustomizations are smaller: with them at hand, what a build reads is known
-    /// without another request. In trees, a file costs about 50 bytes itself.
+    /// No files of 2 KiB and more. Most kustomizations are smaller, so the references in them are known without another
+    /// request. In a tree a file costs about 50 bytes.
     SmallFiles,
-    /// Only what is named.
+    /// Commits and trees, and the files that are requested by id.
     NoFiles,
-    /// Commits alone.
+    /// Commits only.
     NoTrees,
 }
 
@@ -24,18 +24,17 @@ pub(crate) enum Part {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fetch<'a> {
     pub into: &'a Path,
-    pub part: Part,
-    /// How much of the history comes with a commit, as `--depth=1`.
+    pub part: FetchFilter,
+    /// An option that limits the history, such as `--depth=1`; `None` for all of it.
     pub option: Option<&'a str>,
-    /// `+REF:refs/kl/NAME`, or the id of an object, one a line.
+    /// Lines with `+REF:refs/kl/NAME` or the id of an object.
     pub refspecs: &'a str,
     /// Whether a fetched repository chose the URL, in its `.gitmodules`.
     pub by_repository: bool,
 }
 
 impl RemoteGit {
-    /// Asks `url` what `references` are, without fetching them: lines `ID<tab>REF`, also of refs that only end
-    /// in one of them.
+    /// Asks `url` for the ids of `references`: lines `ID<tab>REF`, also of refs that only end with one of them.
     pub(crate) fn list(
         &self,
         url: &str,
@@ -61,10 +60,10 @@ impl RemoteGit {
     ) -> Result<Exchange, process::Error> {
         let mut command = self.to(url, terminal);
         let filter = match wanted.part {
-            Part::All => None,
-            Part::SmallFiles => Some("blob:limit=2k"),
-            Part::NoFiles => Some("blob:none"),
-            Part::NoTrees => Some("tree:0"),
+            FetchFilter::All => None,
+            FetchFilter::SmallFiles => Some("blob:limit=2k"),
+            FetchFilter::NoFiles => Some("blob:none"),
+            FetchFilter::NoTrees => Some("tree:0"),
         };
         if let Some(filter) = filter {
             command.args(["-c", &format!("remote.{REMOTE}.promisor=true")]);
@@ -76,7 +75,7 @@ impl RemoteGit {
             .args(["-c", "core.hooksPath=/dev/null"])
             .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
             .args(["-c", "fetch.unpackLimit=1"])
-            // Larger files are written as they come, and are never in memory as a whole.
+            // git writes larger files while it receives them, so they do not fill the memory.
             .args(["-c", "core.bigFileThreshold=16m"])
             .args(["fetch", "-q", "--no-tags", "--no-auto-maintenance", "--no-recurse-submodules", "--stdin"])
             .args(filter.map(|filter| format!("--filter={filter}")))
@@ -87,6 +86,7 @@ impl RemoteGit {
             command.env("GIT_PROTOCOL_FROM_USER", "0");
         }
         failpoint::before("fetch");
+        // git does not report the size of a fetch, so the packs are measured before and after it.
         let before = size_of_packs(wanted.into);
         let mut done = Exchange::run(&mut command, Some(wanted.refspecs.as_bytes()), timeout, terminal)?;
         done.bytes = size_of_packs(wanted.into).saturating_sub(before);

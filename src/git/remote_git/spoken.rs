@@ -1,4 +1,4 @@
-//! Speaking to one URL: how git gets the URL and its login, and where it connects.
+//! A connection to one URL: how git gets the URL and its login, and the addresses that it connects to.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -9,20 +9,19 @@ use url::Url;
 use super::{REMOTE, RemoteGit};
 use crate::os::process::Terminal;
 
-/// A credential helper that gives the login of the URL, which others cannot read in variables.
+/// A credential helper that prints the login of the URL from variables, which other users cannot read.
 const HELPER: &str = r#"!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$KUSTOMIZE_LOCALIZE_USER" "$KUSTOMIZE_LOCALIZE_PASSWORD"; }; f"#;
 
-/// Where nothing answers.
+/// An address that never answers.
 const NOWHERE: &str = "255.255.255.255";
 
-/// Where the host of an http URL lies, whatever its name stands for a moment later.
+/// The checked addresses of the host of an http URL. git must not resolve the name again: the answer could be a private
+/// address by then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// Its name.
     pub host: String,
-    /// The port that is asked.
     pub port: u16,
-    /// Its addresses; none where only a proxy may know it.
+    /// Empty if only a proxy may resolve the name.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -33,24 +32,27 @@ pub(crate) struct Login {
     pub password: Option<String>,
 }
 
-/// Returns whether git gives a URL to curl.
+/// Whether git passes a URL to curl.
 pub(crate) fn is_http(url: &str) -> bool {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| ["http", "https"].contains(&&*scheme.to_ascii_lowercase()))
 }
 
-/// Takes the login out of a URL.
+fn decode(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Removes the login from a URL and returns it; `None` if there is none.
 pub(crate) fn take_login(url: &mut Url) -> Option<Login> {
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let login = Login { user: decoded(url.username()), password: url.password().map(decoded) };
-    // Fails only where there is no host, and so no login.
+    let login = Login { user: decode(url.username()), password: url.password().map(decode) };
+    // This fails only for a URL without a host, which has no login.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     Some(login).filter(|login| !login.user.is_empty() || login.password.is_some())
 }
 
-/// Splits an http URL into one without login, and the login. Of an ssh URL the password goes, which ssh takes from no
-/// URL.
+/// Splits an http URL into a URL without login, and the login. In an ssh URL only the password is removed, because ssh does
+/// not take it from a URL.
 pub(super) fn split_login(url: &str) -> (String, Option<Login>) {
     let mut parsed = match Url::parse(url) {
         Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => parsed,
@@ -65,17 +67,17 @@ pub(super) fn split_login(url: &str) -> (String, Option<Login>) {
 }
 
 impl RemoteGit {
-    /// Returns the same that connects to no other addresses.
+    /// The same settings, restricted to connections to these addresses.
     pub(crate) fn speaking_to(&self, peer: Peer) -> Self {
         RemoteGit { peer: Some(peer), ..self.clone() }
     }
 
-    /// A command that talks to a URL, as the remote [`REMOTE`]. It sends only the logins that it may, and follows no
-    /// redirect: the caller decides where one may lead.
+    /// A command that talks to a URL as the remote [`REMOTE`]. It sends only permitted logins, and follows no redirects: the
+    /// caller decides whether a redirect is safe.
     pub(super) fn to(&self, url: &str, terminal: Terminal) -> Command {
         let (mut bare, mut login) = split_login(url);
         if bare != url {
-            // The user's `insteadOf` may name the login.
+            // The user's `insteadOf` rules may match a URL with a login, so they are applied before it is removed.
             (bare, login) = split_login(&self.rewritten(url));
         }
         let mut settings = vec![(format!("remote.{REMOTE}.url"), bare.clone())];
@@ -94,8 +96,8 @@ impl RemoteGit {
         if self.anonymous {
             command.args(["-c", "credential.helper=", "-c", "core.askPass="]);
             command.env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");
-            // An empty value takes back what stands before it, and nothing is more exact than the whole URL. By itself git
-            // shows a ticket of Kerberos to every server that asks for one.
+            // An empty value resets the user's setting, and the whole URL is more specific than any other section. By
+            // default git would show a Kerberos ticket to every server that asks for one.
             for setting in ["extraHeader=", "cookieFile=", "emptyAuth=false", "proactiveAuth=none"] {
                 command.args(["-c", &format!("http.{bare}.{setting}")]);
             }
@@ -103,7 +105,7 @@ impl RemoteGit {
             command.env_remove("GIT_TERMINAL_PROMPT");
         }
         if let Some(Login { user, password: Some(password) }) = &login {
-            // No other helper is asked, or told.
+            // The empty helper resets the list: no other helper may be asked for this login, or told to store it.
             for helper in ["", HELPER] {
                 command.args(["-c", &format!("credential.{bare}.helper={helper}")]);
             }
@@ -111,8 +113,8 @@ impl RemoteGit {
         }
         if let Some(Peer { host, port, addresses }) = &self.peer {
             let listed: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
-            let to_where = if listed.is_empty() { NOWHERE.to_owned() } else { listed.join(",") };
-            command.args(["-c", &format!("http.curloptResolve={host}:{port}:{to_where}")]);
+            let resolved = if listed.is_empty() { NOWHERE.to_owned() } else { listed.join(",") };
+            command.args(["-c", &format!("http.curloptResolve={host}:{port}:{resolved}")]);
         }
         command
     }

@@ -93,7 +93,7 @@ pub(crate) fn examine(
     edited.retain(|path| is_lost(path, &ours, &elsewhere));
     edited.sort();
     let is_lock_intact = in_place && !edited.iter().any(|path| path == LOCK_NAME);
-    let lock = if is_lock_intact { Lock::at(&GitTree::of_here(repo.clone(), tree)?, LOCK_NAME)? } else { None };
+    let lock = if is_lock_intact { Lock::at(&GitTree::of_local(repo.clone(), tree)?, LOCK_NAME)? } else { None };
     let mut state = TipState {
         commit: commit.to_owned(),
         tree,
@@ -139,7 +139,7 @@ fn edited_copies(
         if is_recorded && object_id(trailers.tree.hex())? == new_dir.tree {
             continue;
         }
-        let files = GitTree::of_here(repo.clone(), new_dir.tree)?;
+        let files = GitTree::of_local(repo.clone(), new_dir.tree)?;
         let edits = stored::differences(&files, "", &new_dir.lock)?;
         if is_recorded && edits.is_empty() {
             // Files and lock agree with each other, but not with the commit: the lock was edited.
@@ -234,7 +234,7 @@ pub(crate) fn against_source(
 
 /// Every NEW_DIR of a tree, without those that are the same in `source` (a tree).
 fn new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BTreeMap<String, NewDir>> {
-    let files = GitTree::of_here(repo.clone(), tree)?;
+    let files = GitTree::of_local(repo.clone(), tree)?;
     let mut locks = files.locks()?;
     // Shorter paths first, so that a directory comes before the directories in it.
     locks.sort_by_key(String::len);
@@ -256,7 +256,7 @@ fn new_dirs(repo: &Rc<LocalRepo>, tree: ObjectId, source: ObjectId) -> Result<BT
 
 /// The NEW_DIR at `directory` of a tree. `None` if there is none.
 pub(crate) fn new_dir_at(repo: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<NewDir>> {
-    let files = GitTree::of_here(repo.clone(), tree)?;
+    let files = GitTree::of_local(repo.clone(), tree)?;
     let id = lookup(files.repository(), tree, directory)?;
     Ok(id.zip(lock_of(&files, directory)?).map(|((_, tree), lock)| NewDir { tree, lock }))
 }
