@@ -16,6 +16,7 @@ mod valid;
 mod verified;
 
 use std::fmt;
+use std::io::{self, Read};
 use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
@@ -100,7 +101,24 @@ impl FromStr for Digest {
 
 /// The SHA-256 of `bytes`, as 64 lower-case hex digits.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(bytes))
+}
+
+/// Returns the same of all that a reader gives, of which little is in memory at a time.
+pub(crate) fn sha256_of(mut from: impl Read) -> io::Result<String> {
+    let (mut hash, mut buffer) = (Sha256::new(), [0; 64 << 10]);
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(hex(&hash.finalize())),
+            Ok(length) => hash.update(&buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether `text` is a SHA-256: 64 lower-case hex digits.
@@ -116,6 +134,8 @@ mod tests {
     fn sha256_is_the_one_of_fips_180() {
         assert_eq!(sha256_hex(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(sha256_hex(b""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        let long = vec![7; 200_000];
+        assert_eq!(sha256_of(&*long).unwrap(), sha256_hex(&long));
     }
 
     #[test]

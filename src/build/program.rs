@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,7 +17,7 @@ use crate::message::failure::{Failure, Result};
 use crate::os::closed;
 use crate::os::process::{self, Output};
 use crate::os::sandbox::{self, Isolation, Means};
-use crate::record::sha256_hex;
+use crate::record::sha256_of;
 
 /// How long a program may take to say its version.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -144,8 +145,7 @@ impl Program {
 
     /// Returns what no other program has: its name, its version and its digest; none if it cannot be read.
     pub(super) fn identity(&self) -> Option<String> {
-        let digest = || std::fs::read(&self.path).ok().map(|bytes| sha256_hex(&bytes));
-        Some(format!("{} {}", self.name(), self.digest.get_or_init(digest).as_ref()?))
+        Some(format!("{} {}", self.name(), self.digest.get_or_init(|| digest(&self.path)).as_ref()?))
     }
 
     /// Returns the helm that is named, else the one on `PATH`, to run no longer than this program.
@@ -268,7 +268,8 @@ fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
     })?;
     match version(kind, &output.stdout) {
         Some((version, kustomize)) if output.status.success() => {
-            let (path, version) = (path.to_owned(), identified(version, path));
+            let (path, digest) = (path.to_owned(), Arc::default());
+            let version = identified(version, &path, &digest);
             Ok(Program {
                 path,
                 kind,
@@ -278,7 +279,7 @@ fn examined(path: &Path, kind: Kind) -> Result<Program, String> {
                 timeout: None,
                 memory: None,
                 helm: None,
-                digest: Arc::default(),
+                digest,
                 spent: Arc::default(),
             })
         }
@@ -323,15 +324,19 @@ fn said(path: &Path, kind: Kind) -> Result<(Network, Output), process::Error> {
 }
 
 /// Returns a version; where it is none, with the digest of the program, so that another build is another version.
-fn identified(version: String, path: &Path) -> String {
+fn identified(version: String, path: &Path, known: &OnceLock<Option<String>>) -> String {
     const DIGITS: usize = 16;
     if version != UNVERSIONED {
         return version;
     }
-    match std::fs::read(path) {
-        Ok(program) => format!("{version}-{}", &sha256_hex(&program)[..DIGITS]),
-        Err(_) => version,
+    match known.get_or_init(|| digest(path)) {
+        Some(digest) => format!("{version}-{}", &digest[..DIGITS]),
+        None => version,
     }
+}
+
+fn digest(program: &Path) -> Option<String> {
+    File::open(program).and_then(sha256_of).ok()
 }
 
 /// Returns whether a version begins with these numbers.
