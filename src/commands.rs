@@ -179,11 +179,11 @@ pub(crate) fn run() -> ExitCode {
 /// Returns what to say where the command has no output in a format.
 fn wrong_format(format: Format) -> Option<Failure> {
     let (all, wanted) = (formats(usage::named()), format.to_possible_value()?.get_name().to_owned());
-    let failure = || Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", ")));
-    (!all.contains(&wanted)).then(failure)
+    (!all.contains(&wanted))
+        .then(|| Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", "))))
 }
 
-/// Returns the names of the formats that a command has, or a copy.
+/// The names of the formats that a command has, or a copy.
 fn formats(command: Option<&str>) -> Vec<String> {
     let has = |format: &&Format| match format {
         Format::Human => true,
@@ -194,7 +194,7 @@ fn formats(command: Option<&str>) -> Vec<String> {
         Format::Cyclonedx | Format::Spdx | Format::Slsa => command == Some("sbom"),
     };
     let all = Format::value_variants().iter().filter(has).filter_map(Format::to_possible_value);
-    all.map(|one| one.get_name().to_owned()).collect()
+    all.map(|subcommand| subcommand.get_name().to_owned()).collect()
 }
 
 /// Prints what clap says instead of a command: help and version are results, everything else is a usage error.
@@ -216,7 +216,7 @@ fn not_parsed(error: clap::Error) -> ExitCode {
     ended(FAILED)
 }
 
-/// Returns the command line, as it is documented.
+/// The command line, as it is documented.
 fn documented() -> clap::Command {
     let mut command = manual::described(Cli::command());
     command.build();

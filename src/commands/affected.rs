@@ -48,32 +48,32 @@ struct Touched {
 impl AffectedArgs {
     /// Finds what can be built to something else.
     pub(super) fn run(&self) -> Done {
-        let here = repository_offline()?;
-        let new = commit(&here, &self.rev)?;
-        let old = merge_base(&here, &self.base, Some(&new.commit))?;
-        let is = GitTree::of_commit(&here, &new)?;
+        let repo = repository_offline()?;
+        let new = commit(&repo, &self.rev)?;
+        let old = merge_base(&repo, &self.base, Some(&new.commit))?;
+        let is = GitTree::of_commit(&repo, &new)?;
         let trees = [is.beside(object_id(&old.tree)?), is];
         let [was, is] = trees.map(|tree| Survey::of(Rc::new(tree.checked_out(true))));
-        let changes = Changes::of_commits(&here, [&old, &new], [was.tree(), is.tree()])?;
+        let changes = Changes::of_commits(&repo, [&old, &new], [was.tree(), is.tree()])?;
         let config = Config::of(&*changes.new, "")?;
-        let [was, is] = both(&here, [&was, &is], &config)?;
+        let [was, is] = both(&repo, [&was, &is], &config)?;
         let affected = affected::affected(&changes, &config, &was, &is)?;
         Ok(Box::new(Touched { since: old.commit, commit: new.commit, affected }))
     }
 }
 
 impl Outcome for Touched {
-    /// Returns a line for each root, and one for each target.
+    /// A line for each root, and one for each target.
     fn text(&self, _shown: Shown) -> String {
         let roots = self.affected.roots.iter().map(|root| {
             let directory = path::shown(&root.directory).to_owned();
             (directory, root.status, &root.cause)
         });
-        let targets = self.affected.targets.iter().map(|one| (one.target.by(), one.status, &one.cause));
+        let targets = self.affected.targets.iter().map(|target| (target.target.by(), target.status, &target.cause));
         let line = |(what, status, cause): (String, Status, &Cause)| {
             let why = match (status, cause) {
                 (Status::Added | Status::Removed, _) => status.name(),
-                (Status::Changed, Cause::Path(place)) => path::shown(place),
+                (Status::Changed, Cause::Path(file)) => path::shown(file),
                 (Status::Changed, Cause::Remote(source)) => &source.to_string(),
             };
             format!("{}: {}\n", visible(&what), visible(why))
@@ -117,7 +117,7 @@ pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> S
 
 /// Returns how many of all are affected, and how many are gone.
 fn numbers(affected: impl Iterator<Item = Status>, total: usize, noun: &str) -> String {
-    let (removed, there): (Vec<Status>, Vec<Status>) = affected.partition(|one| *one == Status::Removed);
+    let (removed, there): (Vec<Status>, Vec<Status>) = affected.partition(|status| *status == Status::Removed);
     let removed = if removed.is_empty() { String::new() } else { format!(" ({} removed)", removed.len()) };
     format!("{} of {}{removed}", there.len(), counted(total, noun))
 }

@@ -80,37 +80,38 @@ impl BuildArgs {
 fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<Subject, Failures> {
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     let tree = &workspace.tree;
-    let place = from_top(&repo, &**tree, text)?;
-    let root = root_at(&**tree, &place)?;
+    let path = from_top(&repo, &**tree, text)?;
+    let root = root_at(&**tree, &path)?;
     // What is deployed takes builds to find: not for what can only be a directory.
     let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
     let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
-    let found =
+    let deployed =
         if root.is_some() && !is_name { Targets::default() } else { deployed::find(&repo, workspace.survey())?.1 };
-    let named: Vec<&Target> = found.targets.iter().filter(|target| is_meant(target, text)).collect();
-    let is_there = |target: &&Target| matches!(&target.place, Place::Here(here) if here.path == place);
-    let there: Vec<&Target> = found.targets.iter().filter(is_there).collect();
+    let targets = &deployed.targets;
+    let named: Vec<&Target> = targets.iter().filter(|target| is_meant(target, text)).collect();
+    let there: Vec<&Target> = targets
+        .iter()
+        .filter(|target: &&Target| matches!(&target.place, Place::Here(dir) if dir.path == path))
+        .collect();
     match (root, named.as_slice(), there.as_slice()) {
         (Some(root), [], there) => {
-            let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target, &found.targets));
+            let notes = there.iter().filter(|_| !quiet).map(|target| as_deployed(target, targets));
             say(&lines(first(notes, NAMED)));
             Ok(Subject::root(workspace, &root))
         }
-        (None, [target], _) | (None, [], [target]) => {
-            let context = |failure: Failure| failure.context(format!("{} cannot be built here", target.by()));
-            Ok(Subject::deployed(workspace, target).map_err(context)?)
-        }
-        (None, [], []) => Err(unknown(&found.targets, text).into()),
+        (None, [target], _) | (None, [], [target]) => Ok(Subject::deployed(workspace, target)
+            .map_err(|failure: Failure| failure.context(format!("{} cannot be built here", target.by())))?),
+        (None, [], []) => Err(unknown(targets, text).into()),
         (root, named, there) => {
             let all = if named.is_empty() { there } else { named };
-            Err(ambiguous(text, root.is_some(), all, &found.targets).into())
+            Err(ambiguous(text, root.is_some(), all, targets).into())
         }
     }
 }
 
-/// Returns the directory of the kustomization at a path: that itself, or the directory that holds it.
-fn root_at(tree: &dyn Tree, place: &str) -> Result<Option<String>> {
-    let directory = if FILE_NAMES.contains(&path::name(place)) { path::parent(place) } else { place };
+/// The directory of the kustomization at a path: that itself, or the directory that holds it.
+fn root_at(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
+    let directory = if FILE_NAMES.contains(&path::name(path)) { path::parent(path) } else { path };
     Ok(match tree::resolve(tree, directory)? {
         Resolved::Directory { path } => tree::kustomization_in(tree, &path)?.map(|_| path),
         _ => None,
@@ -131,7 +132,7 @@ fn ambiguous(text: &str, is_root: bool, named: &[&Target], all: &[Target]) -> Fa
     }
     let way = |target: &&Target| {
         let there = match &target.place {
-            Place::Here(here) => format!(", {}", here.shown()),
+            Place::Here(dir) => format!(", {}", dir.shown()),
             _ => String::new(),
         };
         format!("{}{there}: {}", target.by(), command(BUILD, [typed(target, all)]))

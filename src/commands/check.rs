@@ -70,7 +70,8 @@ impl CheckArgs {
         let base = self.base.clone().map_or(Base::Own, Base::Of);
         let how = self.with.how(self.offline, output.quiet);
         let checked = repository_offline().map_err(Into::into);
-        let checked = checked.and_then(|here| check(&here, &what, &self.paths, &base, self.build.then_some(&how)));
+        let checked =
+            checked.and_then(|workspace| check(&workspace, &what, &self.paths, &base, self.build.then_some(&how)));
         let mut checked = checked.unwrap_or_else(|failures| Checked::failed(what, failures.0));
         if output.format == Format::Github {
             checked.failures.extend(summarize(&checked, output.verbose).err());

@@ -15,7 +15,7 @@ pub(crate) enum Shell {
 const BASH_GLUE: &str = include_str!("completion/git.bash");
 const FISH_GLUE: &str = include_str!("completion/git.fish");
 
-/// Returns a completion script that also works behind `git`.
+/// A completion script that also works behind `git`.
 pub(crate) fn completion(shell: Shell, command: clap::Command) -> String {
     let name = command.get_name().to_owned();
     match shell {
@@ -38,9 +38,9 @@ fn script(shell: clap_complete::Shell, mut command: clap::Command, name: &str) -
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// Returns the options and the commands of a command.
+/// The options and the commands of a command.
 fn without_positionals(command: &clap::Command) -> clap::Command {
-    let options = command.get_arguments().filter(|one| !one.is_positional());
+    let options = command.get_arguments().filter(|argument| !argument.is_positional());
     clap::Command::new(env!("CARGO_PKG_NAME"))
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_flag(true)

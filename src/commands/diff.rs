@@ -159,44 +159,45 @@ struct Compared {
 
 impl DiffArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let here = repository_offline()?;
+        let repo = repository_offline()?;
         let new = match &self.rev {
-            Some(rev) => Workspace::of_rev(here.clone(), Some(rev))?,
+            Some(rev) => Workspace::of_rev(repo.clone(), Some(rev))?,
             None => Workspace::of_working_tree(false)?,
         };
         let mut diff = if self.kustomize.len().max(self.helm.len()) > 1 {
-            self.of_programs(&here, new, output.quiet)?
+            self.of_programs(&repo, new, output.quiet)?
         } else {
-            self.since_base(&here, new, output.quiet)?
+            self.since_base(&repo, new, output.quiet)?
         };
-        (diff.repository, diff.is_short, diff.fails) = (here.name()?, self.stat, self.exit_code);
+        (diff.repository, diff.is_short, diff.fails) = (repo.name()?, self.stat, self.exit_code);
         if output.format == Format::Human {
-            diff.pager = here.pager()?;
+            diff.pager = repo.pager()?;
         }
         Ok(Box::new(diff))
     }
 
     /// Compares with a base, each side as a tree of its own.
-    fn since_base(&self, here: &Rc<LocalRepo>, new: Workspace, quiet: bool) -> Result<Diff, Failures> {
-        let (base, only) = self.base(here)?;
+    fn since_base(&self, repo: &Rc<LocalRepo>, new: Workspace, quiet: bool) -> Result<Diff, Failures> {
+        let (base, only) = self.base(repo)?;
         let head = match &new.files {
             Files::Commit { id, .. } => id.clone(),
-            _ => commit(here, "HEAD")?,
+            _ => commit(repo, "HEAD")?,
         };
-        let base = merge_base(here, &base, Some(&head.commit))?;
-        let at_base = |failures: Failures| failures.context(format!("at {}", short(&base.commit)));
-        let old = Workspace::of_rev(here.clone(), Some(&base.commit)).map_err(at_base)?.into_checkout();
+        let base = merge_base(repo, &base, Some(&head.commit))?;
+        let old = Workspace::of_rev(repo.clone(), Some(&base.commit))
+            .map_err(|failures: Failures| failures.context(format!("at {}", short(&base.commit))))?
+            .into_checkout();
         let new = new.into_checkout();
-        let changes = Changes::since(here, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
+        let changes = Changes::since(repo, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
         let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
-        let choices = Choice::of(here, &new.config, &changes, [old.survey(), new.survey()], only)?;
+        let choices = Choice::of(repo, &new.config, &changes, [old.survey(), new.survey()], only)?;
         let how = How { programs: [self.programs(0); 2], offline: self.offline, quiet };
-        let diff = Diff::between(here, [&old, &new], &changes, choices, &how)?;
+        let diff = Diff::between(repo, [&old, &new], &changes, choices, &how)?;
         Ok(Diff { since: base.commit, commit, ..diff })
     }
 
     /// Compares what two programs make of one tree.
-    fn of_programs(&self, here: &Rc<LocalRepo>, tree: Workspace, quiet: bool) -> Result<Diff, Failures> {
+    fn of_programs(&self, repo: &Rc<LocalRepo>, tree: Workspace, quiet: bool) -> Result<Diff, Failures> {
         if self.kustomize.len().max(self.helm.len()) > 2 {
             return Err(Failure::new("at most two programs are compared")
                 .hint("give `--kustomize` or `--helm` twice")
@@ -206,17 +207,17 @@ impl DiffArgs {
         // A version that is rehearsed is another one.
         tree.config.kustomize = None;
         if let Some(word) = self.words.first()
-            && here.commit(word)?.is_some()
+            && repo.commit(word)?.is_some()
             && !tree.tree.kustomizations()?.iter().any(|file| path::is_in(file, word))
         {
             return Err(Failure::new(format!("`{}` is a commit, and both programs build one tree", shown(word)))
                 .hint(format!("to build its tree: {}", command("--rev", [word])))
                 .into());
         }
-        let choices = Choice::all(here, &tree, &self.words)?;
+        let choices = Choice::all(repo, &tree, &self.words)?;
         let changes = Changes::of(tree.tree.clone(), tree.tree.clone(), BTreeSet::new())?;
         let how = How { programs: [self.programs(0), self.programs(1)], offline: self.offline, quiet };
-        let diff = Diff::between(here, [&tree, &tree], &changes, choices, &how)?;
+        let diff = Diff::between(repo, [&tree, &tree], &changes, choices, &how)?;
         let commit = match &tree.files {
             Files::Commit { id, .. } => Some(id.commit.clone()),
             _ => None,
@@ -233,16 +234,16 @@ impl DiffArgs {
 
     /// Returns what to compare with, and what alone is looked at: the first word is a revision, if there is one of that
     /// name.
-    fn base(&self, here: &LocalRepo) -> Result<(String, &[String])> {
+    fn base(&self, repo: &LocalRepo) -> Result<(String, &[String])> {
         let named = self.words.first();
         if let Some(base) = named
-            && here.commit(base)?.is_some()
+            && repo.commit(base)?.is_some()
         {
             return Ok((base.clone(), &self.words[1..]));
         }
         let before = format!("{}~", self.rev.as_deref().unwrap_or("HEAD"));
         for base in ["@{upstream}", "refs/remotes/origin/HEAD", &before] {
-            if here.commit(base)?.is_some() {
+            if repo.commit(base)?.is_some() {
                 return Ok((base.to_owned(), &self.words));
             }
         }
@@ -257,7 +258,7 @@ impl DiffArgs {
 impl Diff {
     /// Builds what can differ between two sides, each with what its lock holds.
     pub(super) fn between(
-        here: &Rc<LocalRepo>,
+        repo: &Rc<LocalRepo>,
         [old, new]: [&Workspace; 2],
         changes: &Changes,
         Choices { builds: chosen, unbuilt, unread, needs, differing }: Choices,
@@ -268,8 +269,11 @@ impl Diff {
             _ => Vec::new(),
         };
         let lock = new.lock.as_ref();
-        let is_held = |source: &&Upstream| lock.is_some_and(|lock| lock.remotes.contains_key(*source));
-        let sources: Vec<&Upstream> = changes.sources.iter().filter(is_held).collect();
+        let sources: Vec<&Upstream> = changes
+            .sources
+            .iter()
+            .filter(|source: &&Upstream| lock.is_some_and(|lock| lock.remotes.contains_key(*source)))
+            .collect();
         if chosen.is_empty() {
             let moved = Moved::of(&sources, &[], &[]);
             return Ok(Diff { unbuilt, unread, now_remote, moved, ..Diff::default() });
@@ -279,7 +283,7 @@ impl Diff {
         // What has no lock deploys what its references name today.
         let fetcher = |of: &Workspace, lock| -> Result<Fetcher> {
             let locked = of.lock.is_some();
-            Ok(fetcher_of(lock, Some(here), &of.config, offline, quiet)?.locked(locked))
+            Ok(fetcher_of(lock, Some(repo), &of.config, offline, quiet)?.locked(locked))
         };
         let (mut was, mut is) = (fetcher(old, old.lock.as_ref().or(lock))?, fetcher(new, lock)?);
         let builds = [Builds::of(old, &before, &mut was, programs[0])?, Builds::of(new, &after, &mut is, programs[1])?];
@@ -298,25 +302,28 @@ impl Diff {
         };
         let mut all = Compared::all(&chosen, needs, &builds, &moves, parts, quiet)?;
         if let Some([was, is]) = &names {
-            all.iter_mut().for_each(|one| (one.cause, one.because) = (None, format!("{was} -> {is}")));
+            all.iter_mut().for_each(|build| (build.cause, build.because) = (None, format!("{was} -> {is}")));
         }
         let (affected, moved) = (chosen.len(), Moved::of(&sources, &chosen, &all));
-        let all = all.into_iter().filter(|one| one.has_news() || one.is_unknown());
+        let all = all.into_iter().filter(|build| build.has_news() || build.is_unknown());
         let builds = renamed(all.collect());
-        let consequences = builds.iter().flat_map(|one: &Compared| one.consequences.clone()).collect();
+        let consequences = builds.iter().flat_map(|build: &Compared| build.consequences.clone()).collect();
         let takes_lock = old.lock.is_none() && lock.is_some();
         let diff = Diff { affected, builds, consequences, unbuilt, unread, now_remote, ..Diff::default() };
         let unlocked = was.unlocked().chain(is.unlocked()).collect();
         Ok(Diff { programs: names, takes_lock, unlocked, moved, ..diff })
     }
 
-    /// Returns the builds that differ alike, or could not be built for the same reason, together; with `verbose` also those
+    /// The builds that differ alike, or could not be built for the same reason, together; with `verbose` also those
     /// of which something stays remote.
     fn groups(&self, verbose: bool) -> Vec<Vec<&Compared>> {
         let mut groups: Vec<Vec<&Compared>> = Vec::new();
         let mut known = HashMap::new();
         for build in self.builds.iter().filter(|build| verbose || !build.is_left()) {
-            let consequences = build.consequences.iter().map(|one| (one.id, &one.text, one.object != build.name));
+            let consequences = build
+                .consequences
+                .iter()
+                .map(|consequence| (consequence.id, &consequence.text, consequence.object != build.name));
             let objects: Vec<_> = build.objects.iter().map(ObjectChange::alike).collect();
             // One that is renamed is not like others.
             let key = (objects, &build.not_built, &build.was, consequences.collect::<Vec<_>>());
@@ -341,7 +348,7 @@ fn built(
         [Ok(before), Ok(after)] => {
             let objects = compare::changes(&before.stdout, &after.stdout, [was, is]);
             let mut needed = Needs::new();
-            if objects.iter().any(|one| one.change == Status::Removed) {
+            if objects.iter().any(|object| object.change == Status::Removed) {
                 needs(&after.stdout, &mut needed);
             }
             // Here it is the same.
@@ -350,10 +357,12 @@ fn built(
             (objects, needed, [unknown.clone(), unknown])
         }
         failed => {
-            let mut failed = failed.map(|one| one.err().map_or(Vec::new(), |unbuilt| Failures::from(unbuilt).0));
+            let mut failed = failed.map(|result| result.err().map_or(Vec::new(), |unbuilt| Failures::from(unbuilt).0));
             // Nothing adds to the lock of a commit.
-            let is_unlocked = |one: &&mut Failure| one.kind == FailureKind::NotLocked;
-            failed[0].iter_mut().filter(is_unlocked).for_each(|one| one.hints.clear());
+            failed[0]
+                .iter_mut()
+                .filter(|failure: &&mut Failure| failure.kind == FailureKind::NotLocked)
+                .for_each(|failure| failure.hints.clear());
             (Vec::new(), Needs::new(), failed)
         }
     }
@@ -382,17 +391,19 @@ impl Compared {
         let mut built = Progress::new("building", quiet)
             .each(processors(), &names, String::clone, |number, _| built(builds, number, &namespaces[number]));
         // What could not be built as a whole is compared in parts.
-        let is_failed = |number: &usize| {
-            chosen[*number].status == Status::Changed && built[*number].2.iter().any(|failures| !failures.is_empty())
-        };
-        let failed: Vec<usize> = (0..chosen.len()).filter(is_failed).collect();
+        let failed: Vec<usize> = (0..chosen.len())
+            .filter(|number: &usize| {
+                chosen[*number].status == Status::Changed
+                    && built[*number].2.iter().any(|failures| !failures.is_empty())
+            })
+            .collect();
         if !failed.is_empty() {
             let choices: Vec<&Choice> = failed.iter().map(|number| &chosen[*number]).collect();
             for (number, Parts { outputs: [before, after], are_all }) in failed.into_iter().zip(parts(&choices)?) {
                 let namespaces = namespaces[number].each_ref().map(String::as_str);
                 let mut objects = compare::changes(before.as_bytes(), after.as_bytes(), namespaces);
                 // It may be in another part now.
-                objects.retain(|one| are_all || one.change != Status::Removed);
+                objects.retain(|object| are_all || object.change != Status::Removed);
                 built[number].0.extend(objects);
             }
         }
@@ -404,14 +415,14 @@ impl Compared {
             failed.push(not_built);
             needed.extend(more);
         }
-        let found = consequences(&mut all, &needed);
-        let all = all.into_iter().map(|one| one.objects).zip(found).zip(failed).zip(chosen);
+        let consequences_of_builds = consequences(&mut all, &needed);
+        let all = all.into_iter().map(|build| build.objects).zip(consequences_of_builds).zip(failed).zip(chosen);
         let compared = |(((objects, consequences), not_built), choice): (_, &Choice)| Compared {
             name: choice.title(),
             built_by: choice.built_by(),
             was: None,
             because: match &choice.cause {
-                Cause::Path(place) => path::shown(place).to_owned(),
+                Cause::Path(file) => path::shown(file).to_owned(),
                 Cause::Remote(source) => moves.get(source).cloned().unwrap_or_else(|| source.to_string()),
             },
             status: choice.status,
@@ -425,7 +436,7 @@ impl Compared {
         Ok(all.map(compared).collect())
     }
 
-    /// Returns whether anything is known to differ.
+    /// Whether anything is known to differ.
     fn has_news(&self) -> bool {
         !self.objects.is_empty() || !self.consequences.is_empty()
     }
@@ -439,7 +450,7 @@ impl Compared {
         }
     }
 
-    /// Returns its name, or that of the set that makes it and others of which nothing is known, and why it differs: a line
+    /// Its name, or that of the set that makes it and others of which nothing is known, and why it differs: a line
     /// that is not too long.
     fn title(&self) -> [String; 2] {
         const WIDTH: usize = 195;
@@ -449,17 +460,17 @@ impl Compared {
         [name, why]
     }
 
-    /// Returns whether it could not be built.
+    /// Whether it could not be built.
     fn is_unknown(&self) -> bool {
         self.not_built.iter().any(|failures| !failures.is_empty())
     }
 
-    /// Returns whether it asks for something now that no reference names.
+    /// Whether it asks for something now that no reference names.
     fn reaches_out(&self) -> bool {
         self.not_built[1].iter().any(|failure| failure.kind == FailureKind::UnreadReference)
     }
 
-    /// Returns whether nothing is known of it because something stays remote.
+    /// Whether nothing is known of it because something stays remote.
     fn is_left(&self) -> bool {
         self.is_unknown() && !self.has_news() && self.not_built.iter().flatten().all(is_left)
     }
@@ -468,8 +479,9 @@ impl Compared {
     fn unknown(&self, verbose: bool) -> Vec<String> {
         let [before, after] = &self.not_built;
         let lines = |side: &'static str, all: &[Failure]| {
-            let line = |one: &Failure| fitting(&visible(&format!("not built{side}: {one}")), 2, verbose);
-            all.iter().map(line).collect::<Vec<_>>()
+            all.iter()
+                .map(|failure: &Failure| fitting(&visible(&format!("not built{side}: {failure}")), 2, verbose))
+                .collect::<Vec<_>>()
         };
         if before == after {
             return lines("", before);
@@ -479,10 +491,10 @@ impl Compared {
 
     /// Returns what its differences bring about: of an object that is shown, or of all others.
     fn consequences(&self, object: Option<&str>) -> impl Iterator<Item = &Consequence> {
-        let is_shown = |one: &&Consequence| self.objects.iter().any(|object| object.id == one.object);
-        self.consequences.iter().filter(move |one| match object {
-            Some(object) => one.object == object,
-            None => !is_shown(one),
+        let is_shown = |consequence: &&Consequence| self.objects.iter().any(|object| object.id == consequence.object);
+        self.consequences.iter().filter(move |consequence| match object {
+            Some(object) => consequence.object == object,
+            None => !is_shown(consequence),
         })
     }
 }
@@ -490,35 +502,42 @@ impl Compared {
 /// Returns what names the builds of a group and why they differ, those of one name together.
 fn titles(group: &[&Compared]) -> Vec<[String; 2]> {
     let mut all: Vec<([String; 2], usize)> = Vec::new();
-    for title in group.iter().map(|one| one.title()) {
+    for title in group.iter().map(|build| build.title()) {
         match all.iter_mut().find(|(known, _)| *known == title) {
             Some((_, count)) => *count += 1,
             None => all.push((title, 1)),
         }
     }
-    let counted = |([name, why], count): ([String; 2], usize)| match count {
-        1 => [name, why],
-        count => [format!("{count} targets of {name}"), why],
-    };
-    all.into_iter().map(counted).collect()
+    all.into_iter()
+        .map(|([name, why], count): ([String; 2], usize)| match count {
+            1 => [name, why],
+            count => [format!("{count} targets of {name}"), why],
+        })
+        .collect()
 }
 
 /// Returns how many last components two names have in common.
-fn in_common(one: &str, other: &str) -> usize {
-    one.rsplit('/').zip(other.rsplit('/')).take_while(|(one, other)| one == other).count()
+fn in_common(old: &str, other: &str) -> usize {
+    old.rsplit('/').zip(other.rsplit('/')).take_while(|(old, other)| old == other).count()
 }
 
-/// Returns these builds, of which one that is gone and one that is new with the same objects are one.
+/// These builds, of which one that is gone and one that is new with the same objects are one.
 fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
-    let key = |one: &Compared| {
-        let value = |one: &ObjectChange| (one.id.clone(), one.values.iter().flatten().next().cloned());
-        let mut objects: Vec<_> = one.objects.iter().map(value).collect();
-        objects.sort_by(|(one, _), (other, _)| one.cmp(other));
-        (one.is_target, objects)
+    let key = |build: &Compared| {
+        let mut objects: Vec<_> = build
+            .objects
+            .iter()
+            .map(|object: &ObjectChange| (object.id.clone(), object.values.iter().flatten().next().cloned()))
+            .collect();
+        objects.sort_by(|(left, _), (other, _)| left.cmp(other));
+        (build.is_target, objects)
     };
     let of = |all: &[Compared], status| {
-        let is_it = move |one: &(usize, &Compared)| one.1.status == status && !one.1.objects.is_empty();
-        all.iter().enumerate().filter(is_it).map(|(number, one)| (key(one), number)).collect::<Vec<_>>()
+        all.iter()
+            .enumerate()
+            .filter(move |numbered: &(usize, &Compared)| numbered.1.status == status && !numbered.1.objects.is_empty())
+            .map(|(number, build)| (key(build), number))
+            .collect::<Vec<_>>()
     };
     let mut gone: HashMap<_, Vec<usize>> = HashMap::new();
     of(&all, Status::Removed).into_iter().for_each(|(objects, number)| gone.entry(objects).or_default().push(number));
@@ -537,7 +556,7 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
         merged.insert(before);
         let mut consequences = std::mem::take(&mut all[before].consequences);
         // Nothing deploys a root but targets.
-        consequences.retain(|one| one.id != "moved-object" && all[number].is_target);
+        consequences.retain(|consequence| consequence.id != "moved-object" && all[number].is_target);
         all[number].was = Some(all[before].name.clone());
         all[number].objects.clear();
         all[number].consequences = consequences;
@@ -559,7 +578,7 @@ fn moved(sides: [&Workspace; 2], fetcher: &Fetcher, asked: &BTreeSet<Upstream>) 
     });
     let mut moved: BTreeMap<Upstream, String> = changes.collect();
     let mut moves = moves(&was, &is);
-    moves.retain(|one| asked.contains(one.new.0));
+    moves.retain(|reference_move| asked.contains(reference_move.new.0));
     for (Move { old, new }, history) in moves.iter().zip(fetcher.histories(&moves)) {
         let count = history.filter(|history| history.is_forward).map(|history| counted(history.commits, "commit"));
         let count = count.map_or(String::new(), |count| format!(", {count}"));
@@ -589,7 +608,7 @@ impl Outcome for Diff {
     /// Returns what to do about what is not known, and how many objects differ.
     fn said(&self, output: &OutputArgs) -> String {
         let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
-        let failures = failures.filter(|one| !is_stopped(one));
+        let failures = failures.filter(|failure| !is_stopped(failure));
         let hints = messages::hints(&failures.collect::<Vec<_>>(), output.verbose);
         let unlocked = self.unlocked(output.verbose).into_iter().map(|text| messages::warning(&text, None));
         let unlocked: String = unlocked.collect();
@@ -606,7 +625,7 @@ impl Outcome for Diff {
 
     fn stopped(&self) -> Vec<&Failure> {
         let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
-        failures.filter(|one| is_stopped(one)).chain(stopped(&self.unbuilt)).collect()
+        failures.filter(|failure| is_stopped(failure)).chain(stopped(&self.unbuilt)).collect()
     }
 
     fn status(&self) -> u8 {
@@ -629,7 +648,7 @@ mod tests {
         let gone = |name| of(name, Status::Removed);
         let new = |name| of(name, Status::Added);
         let names = |all: Vec<Compared>| -> Vec<(String, String)> {
-            renamed(all).into_iter().map(|one| (one.name.clone(), one.why())).collect()
+            renamed(all).into_iter().map(|build| (build.name.clone(), build.why())).collect()
         };
         let was = |name: &str, was: &str| (name.to_owned(), format!("was {was}, all objects are equal"));
         let twins = vec![new("new/a"), new("new/b"), gone("old/a"), gone("old/b")];

@@ -22,11 +22,17 @@ fn rules() -> PossibleValuesParser {
 impl ExplainArgs {
     /// Explains what the arguments name.
     pub(super) fn run(&self) -> Done {
-        let explained = |id: &String| match Rule::from_id(id) {
-            Some(rule) => manual::rule(rule),
-            None => manual::consequence(id),
+        let text = if self.ids.is_empty() {
+            manual::ids()
+        } else {
+            self.ids
+                .iter()
+                .map(|id: &String| match Rule::from_id(id) {
+                    Some(rule) => manual::rule(rule),
+                    None => manual::consequence(id),
+                })
+                .collect()
         };
-        let text = if self.ids.is_empty() { manual::ids() } else { self.ids.iter().map(explained).collect() };
         Page::of(manual::unlinked(&text))
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
     // How to lock is said once, below them.
     let findings: &[Finding] = &findings.iter().cloned().map(without_lock_command).collect::<Vec<_>>();
     let mut out = each(&wanted(findings, verbose), shown);
-    let errors: Vec<&Finding> = findings.iter().filter(|one| one.fails()).collect();
+    let errors: Vec<&Finding> = findings.iter().filter(|finding| finding.fails()).collect();
     let rules: BTreeSet<Rule> = errors.iter().map(|error| error.rule).collect();
     if rules.is_empty() {
         // Nothing follows the last one.
@@ -61,7 +61,7 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
     out
 }
 
-/// Returns the finding without its ways out, if one of them is to lock the reference.
+/// The finding without its ways out, if one of them is to lock the reference.
 fn without_lock_command(mut finding: Finding) -> Finding {
     let is_lockable = finding.fails() && finding.rule == Rule::RemoteReference;
     if is_lockable && finding.help.iter().any(|help| help.contains(LOCK_COMMAND)) {
@@ -70,13 +70,13 @@ fn without_lock_command(mut finding: Finding) -> Finding {
     finding
 }
 
-/// Returns the command that explains rules.
+/// The command that explains rules.
 pub(super) fn explain(rules: impl IntoIterator<Item = Rule>) -> String {
     let ids: Vec<&str> = rules.into_iter().map(Rule::id).collect();
     format!("git kustomize-localize explain {}", ids.join(" "))
 }
 
-/// Returns the findings that are shown: without `verbose` the errors among them, and the first of all.
+/// The findings that are shown: without `verbose` the errors among them, and the first of all.
 fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
     let all: Vec<&Finding> = findings.iter().collect();
     let blocks = blocks(&all, verbose).into_iter().enumerate();
@@ -107,21 +107,21 @@ pub(super) fn number(findings: &[Finding], verbose: bool) -> Option<String> {
     (!findings.is_empty()).then(|| format!("  {}{more}", counted_by_rule(findings, "warning")))
 }
 
-/// Returns the findings with their lines. Without `verbose` what is said of several lines of a file is said once, and what
+/// The findings with their lines. Without `verbose` what is said of several lines of a file is said once, and what
 /// leads out of one finding is not repeated for another.
 pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     let (mut out, mut is_shortened) = (String::new(), false);
     let mut given: HashSet<Vec<&str>> = HashSet::new();
-    let said = |finding: &Finding| (finding.rule, finding.severity, finding.path.clone(), finding.message.clone());
+    let key = |finding: &Finding| (finding.rule, finding.severity, finding.path.clone(), finding.message.clone());
     let mut lines: HashMap<_, BTreeSet<usize>> = HashMap::new();
-    for (finding, span) in findings.iter().filter_map(|one| Some((one, one.span?))) {
-        lines.entry(said(finding)).or_default().insert(span.start.line);
+    for (finding, span) in findings.iter().filter_map(|finding| Some((finding, finding.span?))) {
+        lines.entry(key(finding)).or_default().insert(span.start.line);
     }
     for block in blocks(findings, shown.verbose) {
         let finding = block[0];
         let common = in_common(&block);
         let lines = match finding.span {
-            Some(_) if !shown.verbose && common.is_none() => lines.remove(&said(finding)),
+            Some(_) if !shown.verbose && common.is_none() => lines.remove(&key(finding)),
             _ => Some(BTreeSet::new()),
         };
         let Some(lines) = lines else { continue };
@@ -144,7 +144,7 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
 /// Returns what several findings say as one, and what the first of them say beside that; `None` of one finding.
 fn in_common(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
     let [first, _, ..] = block else { return None };
-    let each = block.iter().filter_map(|one| Some(one.common.as_ref()?.each.clone()));
+    let each = block.iter().filter_map(|finding| Some(finding.common.as_ref()?.each.clone()));
     let mut notes: Vec<String> = each.take(NAMED).collect();
     if let more @ 1.. = block.len() - notes.len() {
         notes.push(format!("and {more} more: -v shows each"));
@@ -168,16 +168,18 @@ fn write_finding(out: &mut String, finding: &Finding, notes: &[String], help: &[
     let field = visible(&finding.field);
     let head = paint(&format!("{level}[{}]", finding.rule), style);
     *out += &format!("{head}: {}\n", paint(&visible(&finding.message), "bold"));
-    let place = visible(&finding.location().to_string());
+    let location = visible(&finding.location().to_string());
     let begin = if gutter.is_empty() { " " } else { &gutter };
     *out += &match excerpt(finding) {
         Some((line, before, width)) => {
             let marks = paint(format!("{} {field}", "^".repeat(width)).trim_end(), style);
             let before = " ".repeat(before);
-            format!("{begin}{arrow} {place}\n{gutter} {bar}\n{number} {bar} {line}\n{gutter} {bar} {before}{marks}\n")
+            format!(
+                "{begin}{arrow} {location}\n{gutter} {bar}\n{number} {bar} {line}\n{gutter} {bar} {before}{marks}\n"
+            )
         }
-        None if field.is_empty() => format!("{begin}{arrow} {place}\n"),
-        None => format!("{begin}{arrow} {place}: {field}\n"),
+        None if field.is_empty() => format!("{begin}{arrow} {location}\n"),
+        None => format!("{begin}{arrow} {location}: {field}\n"),
     };
     let mut add = |mark: &str, text: &str| {
         // Only blanks before a command: it is copied as it stands.
@@ -197,7 +199,7 @@ fn write_finding(out: &mut String, finding: &Finding, notes: &[String], help: &[
     out.push('\n');
 }
 
-/// Returns the line of a finding, and the columns before and below its span; none where that is on several lines, where the
+/// The line of a finding, and the columns before and below its span; none where that is on several lines, where the
 /// line is long, and where it may hold a secret or what a terminal does not show as it is.
 fn excerpt(finding: &Finding) -> Option<(String, usize, usize)> {
     let span = finding.span.filter(|span| span.end.line <= span.start.line)?;

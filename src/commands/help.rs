@@ -25,30 +25,31 @@ impl HelpArgs {
         if name.is_empty() {
             return Page::of(list());
         }
-        let guide = || manual::guide(&name).map(|text| if name == "recipes" { filled(text) } else { text });
-        let text = page(&name).or_else(guide).ok_or_else(|| {
-            Failure::new(format!("there is no page `{}`", redact::text(&name)))
-                .hint("to list them: git kustomize-localize help")
-        })?;
+        let text = page(&name)
+            .or_else(|| manual::guide(&name).map(|text| if name == "recipes" { filled(text) } else { text }))
+            .ok_or_else(|| {
+                Failure::new(format!("there is no page `{}`", redact::text(&name)))
+                    .hint("to list them: git kustomize-localize help")
+            })?;
         Page::of(text)
     }
 }
 
-/// Returns the recipes with the URL and the default branch of `origin`, as far as this repository has them.
+/// The recipes with the URL and the default branch of `origin`, as far as this repository has them.
 fn filled(text: String) -> String {
-    let Ok(here) = repository_offline() else { return text };
+    let Ok(repo) = repository_offline() else { return text };
     let of_ssh = |url: &str| {
         let (host, path) = url.strip_prefix("git@")?.split_once(':')?;
         Some(format!("https://{host}/{path}"))
     };
-    let url = here.config("remote.origin.url").ok().flatten();
+    let url = repo.config("remote.origin.url").ok().flatten();
     let url = url.map(|url| of_ssh(&url).unwrap_or(url)).filter(|url| url.starts_with("https://"));
     let text = match url {
         Some(url) => text.replace(REPOSITORY, visible(&redact::url(&url)).trim_end_matches(".git")),
         None => text,
     };
     let head = "refs/remotes/origin/HEAD";
-    let head = here.refs(&[head]).ok().and_then(|mut refs| refs.remove(head)?.other_name);
+    let head = repo.refs(&[head]).ok().and_then(|mut refs| refs.remove(head)?.other_name);
     match head.as_deref().and_then(|name| name.strip_prefix("refs/remotes/origin/")) {
         Some(branch) => {
             let named =
@@ -59,7 +60,7 @@ fn filled(text: String) -> String {
     }
 }
 
-/// Returns the page of the command that the words lead to.
+/// The page of the command that the words lead to.
 fn page(name: &str) -> Option<String> {
     let command = documented();
     let name = if name == "copy" { COPY } else { name };
@@ -70,11 +71,12 @@ fn page(name: &str) -> Option<String> {
     Some(help + &text.unwrap_or_default())
 }
 
-/// Returns the commands and the guides.
+/// The commands and the guides.
 fn list() -> String {
     let command = documented();
-    let commands = command.get_subcommands().filter(|one| !one.is_hide_set());
-    let commands = commands.map(|one| (one.get_name(), one.get_about().map(ToString::to_string).unwrap_or_default()));
+    let commands = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
+    let commands = commands
+        .map(|subcommand| (subcommand.get_name(), subcommand.get_about().map(ToString::to_string).unwrap_or_default()));
     let copy = (COPY, "Copy a kustomization with all it references".to_owned());
     let row = |(name, about)| format!("  {name:<16}{about}\n");
     let commands: String = std::iter::once(copy).chain(commands).map(row).collect();

@@ -93,15 +93,15 @@ struct Judgement {
 
 impl HookCommand {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let here = repository_offline()?;
+        let repo = repository_offline()?;
         let hook = match self {
-            HookCommand::Install { hooks } => return Ok(Box::new(install::install(&here, hooks)?)),
-            HookCommand::Uninstall { hooks } => return Ok(Box::new(install::uninstall(&here, hooks)?)),
+            HookCommand::Install { hooks } => return Ok(Box::new(install::install(&repo, hooks)?)),
+            HookCommand::Uninstall { hooks } => return Ok(Box::new(install::uninstall(&repo, hooks)?)),
             HookCommand::Run { hook, .. } => *hook,
         };
         // Not on a server, where the hook is a gate: only its owner decides what is checked there.
         let all = match hook {
-            hook if hook != Running::PreReceive && is_off(&here)? => Vec::new(),
+            hook if hook != Running::PreReceive && is_off(&repo)? => Vec::new(),
             Running::Lock => {
                 let mut locked = LockArgs::default().locked(output)?;
                 if locked.localized.status == Status::Written {
@@ -110,17 +110,17 @@ impl HookCommand {
                 }
                 return Ok(Box::new(locked));
             }
-            Running::PreCommit | Running::PreMergeCommit => vec![Judged::index(&here)?],
-            Running::PrePush => judged::pushed(&here, &refs()?)?,
-            Running::PreReceive => judged::received(&here, &refs()?)?,
-            Running::Framework => vec![judged::framework(&here)?],
+            Running::PreCommit | Running::PreMergeCommit => vec![Judged::index(&repo)?],
+            Running::PrePush => judged::pushed(&repo, &refs()?)?,
+            Running::PreReceive => judged::received(&repo, &refs()?)?,
+            Running::Framework => vec![judged::framework(&repo)?],
         };
         let judge = |judged: Judged| {
-            let checked = check(&here, &judged.what, &[], &judged.base, None);
+            let checked = check(&repo, &judged.what, &[], &judged.base, None);
             let mut checked = checked.unwrap_or_else(|failures| Checked::failed(judged.what.clone(), failures.0));
-            checked.findings.retain(|one| one.rule != Rule::MergedBack || !judged.is_new);
+            checked.findings.retain(|finding| finding.rule != Rule::MergedBack || !judged.is_new);
             if checked.failures.is_empty() {
-                match judged.shows(&here, &checked.source) {
+                match judged.shows(&repo, &checked.source) {
                     Ok(is_shown) => checked.findings.retain(is_shown),
                     Err(failure) => checked.failures.push(failure),
                 }
@@ -131,10 +131,10 @@ impl HookCommand {
     }
 }
 
-/// Returns whether the hooks are switched off. What is not set is on.
-fn is_off(here: &LocalRepo) -> Result<bool> {
+/// Whether the hooks are switched off. What is not set is on.
+fn is_off(repo: &LocalRepo) -> Result<bool> {
     const KEY: &str = "kustomize-localize.hook";
-    Ok(!here.config_bool(KEY, true)?)
+    Ok(!repo.config_bool(KEY, true)?)
 }
 
 /// Reads the refs that git names on standard input.
@@ -159,7 +159,7 @@ impl Outcome for Judgements {
     }
 
     fn status(&self) -> u8 {
-        self.checks.iter().map(|one| one.checked.status()).max().unwrap_or_default()
+        self.checks.iter().map(|check| check.checked.status()).max().unwrap_or_default()
     }
 }
 

@@ -124,7 +124,7 @@ impl Setup {
     fn unrestrict(&mut self) -> Result<()> {
         let (key, value) = ("load-restrictor", "none");
         if let Some(text) = Config::with(&self.texts[1], key, value)
-            && failing(&self.checked).any(|one| one.rule == Rule::OutOfScope)
+            && failing(&self.checked).any(|finding| finding.rule == Rule::OutOfScope)
             && let Some(tried) = self.tried(&text)?
         {
             self.take_if_it_mends(text, tried, vec![Added::of(format!("{key}: {value}"))]);
@@ -136,14 +136,15 @@ impl Setup {
     /// those with a root in them that can be read.
     fn leave_out_templates(&mut self) -> Result<()> {
         let directory = |finding: &Finding| path::parent(&finding.path).to_owned();
-        let found = failing(&self.checked).filter(|one| is_template(one)).map(directory);
-        let mut templates: BTreeSet<String> = found.filter(|directory| !directory.is_empty()).collect();
+        let directories = failing(&self.checked).filter(|finding| is_template(finding)).map(directory);
+        let mut templates: BTreeSet<String> = directories.filter(|directory| !directory.is_empty()).collect();
         let roots = self.workspace.roots()?;
         let roots = roots.into_iter().filter(|root| !templates.contains(*root) && !is_filled_in(root));
         let roots: Vec<String> = roots.map(str::to_owned).collect();
         templates.retain(|directory| !roots.iter().any(|root| path::is_in(root, directory)));
         for _ in 0..2 {
-            let entries: Vec<String> = templates.iter().map(|one| format!("- {}", Config::path_entry(one))).collect();
+            let entries: Vec<String> =
+                templates.iter().map(|directory| format!("- {}", Config::path_entry(directory))).collect();
             if entries.is_empty() {
                 return Ok(());
             }
@@ -163,10 +164,10 @@ impl Setup {
 
     /// Locks what the configuration does not leave remote.
     fn lock(&mut self) -> Result<(), Failures> {
-        let held = without_charts(Some(&self.before), self.workspace.config.helm);
+        let old_lock = without_charts(Some(&self.before), self.workspace.config.helm);
         self.relocked = match up_to_date(&self.workspace)? {
             Some(relocked) => relocked,
-            None => relock(&self.workspace, &held, &mut self.fetcher)?,
+            None => relock(&self.workspace, &old_lock, &mut self.fetcher)?,
         };
         self.file = lock::to_write(&self.workspace, &self.before, &mut self.relocked)?;
         self.checked = self.look(&self.texts[1], &self.workspace.config)?;
@@ -239,7 +240,7 @@ impl Setup {
     /// Returns what people must edit, by place.
     fn edits(&self) -> Vec<Edit> {
         let mut edits: Vec<Edit> = self.relocked.unresolved.iter().map(Edit::of_failure).collect();
-        let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|one| (one.path.clone(), one.line)).collect();
+        let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|edit| (edit.path.clone(), edit.line)).collect();
         // Why it is not locked is known.
         let is_said = |finding: &Finding| {
             let line = finding.span.map_or(0, |span| span.start.line);
@@ -261,14 +262,14 @@ impl Setup {
             repository: None,
             is_unlocked: false,
         }));
-        edits.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
+        edits.sort_by(|left, other| (&left.path, left.line).cmp(&(&other.path, other.line)));
         edits
     }
 }
 
 const INIT: &str = "git kustomize-localize init";
 
-/// Returns the configuration with more entries in a list; refuses one that is not written line by line.
+/// The configuration with more entries in a list; refuses one that is not written line by line.
 fn append(text: &str, key: &str, entries: &[String]) -> Result<String> {
     Config::append(text, key, entries).ok_or_else(|| {
         let failure = Failure::new(format!(
@@ -280,25 +281,25 @@ fn append(text: &str, key: &str, entries: &[String]) -> Result<String> {
 }
 
 fn failing(checked: &Checked) -> impl Iterator<Item = &Finding> {
-    checked.findings.iter().filter(|one| one.fails())
+    checked.findings.iter().filter(|finding| finding.fails())
 }
 
 fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
-    failing(checked).map(|one| (one.rule, &*one.path, one.span, &*one.message)).collect()
+    failing(checked).map(|finding| (finding.rule, &*finding.path, finding.span, &*finding.message)).collect()
 }
 
-/// Returns whether something is wrong because its file is filled in by something else before it is built. One that can be
+/// Whether something is wrong because its file is filled in by something else before it is built. One that can be
 /// read is a kustomization: a variable in one of its references says nothing about the others.
 fn is_template(finding: &Finding) -> bool {
     finding.is_template || is_filled_in(&finding.path)
 }
 
-/// Returns whether a path holds a variable of a template.
+/// Whether a path holds a variable of a template.
 fn is_filled_in(path: &str) -> bool {
     ["{{", "{%", "${"].iter().any(|mark| path.contains(mark))
 }
 
-/// Returns the entry of `allow` for what people may want as it is; localizing mends what is remote, and no build reads what
+/// The entry of `allow` for what people may want as it is; localizing mends what is remote, and no build reads what
 /// is not valid.
 fn exception(finding: &Finding) -> Option<String> {
     if finding.unread || matches!(finding.rule, Rule::RemoteReference | Rule::InvalidKustomization) {
@@ -373,8 +374,8 @@ impl Edit {
 
     /// What could not be resolved stands in the user's file that leads there.
     fn of_failure(failure: &Failure) -> Edit {
-        let place = failure.chain.first().or(failure.location.as_deref()).cloned();
-        let Location { file, position: Position { line, .. }, .. } = place.unwrap_or_default();
+        let location = failure.chain.first().or(failure.location.as_deref()).cloned();
+        let Location { file, position: Position { line, .. }, .. } = location.unwrap_or_default();
         let message = if failure.chain.is_empty() { failure.message.clone() } else { failure.to_string() };
         Edit {
             path: file,
@@ -383,7 +384,7 @@ impl Edit {
             cause: message.clone(),
             message,
             help: failure.hints.clone(),
-            exception: failure.exception.as_deref().and_then(|one| Config::entries(&[one]).pop()),
+            exception: failure.exception.as_deref().and_then(|exception| Config::entries(&[exception]).pop()),
             repository: None,
             is_unlocked: true,
         }
@@ -432,10 +433,10 @@ impl Initialized {
         }
         let mut out = Vec::new();
         for ((rule, _), group) in groups {
-            let Some(one) = group.first() else { continue };
-            let is_same = group.len() > 1 && group.iter().all(|other| other.message == one.message);
-            let message = if is_same { format!(": {}", one.message) } else { String::new() };
-            let count = if one.is_unlocked {
+            let Some(edit) = group.first() else { continue };
+            let is_same = group.len() > 1 && group.iter().all(|other| other.message == edit.message);
+            let message = if is_same { format!(": {}", edit.message) } else { String::new() };
+            let count = if edit.is_unlocked {
                 format!("{} could not be locked", counted(group.len(), "reference"))
             } else {
                 format!("{} to edit ({rule})", counted(group.len(), "place"))
@@ -450,7 +451,7 @@ impl Initialized {
                 _ => edits.iter().map(|edit| format!("  {}{}", edit.place(), line(edit))).collect(),
             }));
             // What is another command for each is in `check`.
-            let shared = one.help.iter().filter(|help| group.iter().all(|other| other.help.contains(help)));
+            let shared = edit.help.iter().filter(|help| group.iter().all(|other| other.help.contains(help)));
             let shared: Vec<String> = shared.map(|help| format!("  help: {help}")).collect();
             let way = if shared.is_empty() { "correct it, or allow" } else { "or allow" };
             out.extend(shared);
@@ -481,7 +482,7 @@ impl Initialized {
     }
 }
 
-/// Returns these by the repository of their charts, in the order of the first of each.
+/// These by the repository of their charts, in the order of the first of each.
 fn by_repository<'a>(group: &[&'a Edit]) -> Vec<(Option<&'a str>, Vec<&'a Edit>)> {
     let mut all: Vec<(Option<&str>, Vec<&Edit>)> = Vec::new();
     for edit in group {
@@ -502,7 +503,7 @@ impl Outcome for Initialized {
         };
         let mut out: Vec<String> = self.files.iter().map(|file| format!("{done} {file}")).collect();
         out.extend(changes(&self.changes, &News::new(), |_| None, shown.verbose));
-        out.extend(self.now_remote.iter().map(|one| format!("  {}", one.line())));
+        out.extend(self.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
         out.extend(self.configuration.iter().flat_map(Added::lines));
         if out.is_empty() {
             let RemoteReferences { locked, allowed, .. } = self.remote_references;

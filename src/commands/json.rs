@@ -27,7 +27,7 @@ pub(super) fn report(content: &(impl Serialize + ?Sized)) -> String {
     render(&Report { version: 1, tool, content })
 }
 
-/// Returns the value as indented JSON with a final newline, and without secrets. What could hide or fake a line of a
+/// The value as indented JSON with a final newline, and without secrets. What could hide or fake a line of a
 /// terminal or a command of GitHub Actions is written as `\uXXXX`, which means the same.
 pub(super) fn render(value: &impl Serialize) -> String {
     // Only strings, numbers and lists: serializing these cannot fail.

@@ -77,7 +77,7 @@ impl HowArgs {
         let HowArgs { overwrite, no_verify, dry_run, .. } = *self;
         let request =
             Request { what, rev, branch, overwrite, no_verify, dry_run, how: self.with.how(self.offline, quiet) };
-        let found = PreparedRun::of(&request).map_err(|failures| match &request.what {
+        let prepared = PreparedRun::of(&request).map_err(|failures| match &request.what {
             // A word that may be meant as a command is answered first.
             LocalizeMode::Copy { target, new_dir, .. } => {
                 unknown_word(target, new_dir.as_slice()).map_or(failures, Into::into)
@@ -85,7 +85,7 @@ impl HowArgs {
             LocalizeMode::InPlace(_) => failures,
         })?;
         let locking = Locking::default();
-        Ok(Box::new(Report { localized: found.localize()?, locking }))
+        Ok(Box::new(Report { localized: prepared.localize()?, locking }))
     }
 }
 

@@ -40,10 +40,10 @@ impl LockArgs {
         let relocked = match up_to_date(&workspace)? {
             Some(relocked) => relocked,
             None => {
-                let held = Rc::new(without_charts(Some(&before), config.helm));
+                let old_lock = Rc::new(without_charts(Some(&before), config.helm));
                 let options = fetching(config, self.offline, output.quiet);
-                let mut fetcher = fetcher(workspace.repo(), options, vec![held.clone()], None)?;
-                relock(&workspace, &held, &mut fetcher)?
+                let mut fetcher = fetcher(workspace.repo(), options, vec![old_lock.clone()], None)?;
+                relock(&workspace, &old_lock, &mut fetcher)?
             }
         };
         finish(&workspace, self.dry_run, Vec::new(), &before, relocked, Changes::new())
@@ -86,7 +86,7 @@ pub(super) fn finish(
     Ok(Report { localized, locking })
 }
 
-/// Returns the lock that is to be written, where it is another one than `before`.
+/// The lock that is to be written, where it is another one than `before`.
 pub(super) fn to_write(workspace: &Workspace, before: &Lock, relocked: &mut Relocked) -> Result<Option<File>> {
     relocked.lock.written_after(before);
     let is_same = relocked.lock == *before && workspace.merged.is_none();

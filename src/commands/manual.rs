@@ -29,7 +29,7 @@ guides! {
     "comparison"
 }
 
-/// Returns the text of the page of a command, or of [`commands::COPY`], if there is one.
+/// The text of the page of a command, or of [`commands::COPY`], if there is one.
 pub(crate) fn page(name: &str) -> Option<String> {
     let (_, text) = commands::PAGES.iter().find(|(known, _)| *known == name)?;
     // The heading is for those who look at the sources.
@@ -46,13 +46,13 @@ pub(crate) fn described(command: clap::Command) -> clap::Command {
     command.mut_subcommands(described)
 }
 
-/// Returns the text of a guide, if there is one of that name.
+/// The text of a guide, if there is one of that name.
 pub(crate) fn guide(name: &str) -> Option<String> {
     let (_, text) = GUIDES.iter().find(|(known, _)| *known == name)?;
     Some(printed(text))
 }
 
-/// Returns the guides: the name of each, and what it is about.
+/// The guides: the name of each, and what it is about.
 pub(crate) fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
     GUIDES.iter().map(|(name, text)| {
         let about = text.lines().next().unwrap_or_default();
@@ -88,13 +88,13 @@ pub(crate) fn consequence(id: &str) -> String {
     format!("# {id}: {about}\n\nA consequence of a change ({group}).\n\n{page}\n")
 }
 
-/// Returns the lists of rules and of consequences, as Markdown.
+/// The lists of rules and of consequences, as Markdown.
 pub(crate) fn ids() -> String {
     let (consequences, _) = PAGE.split_once("\n\n").unwrap_or_default();
     format!("# Rules\n\n{}\n# Consequences of a change\n\n{consequences}\n", rules())
 }
 
-/// Returns a text as it is printed: with the parts that are marked, without what only the sources can follow.
+/// A text as it is printed: with the parts that are marked, without what only the sources can follow.
 fn printed(text: &str) -> String {
     let filled = text.replace("<!-- rules -->\n", &rules());
     let line = |line: &str| match line.strip_prefix("```console ") {
@@ -107,11 +107,13 @@ fn printed(text: &str) -> String {
 }
 
 fn rules() -> String {
-    let row = |rule: &Rule| {
-        let (id, severity, summary) = (rule.id(), rule.default_level().name(), rule.summary());
-        format!("- `{id}` ({severity}): {summary}\n")
-    };
-    Rule::ALL.iter().map(row).collect()
+    Rule::ALL
+        .iter()
+        .map(|rule: &Rule| {
+            let (id, severity, summary) = (rule.id(), rule.default_level().name(), rule.summary());
+            format!("- `{id}` ({severity}): {summary}\n")
+        })
+        .collect()
 }
 
 /// Returns Markdown with the text of its links alone: for those who show it where their targets are not.

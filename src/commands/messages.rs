@@ -24,55 +24,55 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// Returns these lines as people read them: nothing in them ends a line, hides anything or is a secret.
+/// These lines as people read them: nothing in them ends a line, hides anything or is a secret.
 pub(super) fn lines(all: Vec<String>) -> String {
     all.iter().map(|line| visible(line) + "\n").collect()
 }
 
-/// Returns text as it stands in HTML.
+/// Text as it stands in HTML.
 pub(super) fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Returns these names in one line, without `verbose` the first.
+/// These names in one line, without `verbose` the first.
 pub(super) fn named(all: &[String], verbose: bool) -> String {
     listed(all, if verbose { usize::MAX } else { NAMED })
 }
 
-/// Returns a warning that no rule gives, with what to do about it.
+/// A warning that no rule gives, with what to do about it.
 pub(super) fn warning(text: &str, hint: Option<&str>) -> String {
     let mark = Style::new().for_stderr().yellow().bold().apply_to("warning:");
     let hint = hint.map(|text| format!("  {}", hinted(text)));
     format!("{mark} {}\n{}", visible(text), hint.unwrap_or_default())
 }
 
-/// Returns the line of a hint.
+/// The line of a hint.
 fn hinted(text: &str) -> String {
     format!("{} {}\n", Style::new().for_stderr().cyan().bold().apply_to("hint:"), visible(text))
 }
 
-/// Returns the command that commits files that git does not have: below the top the directories that they lie in, since
+/// The command that commits files that git does not have: below the top the directories that they lie in, since
 /// what is new there mostly belongs to them. Localized files come with what was changed with them: the kustomization and
 /// the lock.
 pub(super) fn commit(paths: &[String]) -> String {
-    let above = |place| Some(path::parent(place)).filter(|above| !above.is_empty()).unwrap_or(place);
-    let directory = |place| stored::home(place).unwrap_or_else(|| above(place));
-    let mut all: Vec<&str> = paths.iter().map(|place| directory(place)).collect();
+    let above = |path| Some(path::parent(path)).filter(|above| !above.is_empty()).unwrap_or(path);
+    let directory = |path| stored::home(path).unwrap_or_else(|| above(path));
+    let mut all: Vec<&str> = paths.iter().map(|path| directory(path)).collect();
     all.sort_unstable();
     all.dedup_by(|later, kept| path::is_in(later, kept));
     if all.len() > NAMED {
         all = vec![""];
     }
-    let changed = if paths.iter().any(|place| stored::home(place).is_some()) { " -a" } else { "" };
+    let changed = if paths.iter().any(|path| stored::home(path).is_some()) { " -a" } else { "" };
     format!("{} && git commit{changed}", command("git add --", all.into_iter().map(pathspec)))
 }
 
-/// Returns a text that fits on a line of at most 200 characters, behind what stands before it.
+/// A text that fits on a line of at most 200 characters, behind what stands before it.
 pub(super) fn fitting(text: &str, before: usize, verbose: bool) -> String {
     cut(text, if verbose { usize::MAX } else { 199usize.saturating_sub(before) })
 }
 
-/// Returns the beginning and the end of a text: what is alike at first mostly differs at the end.
+/// The beginning and the end of a text: what is alike at first mostly differs at the end.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let count = text.chars().count();
     let (start, end) = (most - most / 3, most / 3);
@@ -80,7 +80,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     if count <= most { text.to_owned() } else { format!("{}…{}", part(0, start), part(count - end, end)) }
 }
 
-/// Returns the first of these lines, and how many more there are.
+/// The first of these lines, and how many more there are.
 pub(super) fn first(mut all: impl Iterator<Item = String>, most: usize) -> Vec<String> {
     let mut out: Vec<String> = all.by_ref().take(most).collect();
     if let more @ 1.. = all.count() {
@@ -102,11 +102,11 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     let (groups, more) = groups.split_at(groups.len().min(if verbose { usize::MAX } else { NAMED }));
     for (index, group) in groups.iter().enumerate() {
         let failure = group[0];
-        if let [one] = group.as_slice() {
-            out += &format!("{mark} {}\n", visible(&one.to_string()));
+        if let [failure] = group.as_slice() {
+            out += &format!("{mark} {}\n", visible(&failure.to_string()));
         } else {
             out += &format!("{mark} {}\n", visible(&failure.message));
-            let places = group.iter().map(|one| format!("  at {}", one.location_text().unwrap_or_default()));
+            let places = group.iter().map(|failure| format!("  at {}", failure.location_text().unwrap_or_default()));
             out += &lines(first(places, NAMED));
         }
         if !failure.chain.is_empty() {
@@ -129,7 +129,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
 /// Returns what to do about failures, each once.
 pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
     let mut all: Vec<&String> = Vec::new();
-    for hint in failures.iter().flat_map(|one| &one.hints) {
+    for hint in failures.iter().flat_map(|failure| &failure.hints) {
         if !all.contains(&hint) {
             all.push(hint);
         }
@@ -141,8 +141,8 @@ pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
 fn left_remote(failures: &[&Failure], verbose: bool) -> String {
     let lasting = failures.iter().filter(|failure| !failure.kind.is_outage());
     let failures: Vec<&Failure> = lasting.filter(|failure| failure.exception.is_some()).copied().collect();
-    let exceptions: Vec<&Exception> = failures.iter().filter_map(|one| one.exception.as_deref()).collect();
-    let leave = leave(&exceptions, failures.iter().all(|one| one.kind.is_gone()), verbose);
+    let exceptions: Vec<&Exception> = failures.iter().filter_map(|failure| failure.exception.as_deref()).collect();
+    let leave = leave(&exceptions, failures.iter().all(|failure| failure.kind.is_gone()), verbose);
     let mark = Style::new().for_stderr().cyan().bold().apply_to("hint:");
     if leave.is_empty() { String::new() } else { format!("{mark} {}", lines(leave)) }
 }
@@ -158,7 +158,7 @@ fn leave(exceptions: &[&Exception], are_gone: bool, verbose: bool) -> Vec<String
     hint.into_iter().chain(first(entries, if verbose { usize::MAX } else { NAMED })).collect()
 }
 
-/// Returns the failures, those that differ in their places alone together, in the order of the first of each.
+/// The failures, those that differ in their places alone together, in the order of the first of each.
 fn by_reason(failures: &[Failure]) -> Vec<Vec<&Failure>> {
     let mut groups: Vec<Vec<&Failure>> = Vec::new();
     let mut known = HashMap::new();
@@ -180,7 +180,7 @@ pub(super) fn left(left: &BTreeMap<Upstream, String>, verbose: bool) -> Vec<Stri
     if left.len() > 1 && !verbose {
         return vec![format!("  {} stay remote (allowed): `-v` shows each", counted(left.len(), "upstream"))];
     }
-    left.keys().map(|one| format!("  stays remote (allowed): {one}")).collect()
+    left.keys().map(|upstream| format!("  stays remote (allowed): {upstream}")).collect()
 }
 
 /// Returns what is different about the remotes, one line each, with what is new in each and what `brings` says that it

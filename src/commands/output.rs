@@ -94,7 +94,7 @@ impl OutputArgs {
     }
 }
 
-/// Returns a text of clap as it is printed.
+/// A text of clap as it is printed.
 pub(super) fn styled(text: &StyledStr, color: bool) -> String {
     if color { text.ansi().to_string() } else { text.to_string() }
 }
@@ -132,12 +132,12 @@ pub(super) trait Outcome: Json {
         0
     }
 
-    /// Returns the builds that were stopped before they came to anything: then the work was not done, whatever else came of it.
+    /// The builds that were stopped before they came to anything: then the work was not done, whatever else came of it.
     fn stopped(&self) -> Vec<&Failure> {
         Vec::new()
     }
 
-    /// Returns the command that shows the report on a terminal; none where it is only printed.
+    /// The command that shows the report on a terminal; none where it is only printed.
     fn pager(&self) -> Option<&str> {
         None
     }
@@ -150,7 +150,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Returns a page as the result of a command.
+    /// A page as the result of a command.
     pub(super) fn of(text: String) -> Done {
         Ok(Box::new(Page { text }))
     }
@@ -236,7 +236,7 @@ fn page(pager: &str, text: &[u8]) -> bool {
     child.wait().is_ok_and(|status| !status.code().is_some_and(|code| NOT_RUN.contains(&code)))
 }
 
-/// Returns the exit status of a command that came to `status`, now that its result was written or not.
+/// The exit status of a command that came to `status`, now that its result was written or not.
 pub(super) fn ended(status: u8) -> ExitCode {
     ExitCode::from(if IS_LOST.load(Ordering::Relaxed) { FAILED } else { status })
 }

@@ -59,14 +59,14 @@ pub(super) struct Sbom {
 
 impl SbomArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let here = LocalRepo::discover_offline()?.map(Rc::new);
+        let repo = LocalRepo::discover_offline()?.map(Rc::new);
         let given = given_date()?;
-        let directory = super::verify::directory(self.rev.as_deref(), here.as_deref())?;
+        let directory = super::verify::directory(self.rev.as_deref(), repo.as_deref())?;
         if self.images && (directory.is_some() || output.format == Format::Slsa) {
             return Err(Failure::new("`--images` needs a commit, and a format other than `slsa`").into());
         }
         if let Some(directory) = directory {
-            let tree = DiskTree::of_directory(Path::new(directory), here.is_some())?;
+            let tree = DiskTree::of_directory(Path::new(directory), repo.is_some())?;
             let Some(lock) = Lock::at(&tree, LOCK_NAME)? else {
                 return Err(no_lock(directory).hint("name a directory that `--no-commit` wrote, or a commit").into());
             };
@@ -78,24 +78,24 @@ impl SbomArgs {
             let created = date(given.or(written.map(|age| age.as_secs())).unwrap_or_default());
             return Ok(Box::new(Sbom { name, subject, created, components, not_built: Vec::new() }));
         }
-        let here = here.map_or_else(repository_offline, Ok)?;
+        let repo = repo.map_or_else(repository_offline, Ok)?;
         let rev = self.rev.as_deref().unwrap_or("HEAD");
-        let id = commit(&here, rev)?;
-        let tree = GitTree::of_commit(&here, &id)?;
+        let id = commit(&repo, rev)?;
+        let tree = GitTree::of_commit(&repo, &id)?;
         let mut locks = Vec::new();
-        for place in tree.locks()? {
-            locks.extend(Lock::at(&tree, &place)?.map(|lock| (path::parent(&place).to_owned(), lock)));
+        for lock in tree.locks()? {
+            locks.extend(Lock::at(&tree, &lock)?.map(|content| (path::parent(&lock).to_owned(), content)));
         }
-        if locks.is_empty() && !self.images && !has_nothing_to_lock(&Workspace::of_rev(here.clone(), Some(rev))?)? {
+        if locks.is_empty() && !self.images && !has_nothing_to_lock(&Workspace::of_rev(repo.clone(), Some(rev))?)? {
             return Err(no_lock(rev).hint("lock the remote references: git kustomize-localize lock").into());
         }
         let (images, not_built) =
-            if self.images { images::run_by(&here, &id.commit, &self.with, output.quiet)? } else { Default::default() };
+            if self.images { images::run_by(&repo, &id.commit, &self.with, output.quiet)? } else { Default::default() };
         let components = components(Rc::new(tree), &locks, images)?;
-        let name = here.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
+        let name = repo.remote_urls()?.first().map_or_else(|| "repository".to_owned(), |url| redact::url(url));
         let created = date(match given {
             Some(given) => given,
-            None => committed(&here, &id.commit)?,
+            None => committed(&repo, &id.commit)?,
         });
         let subject = Digest::GitCommit(id.commit);
         Ok(Box::new(Sbom { name, subject, created, components, not_built }))
@@ -127,8 +127,8 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> 
     let named = ReferenceTree::survey(tree.clone(), &Config::of(&*tree, "")?, &[])?;
     let mut named_by: BTreeMap<Option<&Upstream>, BTreeSet<String>> = BTreeMap::new();
     for link in named.links.iter().filter(|link| link.from.remote.is_none()) {
-        let place = format!("{}:{}", link.location.file, link.location.position.line);
-        named_by.entry(link.to.remote.as_ref()).or_default().insert(place);
+        let location = format!("{}:{}", link.location.file, link.location.position.line);
+        named_by.entry(link.to.remote.as_ref()).or_default().insert(location);
     }
     for component in &mut all {
         component.named_by.extend(named_by.remove(&Some(&component.source)).unwrap_or_default());
@@ -136,7 +136,7 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> 
     Ok(all)
 }
 
-/// Returns the date that reproducible builds are given, in seconds.
+/// The date that reproducible builds are given, in seconds.
 fn given_date() -> Result<Option<u64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else {
         return Ok(None);
@@ -148,8 +148,8 @@ fn given_date() -> Result<Option<u64>> {
 }
 
 /// Returns when a commit was made, in seconds.
-fn committed(here: &LocalRepo, commit: &str) -> Result<u64> {
-    let made = git::made(&here.object("commit", commit)?.unwrap_or_default());
+fn committed(repo: &LocalRepo, commit: &str) -> Result<u64> {
+    let made = git::made(&repo.object("commit", commit)?.unwrap_or_default());
     made.ok_or_else(|| Failure::new(format!("the commit {commit} has no date")))
 }
 
@@ -160,11 +160,11 @@ impl Json for Sbom {
 }
 
 impl Outcome for Sbom {
-    /// Returns one line for each component.
+    /// One line for each component.
     fn text(&self, _shown: Shown) -> String {
-        let lines = self.components.iter().map(|one| {
-            let license = one.license().unwrap_or_else(|| "licence unknown".to_owned());
-            format!("{} ({license})\n", one.purl)
+        let lines = self.components.iter().map(|component| {
+            let license = component.license().unwrap_or_else(|| "licence unknown".to_owned());
+            format!("{} ({license})\n", component.purl)
         });
         lines.collect()
     }
@@ -183,7 +183,7 @@ impl Outcome for Sbom {
     }
 
     fn status(&self) -> u8 {
-        let is_stopped = self.not_built.iter().any(|one| one.kind == FailureKind::Stopped);
+        let is_stopped = self.not_built.iter().any(|failure| failure.kind == FailureKind::Stopped);
         if is_stopped { FAILED } else { u8::from(!self.not_built.is_empty()) }
     }
 }

@@ -86,21 +86,21 @@ struct Branch {
 }
 
 /// Looks at the working tree, or at HEAD where there is none, at what is deployed, and at the branch.
-fn status(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
-    let (mut status, survey) = Status::without_targets(here)?;
+fn status(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
+    let (mut status, survey) = Status::without_targets(repo)?;
     // Where something cannot be read, what deploys it cannot be told either.
     if let Some(survey) = survey.filter(|_| status.kustomizations > 0 && status.failures == 0) {
-        let found = surveyed(here, &survey)?;
-        status.targets = found.each().map(TargetStatus::of).collect();
-        status.stopped = found.stopped().into_iter().cloned().collect();
-        status.engines = found.engines;
+        let targets = surveyed(repo, &survey)?;
+        status.targets = targets.each().map(TargetStatus::of).collect();
+        status.stopped = targets.stopped().into_iter().cloned().collect();
+        status.engines = targets.engines;
     }
     Ok(status)
 }
 
 /// Looks at the same, but for what is deployed.
-pub(super) fn without_targets(here: &Rc<LocalRepo>) -> Result<Status, Failures> {
-    Ok(Status::without_targets(here)?.0)
+pub(super) fn without_targets(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
+    Ok(Status::without_targets(repo)?.0)
 }
 
 /// Returns why `branch` cannot compare builds, and what to do about it, as people read it.
@@ -108,26 +108,26 @@ pub(super) fn unverified_line(why: &str) -> String {
     format!("builds cannot be compared: {why}; install kustomize, or name it in the variable KUSTOMIZE")
 }
 
-/// Returns the next command as people read it.
+/// The next command as people read it.
 pub(super) fn next_line(next: Option<&str>) -> String {
     next.map_or_else(|| "nothing to do".to_owned(), |next| format!("next: {next}"))
 }
 
 impl Status {
     /// Returns it with what was found in the files on the way.
-    fn without_targets(here: &Rc<LocalRepo>) -> Result<(Status, Option<Rc<Survey>>), Failures> {
-        let head = here.commit("HEAD")?;
-        let source = if here.top.is_some() { Snapshot::WorkingTree } else { Snapshot::of(Some("HEAD")) };
-        let files = (here.top.is_some() || head.is_some()).then(|| Files::open(here, &source)).transpose()?;
+    fn without_targets(repo: &Rc<LocalRepo>) -> Result<(Status, Option<Rc<Survey>>), Failures> {
+        let head = repo.commit("HEAD")?;
+        let source = if repo.top.is_some() { Snapshot::WorkingTree } else { Snapshot::of(Some("HEAD")) };
+        let files = (repo.top.is_some() || head.is_some()).then(|| Files::open(repo, &source)).transpose()?;
         let survey = files.as_ref().map(|files| Rc::new(Survey::of(files.checked_out())));
         let mut checked = match files.as_ref().zip(survey.as_ref()) {
             None => Checked::failed(source, Vec::new()),
-            Some((files, survey)) => gate::checked(here, files, survey, &[], &gate::Base::Own, None)?,
+            Some((files, survey)) => gate::checked(repo, files, survey, &[], &gate::Base::Own, None)?,
         };
-        let branch = if head.is_some() { Branch::of(here) } else { Branch::missing() };
+        let branch = if head.is_some() { Branch::of(repo) } else { Branch::missing() };
         let read = std::mem::take(&mut checked.read);
         let mut status = Status::of(checked, branch);
-        if let Some(next) = status.before_branch(here, read)? {
+        if let Some(next) = status.before_branch(repo, read)? {
             status.next = Some(next);
         }
         Ok((status, survey))
@@ -139,8 +139,11 @@ impl Status {
         let unverified = program::missing().filter(|_| has_locked);
         let next = branch.next(has_locked);
         // Without a build, only that leads on.
-        let verify = |next: String| if next.starts_with(BRANCH) { next + " --no-verify" } else { next };
-        let next = if unverified.is_some() { next.map(verify) } else { next };
+        let next = if unverified.is_some() {
+            next.map(|next: String| if next.starts_with(BRANCH) { next + " --no-verify" } else { next })
+        } else {
+            next
+        };
         Status {
             source: checked.source,
             kustomizations: checked.kustomizations,
@@ -158,8 +161,8 @@ impl Status {
     }
 
     /// Returns what comes before the branch; none where that is next. `read` are the files that kustomizations use.
-    fn before_branch(&self, here: &Rc<LocalRepo>, read: BTreeSet<String>) -> Result<Option<String>> {
-        let head = here.head()?.filter(|head| is_ours(head));
+    fn before_branch(&self, repo: &Rc<LocalRepo>, read: BTreeSet<String>) -> Result<Option<String>> {
+        let head = repo.head()?.filter(|head| is_ours(head));
         if let Some(source) = head.as_deref().and_then(branch_of).and_then(|branch| branch.strip_prefix(PREFIX)) {
             return Ok(Some(command("git switch", [source])));
         }
@@ -167,7 +170,7 @@ impl Status {
         if self.kustomizations == 0 && self.failures == 0 {
             return Ok(Some("git kustomize-localize help".to_owned()));
         }
-        let Some(top) = &here.top else {
+        let Some(top) = &repo.top else {
             let is_done = !is_red && self.failures == 0 && self.remote_references.locked > 0;
             return Ok((!is_done).then(|| "git kustomize-localize check --rev HEAD".to_owned()));
         };
@@ -175,14 +178,14 @@ impl Status {
             return Ok(Some("git kustomize-localize init".to_owned()));
         }
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
-        let head = head_tree(here)?;
+        let head = head_tree(repo)?;
         let stored = [listed_files(&DiskTree::of_directory(top, true)?), listed_files(&*head)].concat();
         // What a branch does not read does not keep it from being made.
         let mut in_use: BTreeSet<String> = if has_remote { read.clone() } else { BTreeSet::new() };
         in_use.extend(stored.iter().cloned());
-        let mut changed = uncommitted(here, &*head, in_use)?;
+        let mut changed = uncommitted(repo, &*head, in_use)?;
         if !changed.is_empty() && !stored.is_empty() {
-            changed = uncommitted(here, &*head, read.into_iter().chain(stored).collect())?;
+            changed = uncommitted(repo, &*head, read.into_iter().chain(stored).collect())?;
         }
         if self.failures == 0 && !changed.is_empty() {
             let RemoteReferences { locked, allowed, .. } = self.remote_references;
@@ -194,21 +197,21 @@ impl Status {
                 () if has(LOCK_NAME) || has(FILE_NAME) => "Set up git kustomize-localize",
                 () => "Change kustomizations",
             };
-            return Ok(Some(format!("{} -m '{subject}'", commit(here, &changed)?)));
+            return Ok(Some(format!("{} -m '{subject}'", commit(repo, &changed)?)));
         }
         Ok((self.failures > 0).then(|| "git kustomize-localize check".to_owned()))
     }
 }
 
-/// Returns the files of HEAD; none where there is no commit.
-fn head_tree(here: &Rc<LocalRepo>) -> Result<SharedTree> {
-    Ok(match here.commit("HEAD")? {
-        Some(head) => Rc::new(GitTree::of_commit(here, &head)?),
+/// The files of HEAD; none where there is no commit.
+fn head_tree(repo: &Rc<LocalRepo>) -> Result<SharedTree> {
+    Ok(match repo.commit("HEAD")? {
+        Some(head) => Rc::new(GitTree::of_commit(repo, &head)?),
         None => Rc::new(OverlayTree::default()),
     })
 }
 
-/// Returns the localized files that the lock of a tree lists; none where it cannot be read.
+/// The localized files that the lock of a tree lists; none where it cannot be read.
 fn listed_files(tree: &dyn Tree) -> Vec<String> {
     let lock = Lock::at(tree, LOCK_NAME).ok().flatten();
     lock.iter().flat_map(|lock| &lock.files).map(|file| file.path.clone()).collect()
@@ -256,10 +259,10 @@ impl Branch {
     }
 
     /// Looks at the branch that HEAD would be localized on.
-    fn of(here: &Rc<LocalRepo>) -> Branch {
+    fn of(repo: &Rc<LocalRepo>) -> Branch {
         let look = || -> Result<Option<Branch>, Failures> {
             // By name, so that what is not committed is in nobody's way.
-            let workspace = Workspace::of_rev(here.clone(), Some("HEAD"))?;
+            let workspace = Workspace::of_rev(repo.clone(), Some("HEAD"))?;
             let destination = Destination::open(&workspace, Some(&BranchOptions::default()), None, true)?;
             let Some(on) = destination.branch() else { return Ok(None) };
             Ok(Some(Branch { name: Some(on.branch.name.clone()), state: on.state()? }))
@@ -270,7 +273,7 @@ impl Branch {
         }
     }
 
-    /// Returns the command that brings it up to date, here and where others see it; `None` if it is, or if there is nothing
+    /// The command that brings it up to date, here and where others see it; `None` if it is, or if there is nothing
     /// to localize and no branch.
     fn next(&self, has_locked: bool) -> Option<String> {
         let next = match &self.state {

@@ -37,17 +37,17 @@ pub(super) struct TargetsArgs {
 
 impl TargetsArgs {
     pub(super) fn run(&self) -> Done {
-        let here = repository_offline()?;
-        let survey = Survey::of(Files::open(&here, &Snapshot::of(self.rev.as_deref()))?.checked_out());
+        let repo = repository_offline()?;
+        let survey = Survey::of(Files::open(&repo, &Snapshot::of(self.rev.as_deref()))?.checked_out());
         if self.manifest_generate_paths {
-            let (explored, found) = find(&here, &survey)?;
-            let lines = targets::generate_paths(&explored.graph, &found)?.into_iter().map(|(object, value)| {
+            let (explored, targets) = find(&repo, &survey)?;
+            let lines = targets::generate_paths(&explored.graph, &targets)?.into_iter().map(|(object, value)| {
                 let name = format!("{}: {} {}", object.place(), object.kind, object.full_name());
                 format!("{}\n  {}: {}\n", visible(&name), targets::GENERATE_PATHS, visible(&value))
             });
             return Page::of(inert(&lines.collect::<String>()));
         }
-        Ok(Box::new(surveyed(&here, &survey)?))
+        Ok(Box::new(surveyed(&repo, &survey)?))
     }
 }
 
@@ -92,33 +92,37 @@ impl Serialize for Deployed {
 }
 
 impl Deployed {
-    /// Returns each target with what its build reaches.
+    /// Each target with what its build reaches.
     pub(super) fn each(&self) -> impl Iterator<Item = (&Target, Option<&[Reached]>)> {
         self.found.targets.iter().zip(self.reaches.iter().map(Option::as_deref))
     }
 }
 
 /// Finds what is deployed, and what each build reaches.
-pub(super) fn surveyed(here: &Rc<LocalRepo>, survey: &Survey) -> Result<Deployed, Failures> {
-    let (tree, (explored, found)) = (&survey.tree(), find(here, survey)?);
-    let mut reaches = found.reaches(&explored, |_| true)?;
+pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<Deployed, Failures> {
+    let (tree, (explored, targets)) = (&survey.tree(), find(repo, survey)?);
+    let mut reaches = targets.reaches(&explored, |_| true)?;
     // What is deployed from a localized branch is what that holds, where it is here.
     let config = Config::of(&**tree, "")?;
-    let engines = targets::installed(&**tree, &config, &found)?;
-    let places = found.targets.iter().filter_map(|target| match &target.place {
+    let engines = targets::installed(&**tree, &config, &targets)?;
+    let places = targets.targets.iter().filter_map(|target| match &target.place {
         Place::Here(there) => Some(there.revision.clone()),
         Place::External(_) | Place::Templated(_) => None,
     });
     let revisions: HashSet<Revision> = places.collect();
     for revision in revisions.iter().filter(|revision| revision.is_localized()) {
-        if let Some(tip) = Identity::of(here, &config)?.tip(revision)? {
-            let there = found.reaches(&explore_all(Rc::new(tip))?, |other| other == revision)?;
-            reaches.iter_mut().zip(there).filter(|(_, there)| there.is_some()).for_each(|(here, there)| *here = there);
+        if let Some(tip) = Identity::of(repo, &config)?.tip(revision)? {
+            let there = targets.reaches(&explore_all(Rc::new(tip))?, |other| other == revision)?;
+            reaches
+                .iter_mut()
+                .zip(there)
+                .filter(|(_, there)| there.is_some())
+                .for_each(|(tree_inputs, there)| *tree_inputs = there);
         }
     }
     let mut fleet_files = tree.files_named(&|name| ["fleet.yaml", "fleet.yml"].contains(&name))?;
     fleet_files.retain(|file| !config.leaves_out(path::parent(file)));
-    Ok(Deployed { found, reaches, engines, fleet_files: fleet_files.len() })
+    Ok(Deployed { found: targets, reaches, engines, fleet_files: fleet_files.len() })
 }
 
 impl Outcome for Deployed {
@@ -130,18 +134,18 @@ impl Outcome for Deployed {
     fn text(&self, _shown: Shown) -> String {
         let mut out = String::new();
         for (target, reaches) in self.each() {
-            let Target { object, place, .. } = target;
-            out += &format!("{}:{}: {}\n  {}", object.file, object.line, named(target), place.described());
+            let Target { object, place: location, .. } = target;
+            out += &format!("{}:{}: {}\n  {}", object.file, object.line, named(target), location.described());
             if let Some(set) = &object.set {
                 out += &format!(", of ApplicationSet {set}");
             }
             if target.state(reaches) == State::Localized {
                 out += ", localized";
             }
-            for one in reaches.unwrap_or_default() {
-                out += &format!("\n    reaches {}: {}", one.name, one.state);
+            for reach in reaches.unwrap_or_default() {
+                out += &format!("\n    reaches {}: {}", reach.name, reach.state);
             }
-            if let (Place::Here(_), None, Some(why)) = (place, &target.changed_by, target.unknown()) {
+            if let (Place::Here(_), None, Some(why)) = (location, &target.changed_by, target.unknown()) {
                 out += &format!("\n  unknown: {why}");
             }
             if let Some(by) = &object.built_by {
@@ -158,8 +162,8 @@ impl Outcome for Deployed {
         for unread in &self.found.unread {
             out += &format!("{}\n  unknown: {}\n", unread.place(), unread.message);
         }
-        for one in &self.engines {
-            out += &format!("{}:{}: {}\n", one.file, one.line, one.name());
+        for engine in &self.engines {
+            out += &format!("{}:{}: {}\n", engine.file, engine.line, engine.name());
         }
         if !out.is_empty() {
             out.push('\n');
@@ -179,7 +183,7 @@ impl Outcome for Deployed {
     }
 }
 
-/// Returns the engine, and the object as people name it.
+/// The engine, and the object as people name it.
 pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
     if object.is_listed() {
         return engine.name().to_owned();
@@ -190,18 +194,18 @@ pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
 /// Returns what is deployed from a localized branch; none where nothing is localized, and nothing has to be.
 fn localized(survey: &Deployed) -> Option<String> {
     let is_wanted = |(target, reaches): (&Target, Option<&[Reached]>)| {
-        target.here().is_some_and(|here| here.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
+        target.here().is_some_and(|dir| dir.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
     };
     survey.each().any(is_wanted).then(|| survey.found.deployed_from("a localized branch", Revision::is_localized))?
 }
 
-/// Returns the counts: nothing that was found is missing in them. What may deploy something else is not known, as in `diff`.
+/// The counts: nothing that was found is missing in them. What may deploy something else is not known, as in `diff`.
 fn summary(survey: &Deployed) -> String {
     let targets = &survey.found;
-    let (mut here, mut external, mut templated) = (0, 0, 0);
+    let (mut local, mut external, mut templated) = (0, 0, 0);
     for target in &targets.targets {
         *match target.place {
-            Place::Here(_) => &mut here,
+            Place::Here(_) => &mut local,
             Place::External(_) => &mut external,
             Place::Templated(_) => &mut templated,
         } += 1;
@@ -211,7 +215,7 @@ fn summary(survey: &Deployed) -> String {
         count => counted(count, "target"),
     };
     if !targets.targets.is_empty() {
-        line += &format!(": {here} here, {external} external, {templated} templated");
+        line += &format!(": {local} here, {external} external, {templated} templated");
     }
     let count = |word: &str| survey.each().filter(|(target, reaches)| target.state(*reaches).word() == word).count();
     for (count, word) in [(count("missing"), "missing"), (count("unknown") + targets.unread.len(), "unknown")] {

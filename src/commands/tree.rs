@@ -41,10 +41,10 @@ pub(super) struct TreeArgs {
 }
 
 impl TreeArgs {
-    /// Returns the graph.
+    /// The graph.
     pub(super) fn run(&self) -> Done {
-        let here = repository_offline()?;
-        let files = Files::open(&here, &Snapshot::of(self.rev.as_deref()))?.checked_out();
+        let repo = repository_offline()?;
+        let files = Files::open(&repo, &Snapshot::of(self.rev.as_deref()))?.checked_out();
         let config = Config::of(&*files, "")?;
         let targets = self.targets.iter().map(|text| {
             if text.contains("://") {
@@ -53,7 +53,7 @@ impl TreeArgs {
                 return Err(Failure::new(format!("`{url}` is not a directory of this repository"))
                     .hint(format!("to see what references it: {invert}")));
             }
-            from_top(&here, &*files, text)
+            from_top(&repo, &*files, text)
         });
         let targets = targets.collect::<Result<Vec<String>>>()?;
         let lock = Lock::at(&*files, LOCK_NAME)?.unwrap_or_default();
@@ -65,7 +65,7 @@ impl TreeArgs {
     }
 }
 
-/// Returns whether a URL of the command line, which may name a directory of a repository, means a reference.
+/// Whether a URL of the command line, which may name a directory of a repository, means a reference.
 fn is_named(url: &str, reference: &str) -> bool {
     let is_there = match (RepoSpec::parse(url), RepoSpec::parse(reference)) {
         (Ok(asked), Ok(found)) => path::is_in(&found.directory(), &asked.directory()),
@@ -74,7 +74,7 @@ fn is_named(url: &str, reference: &str) -> bool {
     is_there && update::Name::of(url).is_of_reference(reference)
 }
 
-/// Returns the sources that lead to what a URL means, for all that a lock tells.
+/// The sources that lead to what a URL means, for all that a lock tells.
 fn leading_to(url: &str, lock: &Lock) -> BTreeSet<Upstream> {
     let named_by = lock.named_by();
     let above = |upstream: &Upstream| named_by.get(upstream).cloned().unwrap_or_default();
@@ -124,13 +124,17 @@ impl ReferenceTree {
     /// for all that a lock tells, and leads to what names that.
     fn invert(&mut self, url: &str, lock: &Lock) -> Result<()> {
         let sources = leading_to(url, lock);
-        let is_source = |source: &Upstream| is_named(url, &source.to_string()) || sources.contains(source);
-        let is_meant = |node: &&Node| {
-            (node.is_remote() || node.remote.is_some())
-                && (is_named(url, &node.name) || node.remote.as_ref().is_some_and(is_source))
-        };
         let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
-        let meant: BTreeSet<Node> = named.filter(is_meant).cloned().collect();
+        let meant: BTreeSet<Node> = named
+            .filter(|node: &&Node| {
+                (node.is_remote() || node.remote.is_some())
+                    && (is_named(url, &node.name)
+                        || node.remote.as_ref().is_some_and(|source: &Upstream| {
+                            is_named(url, &source.to_string()) || sources.contains(source)
+                        }))
+            })
+            .cloned()
+            .collect();
         let mut above: HashMap<&Node, Vec<&Node>> = HashMap::new();
         for link in &self.links {
             above.entry(&link.to).or_default().push(&link.from);
@@ -152,7 +156,7 @@ impl ReferenceTree {
 }
 
 impl Outcome for ReferenceTree {
-    /// Returns a tree below each start. What was shown before is marked with `(*)`.
+    /// A tree below each start. What was shown before is marked with `(*)`.
     fn text(&self, shown: Shown) -> String {
         let below = self.below();
         let mut known = HashSet::new();

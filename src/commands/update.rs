@@ -100,7 +100,7 @@ impl Selection {
         }
     }
 
-    /// Returns the sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
+    /// The sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
     /// names them, and so who may be asked with which login.
     fn unanswered(&self, before: &Lock, fetcher: &mut Fetcher) -> Vec<Stays> {
         let behind: BTreeSet<Upstream> = before.named().map(Upstream::source).collect();
@@ -113,10 +113,10 @@ impl Selection {
 
     /// Returns what is too young or not signed.
     fn distrusted(&self, failures: &[Failure]) -> Vec<Stays> {
-        let stays = |one: &Failure| {
-            let distrusted = matches!(one.kind, FailureKind::Young | FailureKind::Unsigned);
-            let source = self.sources.get(one.distrusted.as_deref()?)?;
-            distrusted.then(|| (source.clone(), one.clone()))
+        let stays = |failure: &Failure| {
+            let distrusted = matches!(failure.kind, FailureKind::Young | FailureKind::Unsigned);
+            let source = self.sources.get(failure.distrusted.as_deref()?)?;
+            distrusted.then(|| (source.clone(), failure.clone()))
         };
         failures.iter().filter_map(stays).collect()
     }
@@ -197,13 +197,13 @@ impl<'a> Update<'a> {
             if let Some(known) = known.get(&source) {
                 return Ok(Option::clone(known));
             }
-            let (newest, mut held) = match versioned {
+            let (newest, mut too_young) = match versioned {
                 Versioned::Repository(spec) => self.fetcher.newest(spec, &glob, &workspace.config)?,
                 Versioned::Chart(chart) => self.fetcher.newest_chart(chart, &glob)?,
             };
             // Several refs of one repository are held up by the same.
-            held.retain(|one| !selection.held.contains(one));
-            selection.held.extend(held);
+            too_young.retain(|failure| !selection.held.contains(failure));
+            selection.held.extend(too_young);
             known.insert(source, newest.clone());
             Ok(newest)
         })?;
@@ -248,7 +248,8 @@ impl<'a> Update<'a> {
             return Err(Failures(relocked.unresolved));
         }
         let changes = Lock::changes(&self.before, &relocked.lock);
-        let moved: Vec<Stays> = update::moved_versions(&changes, |one| self.fetcher.is_version(one)).collect();
+        let moved: Vec<Stays> =
+            update::moved_versions(&changes, |upstream| self.fetcher.is_version(upstream)).collect();
         // What is named is meant to.
         if self.args.url.is_empty() && !moved.is_empty() {
             return Ok(Err(moved));
@@ -313,16 +314,16 @@ impl<'a> Update<'a> {
 
     /// Builds what this touches, before and after.
     fn compared(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
-        let Some(here) = self.workspace.repo() else { return Ok(Diff::default()) };
+        let Some(repo) = self.workspace.repo() else { return Ok(Diff::default()) };
         let mut changes = self.edits.clone();
         changes.insert(LOCK_NAME.to_owned(), Some(File::of(lock)?));
         changes.extend(plan.iter().flat_map(|plan| plan.changes.clone()));
         let tree = changed(OverlayTree::new(self.there.tree()), &changes);
         let (old, new) = (Workspace::surveyed(&self.there)?, Workspace::of_tree(Rc::new(tree))?);
         let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
-        let choices = Choice::of(here, &new.config, &changes, [old.survey(), new.survey()], &[])?;
+        let choices = Choice::of(repo, &new.config, &changes, [old.survey(), new.survey()], &[])?;
         let how = How { quiet: self.quiet, ..How::default() };
-        let diff = Diff::between(here, [&old, &new], &changes, choices, &how)?;
+        let diff = Diff::between(repo, [&old, &new], &changes, choices, &how)?;
         match diff.stopped().into_iter().next() {
             Some(stopped) => Err(stopped.clone().into()),
             None => Ok(diff),
@@ -344,7 +345,7 @@ fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<Strin
         let failure = Failure::new("`--to` needs a URL: the repository or chart whose ref or version to change");
         let locked = workspace.lock.iter().flat_map(|lock| lock.remotes.keys());
         let named = locked
-            .filter(|one| matches!(one, Upstream::Git { .. } | Upstream::Chart { .. }))
+            .filter(|upstream| matches!(upstream, Upstream::Git { .. } | Upstream::Chart { .. }))
             .map(ToString::to_string)
             .next();
         let example = named.map(|url| {
@@ -357,12 +358,12 @@ fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<Strin
     Ok((paths, urls))
 }
 
-/// Returns whether `--to` names several refs: git allows no `*` in the name of one.
+/// Whether `--to` names several refs: git allows no `*` in the name of one.
 fn is_pattern(to: &str) -> bool {
     to.contains('*')
 }
 
-/// Returns the branches that do not contain what was locked, and of each repository that moved how old it is, who signed it
+/// The branches that do not contain what was locked, and of each repository that moved how old it is, who signed it
 /// and what its authors wrote, as far as the remotes tell.
 fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, News) {
     let moves = message::moves(before, after);

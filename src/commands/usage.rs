@@ -33,13 +33,13 @@ const OTHER_WORDS: [(&str, &str); 18] = [
     ("version", "--version"),
 ];
 
-/// Returns the command that a word stands for.
+/// The command that a word stands for.
 fn word(word: &str) -> Option<&'static str> {
     let commands = PAGES.iter().map(|(name, _)| (*name, *name));
     OTHER_WORDS.into_iter().chain(commands).find(|(other, _)| *other == word).map(|(_, command)| command)
 }
 
-/// Returns the arguments of this process, the program first, as clap reads them: what may stand before a command, as with
+/// The arguments of this process, the program first, as clap reads them: what may stand before a command, as with
 /// git, stands behind it.
 pub(super) fn arguments() -> Vec<OsString> {
     arranged(std::env::args_os().collect())
@@ -64,13 +64,15 @@ fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
     all
 }
 
-/// Returns the arguments as messages show them: what they quote may come from outside, and hold a secret.
+/// The arguments as messages show them: what they quote may come from outside, and hold a secret.
 pub(super) fn shown() -> Vec<String> {
-    let clean = |argument: OsString| redact::text(&redact::visible(&argument.to_string_lossy()));
-    arguments().into_iter().map(clean).collect()
+    arguments()
+        .into_iter()
+        .map(|argument: OsString| redact::text(&redact::visible(&argument.to_string_lossy())))
+        .collect()
 }
 
-/// Returns the command that the arguments name; `None` if they name none, as those of a copy.
+/// The command that the arguments name; `None` if they name none, as those of a copy.
 pub(super) fn named() -> Option<&'static str> {
     let word = arguments().into_iter().nth(1)?;
     PAGES.iter().map(|(name, _)| *name).find(|name| OsStr::new(name) == word)
@@ -83,8 +85,7 @@ pub(super) fn unknown_word(text: &str, rest: &[String]) -> Option<Failure> {
         return None;
     }
     let failure = Failure::new(format!("`{text}` is neither a command nor a directory"));
-    let meant = || nearest(text, PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY));
-    Some(failure.hint(match word(text).or_else(meant) {
+    Some(failure.hint(match word(text).or_else(|| nearest(text, PAGES.iter().map(|(name, _)| *name).filter(|name| *name != COPY))) {
         Some(COPY) if !rest.is_empty() => format!("did you mean `{}`?", command(PROGRAM, rest)),
         Some(COPY) | None => {
             "for a copy, name the directory that contains the kustomization; for all commands: git kustomize-localize -h"
@@ -141,7 +142,7 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }
 
-/// Returns the command line with `meant` in the place of an option, and with its value where it takes none; `None` if the option
+/// The command line with `meant` in the place of an option, and with its value where it takes none; `None` if the option
 /// is no word of it.
 fn instead(option: &str, meant: &str) -> Option<String> {
     let words: Vec<String> = shown().into_iter().skip(1).collect();
@@ -154,7 +155,7 @@ fn instead(option: &str, meant: &str) -> Option<String> {
     Some(command(PROGRAM, before.chain(meant.split_whitespace()).chain(value).chain(after)))
 }
 
-/// Returns whether a command has an option.
+/// Whether a command has an option.
 fn takes(command: &str, option: &str) -> bool {
     let words = ["git-kustomize-localize", command].into_iter().chain(option.split_whitespace());
     let kind = Cli::try_parse_from(words).err().map(|error| error.kind());

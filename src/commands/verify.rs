@@ -43,26 +43,28 @@ pub(super) struct VerifyArgs {
 
 impl VerifyArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let here = LocalRepo::discover_offline()?.map(Rc::new);
-        let directory = directory(self.rev.as_deref(), here.as_deref())?;
+        let repo = LocalRepo::discover_offline()?.map(Rc::new);
+        let directory = directory(self.rev.as_deref(), repo.as_deref())?;
         if let Some(text) = directory.filter(|_| self.rebuild) {
             return Err(Failure::new(format!("`--rebuild` needs a commit, but `{text}` is a directory"))
                 .hint("remove it, or name a commit")
                 .into());
         }
         let options = fetch::Options { quiet: output.quiet, ..fetch::Options::default() };
-        let asker = || remote_git(here.as_deref()).map(|remote_git| fetch::Network::new(remote_git, &options));
-        let upstream = self.upstream.then(asker).transpose()?;
+        let upstream = self
+            .upstream
+            .then(|| remote_git(repo.as_deref()).map(|remote_git| fetch::Network::new(remote_git, &options)))
+            .transpose()?;
         let ask = upstream
             .as_ref()
             .map(|upstream| |config: &Config, entries: &[(&Upstream, &Pinned)]| upstream.ask(config, entries));
         let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
         if let Some(directory) = directory {
-            return Ok(Box::new(verify_directory(directory, here.is_some(), ask)?));
+            return Ok(Box::new(verify_directory(directory, repo.is_some(), ask)?));
         }
-        let here = here.map_or_else(repository_offline, Ok)?;
+        let repo = repo.map_or_else(repository_offline, Ok)?;
         let rev = self.rev.as_deref().unwrap_or("HEAD");
-        let mut verified = verify::verify(&here, rev, ask)?;
+        let mut verified = verify::verify(&repo, rev, ask)?;
         if self.rebuild {
             rebuild::compare(&mut verified)?;
         }
@@ -70,13 +72,13 @@ impl VerifyArgs {
     }
 }
 
-/// Returns the directory that an argument names, if that is not a commit.
-pub(super) fn directory<'a>(rev: Option<&'a str>, here: Option<&LocalRepo>) -> Result<Option<&'a str>> {
+/// The directory that an argument names, if that is not a commit.
+pub(super) fn directory<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> Result<Option<&'a str>> {
     let Some(text) = rev.filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);
     };
-    let commit = match here {
-        Some(here) if !text.starts_with('-') => here.commit(text)?,
+    let commit = match repo {
+        Some(repo) if !text.starts_with('-') => repo.commit(text)?,
         _ => None,
     };
     match commit {
@@ -97,10 +99,12 @@ impl Outcome for Verified {
         // The state of upstream is reported below, along with what has not changed.
         let differences = self.differences.iter().filter(|difference| difference.kind != Kind::Upstream);
         let mut out: Vec<String> = differences
-            .map(|one| match &one.span {
-                _ if one.path.is_empty() => one.message.clone(),
-                Some(span) => format!("{}:{}:{}: {}", one.path, span.start.line, span.start.column, one.message),
-                None => format!("{}: {}", one.path, one.message),
+            .map(|difference| match &difference.span {
+                _ if difference.path.is_empty() => difference.message.clone(),
+                Some(span) => {
+                    format!("{}:{}:{}: {}", difference.path, span.start.line, span.start.column, difference.message)
+                }
+                None => format!("{}: {}", difference.path, difference.message),
             })
             .collect();
         if !out.is_empty() {
@@ -108,7 +112,7 @@ impl Outcome for Verified {
         }
         out.extend(self.records.iter().map(told));
         let left = self.left.iter();
-        out.extend(left.map(|one| format!("stays remote (allowed): {}: {}", one.upstream, one.left.reason)));
+        out.extend(left.map(|entry| format!("stays remote (allowed): {}: {}", entry.upstream, entry.left.reason)));
         out.extend(self.upstream.iter().flat_map(|all| upstream(all)));
         let result = match self.differences.len() {
             0 if !self.failures.is_empty() => "not everything could be checked".to_owned(),
@@ -148,7 +152,7 @@ fn told(record: &Record) -> String {
     format!("{directory}{from}: {files}, {remotes}; recorded in the lock {by}")
 }
 
-/// Returns one line for each remote, and one that counts them.
+/// One line for each remote, and one that counts them.
 fn upstream(all: &[EntryStatus]) -> Vec<String> {
     let mut out = Vec::new();
     for EntryStatus { lock, line, entry: (source, pinned), answer } in all {
@@ -174,9 +178,9 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
             out.push(format!("    and {more} more"));
         }
     }
-    let count = |verdict: &Verdict| all.iter().filter(|one| one.answer.verdict == *verdict).count();
+    let count = |verdict: &Verdict| all.iter().filter(|entry| entry.answer.verdict == *verdict).count();
     let counts = Verdict::ALL.iter().filter(|verdict| count(verdict) > 0);
-    let counts: Vec<String> = counts.map(|one| format!("{} {one}", count(one))).collect();
+    let counts: Vec<String> = counts.map(|label| format!("{} {label}", count(label))).collect();
     let counts = if counts.is_empty() { "nothing to check".to_owned() } else { counts.join(", ") };
     out.push(format!("upstream of {}: {counts}", counted(all.len(), "remote")));
     out.extend(updates(all));
@@ -185,14 +189,14 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
 
 /// Returns how what changed upstream comes into its lock.
 fn updates(all: &[EntryStatus]) -> Vec<String> {
-    let of = |update| all.iter().filter(move |one| one.answer.update == update);
+    let of = |update| all.iter().filter(move |entry| entry.answer.update == update);
     let (any, mut out) = (of(Update::Any), Vec::new());
-    let is_copy = |one: &EntryStatus| one.lock != LOCK_NAME;
-    if any.clone().any(|one| !is_copy(one)) {
+    let is_copy = |entry: &EntryStatus| entry.lock != LOCK_NAME;
+    if any.clone().any(|entry| !is_copy(entry)) {
         out.push("  to update the lock: git kustomize-localize update".to_owned());
     }
     let moved: BTreeSet<String> =
-        of(Update::ByName).filter(|one| !is_copy(one)).map(|one| one.entry.0.to_string()).collect();
+        of(Update::ByName).filter(|entry| !is_copy(entry)).map(|entry| entry.entry.0.to_string()).collect();
     if !moved.is_empty() {
         let update = command("git kustomize-localize update", moved);
         out.push(format!("  a moved version is only updated by name, once you know why it moved: {update}"));

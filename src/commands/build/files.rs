@@ -88,7 +88,7 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
             Err(failures) => {
                 let reason = failures.0.first().map_or(String::new(), ToString::to_string);
                 written.not_built.push(format!("{name}: {reason}"));
-                written.stopped.extend(failures.0.into_iter().filter(|one| one.kind == FailureKind::Stopped));
+                written.stopped.extend(failures.0.into_iter().filter(|failure| failure.kind == FailureKind::Stopped));
             }
         }
     }
@@ -108,24 +108,24 @@ pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, o
 
 /// Every target and every top root that no target builds, or those that the arguments select.
 fn all(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>) -> Result<Chosen, Failures> {
-    let (explored, found) = deployed::find(repo, workspace.survey())?;
+    let (explored, deployed) = deployed::find(repo, workspace.survey())?;
     let (tree, graph) = (&workspace.tree, &explored.graph);
     let arguments = args.what.iter().map(|text| Argument { text, path: from_top(repo, &**tree, text).ok() });
     let arguments: Vec<Argument<'_>> = arguments.collect();
-    let starts = workspace.config.starting_points(&**tree, &[], &tree.kustomizations()?, found.roots())?;
+    let starts = workspace.config.starting_points(&**tree, &[], &tree.kustomizations()?, deployed.roots())?;
     for argument in &arguments {
-        let mut targets = found.targets.iter().filter(|target| is_meant(target, argument.text));
-        let mut directories = found.here().map(|(_, here)| &here.path).chain(&starts);
+        let mut targets = deployed.targets.iter().filter(|target| is_meant(target, argument.text));
+        let mut directories = deployed.here().map(|(_, dir)| &dir.path).chain(&starts);
         if targets.next().is_none() && !directories.any(|directory| argument.contains(directory)) {
-            return Err(unknown(&found.targets, argument.text).into());
+            return Err(unknown(&deployed.targets, argument.text).into());
         }
     }
-    let mut targets: Vec<&Target> = found.targets.iter().collect();
+    let mut targets: Vec<&Target> = deployed.targets.iter().collect();
     targets.retain(|target| arguments.is_empty() || arguments.iter().any(|argument| argument.selects(target)));
     let mut chosen = Chosen::of(&targets, |target| Ok(Some(Subject::deployed(workspace, target)?)));
     // A root that a target builds is part of its file.
-    let here = targets.iter().filter_map(|target| Some((target, target.here()?)));
-    let built: BTreeSet<&str> = here.flat_map(|(target, here)| target.roots(here)).collect();
+    let local = targets.iter().filter_map(|target| Some((target, target.here()?)));
+    let built: BTreeSet<&str> = local.flat_map(|(target, dir)| target.roots(dir)).collect();
     let referrers = graph.referrers();
     for root in starts.iter().filter(|root| !built.contains(root.as_str())) {
         let is_top = graph.user_root(root).is_some_and(|id| referrers[id.0].is_empty());
@@ -136,7 +136,7 @@ fn all(args: &BuildArgs, workspace: &Workspace, repo: &Rc<LocalRepo>) -> Result<
         }
     }
     chosen.stopped = stopped(targets).cloned().collect();
-    let unread = found.unread.iter().filter(|_| arguments.is_empty());
+    let unread = deployed.unread.iter().filter(|_| arguments.is_empty());
     chosen.unknown.extend(unread.map(|unread| format!("{}: {}", unread.place(), visible(&unread.message))));
     Ok(chosen)
 }

@@ -50,19 +50,19 @@ pub fn github_summary(checked: &Checked, verbose: bool) -> String {
     format!("\n### git kustomize-localize check\n\n<pre>{lines}</pre>\n\n")
 }
 
-/// Returns the command that annotates a place.
+/// The command that annotates a place.
 fn annotation(issue: Issue<'_>) -> String {
-    let mut place = String::new();
+    let mut location = String::new();
     if !issue.path.is_empty() {
-        place += &format!("file={},", property(issue.path));
+        location += &format!("file={},", property(issue.path));
     }
     if let Some(Position { line, column }) = issue.position {
-        place += &format!("line={line},col={column},");
+        location += &format!("line={line},col={column},");
     }
     let title = issue.rule.unwrap_or("could not be checked");
     let help = issue.help.iter().map(|help| visible(help));
     let text: Vec<String> = [visible(issue.message)].into_iter().chain(help).collect();
-    format!("::{} {place}title={title}::{}\n", issue.severity.name(), data(&text.join("\n")))
+    format!("::{} {location}title={title}::{}\n", issue.severity.name(), data(&text.join("\n")))
 }
 
 /// Escapes the message of a command (`escapeData`).

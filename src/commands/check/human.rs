@@ -18,18 +18,21 @@ const MANY: usize = 20;
 /// How many upstreams are named there.
 const NAMED: usize = 10;
 
-/// Returns the findings with their lines, and a summary as the last line; of many findings on a terminal only how many
+/// The findings with their lines, and a summary as the last line; of many findings on a terminal only how many
 /// there are of what. What could not be checked is counted only: it belongs to standard error.
 pub fn human(checked: &Checked, shown: Shown) -> String {
     // What could not begin has found nothing.
     if checked.kustomizations == 0 && checked.findings.is_empty() && !checked.failures.is_empty() {
         return String::new();
     }
-    let is_wanted = |finding: &&Finding| match (shown.quiet, &finding.allowed) {
-        (true, _) => finding.fails(),
-        (false, allowed) => allowed.is_none() || shown.verbose,
-    };
-    let wanted: Vec<&Finding> = checked.findings.iter().filter(is_wanted).collect();
+    let wanted: Vec<&Finding> = checked
+        .findings
+        .iter()
+        .filter(|finding: &&Finding| match (shown.quiet, &finding.allowed) {
+            (true, _) => finding.fails(),
+            (false, allowed) => allowed.is_none() || shown.verbose,
+        })
+        .collect();
     let is_brief =
         blocks(&wanted, shown.verbose).len() > MANY && shown.width.is_some() && !shown.verbose && !shown.quiet;
     let mut out = if is_brief { overview(&wanted, shown.color) } else { each(&wanted, shown) };
@@ -51,7 +54,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     }
     let unknown = checked.builds.iter().flat_map(|builds| &builds.unknown).cloned();
     let most = if shown.verbose { usize::MAX } else { NAMED };
-    notes.extend(first(unknown, most).into_iter().map(|one| ("unknown:", one.trim_start().to_owned())));
+    notes.extend(first(unknown, most).into_iter().map(|line| ("unknown:", line.trim_start().to_owned())));
     let locked = checked.new_locked.iter();
     let locked = locked.map(|new| format!("{}:{}: {} {}", new.lock, new.line, new.remote, new.digest));
     notes.extend(locked.map(|new| ("new in the lock:", new)));
@@ -61,7 +64,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     out + &summary(checked) + "\n"
 }
 
-/// Returns the line that sums up what was checked and what was found.
+/// The line that sums up what was checked and what was found.
 fn summary(checked: &Checked) -> String {
     let source = match &checked.source {
         Snapshot::Index => "the index".to_owned(),
@@ -97,9 +100,14 @@ fn summary(checked: &Checked) -> String {
     };
     let [errors, warnings] = [Severity::Error, Severity::Warning].map(|severity| checked.count(severity));
     let allowed = checked.findings.len() - errors - warnings;
-    let is_warned = |one: &&Finding| one.severity == Severity::Warning && one.allowed.is_none();
-    let warned = |rule: Rule| checked.findings.iter().filter(is_warned).filter(|one| one.rule == rule).count();
-    let [unknown, not_built] = [Rule::UnknownTarget, Rule::NotBuilt].map(warned);
+    let [unknown, not_built] = [Rule::UnknownTarget, Rule::NotBuilt].map(|rule: Rule| {
+        checked
+            .findings
+            .iter()
+            .filter(|finding: &&Finding| finding.severity == Severity::Warning && finding.allowed.is_none())
+            .filter(|finding| finding.rule == rule)
+            .count()
+    });
     let warnings = warnings - unknown - not_built;
     let left_out = checked.known.as_ref().map_or(0, |known| known.left_out);
     let failed = checked.failures.len();
@@ -111,7 +119,7 @@ fn summary(checked: &Checked) -> String {
         (failed, format!("{failed} could not be checked")),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
-    let found = if parts.is_empty() { "no problems found".to_owned() } else { parts.join(", ") };
+    let counts = if parts.is_empty() { "no problems found".to_owned() } else { parts.join(", ") };
     let not_known = checked.builds.as_ref().map_or(0, |builds| builds.unknown.len());
     let unknown = [
         (unknown, format!("; {} unknown", counted(unknown, "target"))),
@@ -119,7 +127,7 @@ fn summary(checked: &Checked) -> String {
         (not_known, format!("; {} unknown", counted(not_known, "build"))),
     ];
     let unknown = unknown.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text);
-    format!("{line}{differing}: {found}{}", unknown.collect::<String>())
+    format!("{line}{differing}: {counts}{}", unknown.collect::<String>())
 }
 
 /// Returns what a change was compared with: the commit, and what was named, if that is another one.
@@ -135,11 +143,11 @@ fn base(known: Option<&Known>) -> String {
 
 /// Returns how many findings there are by rule and by upstream, and how to begin.
 fn overview(findings: &[&Finding], color: bool) -> String {
-    let rule = |finding: &&Finding| Some(format!("{} ({})", finding.rule, finding.severity.name()));
-    let upstream = |finding: &&Finding| upstream(finding.subject.upstream()?).map(visible);
     let head = |text: &str| painted(text, "bold", color) + "\n";
-    let mut out = head("findings by rule:") + &counts(findings.iter().filter_map(rule));
-    let upstreams = counts(findings.iter().filter_map(upstream));
+    let mut out = head("findings by rule:")
+        + &counts(findings.iter().map(|finding: &&Finding| format!("{} ({})", finding.rule, finding.severity.name())));
+    let upstreams =
+        counts(findings.iter().filter_map(|finding: &&Finding| upstream(finding.subject.upstream()?).map(visible)));
     if !upstreams.is_empty() {
         out += &(head("findings by upstream:") + &upstreams);
     }
@@ -154,7 +162,7 @@ fn overview(findings: &[&Finding], color: bool) -> String {
 /// Returns how often each of these is there, the most frequent first; nothing of nothing.
 fn counts(all: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    all.for_each(|one| *counts.entry(one).or_default() += 1);
+    all.for_each(|key| *counts.entry(key).or_default() += 1);
     let mut rows: Vec<(String, usize)> = counts.into_iter().collect();
     rows.sort_by_key(|(_, count)| Reverse(*count));
     let rest = rows.split_off(rows.len().min(NAMED));
@@ -166,7 +174,7 @@ fn counts(all: impl Iterator<Item = String>) -> String {
     rows.collect::<String>() + end
 }
 
-/// Returns the repository, or the host of a file, that a finding is about.
+/// The repository, or the host of a file, that a finding is about.
 fn upstream(upstream: &Upstream) -> Option<&str> {
     match upstream {
         Upstream::Git { url, .. } | Upstream::Chart { url, .. } => Some(url),

@@ -92,13 +92,13 @@ fn result(finding: &Finding) -> Value {
     result
 }
 
-/// Returns a line of a message, in which nothing is a link: a plain text may hold `[text](destination)`
+/// A line of a message, in which nothing is a link: a plain text may hold `[text](destination)`
 /// (SARIF 3.11.6), and viewers do not agree on how to escape it.
 fn plain(line: &str) -> String {
     visible(line).replace("](", "] (")
 }
 
-/// Returns a place in a file, whose path becomes a relative URI.
+/// A place in a file, whose path becomes a relative URI.
 fn location(path: &str, region: Option<Value>) -> Value {
     /// What RFC 3986 allows in a segment; a colon only where it cannot end a scheme.
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC

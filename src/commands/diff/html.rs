@@ -17,7 +17,7 @@ const PART: &str = "<!-- part -->";
 const LONG: usize = 200;
 
 impl Diff {
-    /// Returns the page: on the left what is built, then what the change brings about, what is not known, and the objects.
+    /// The page: on the left what is built, then what the change brings about, what is not known, and the objects.
     pub(super) fn html(&self) -> String {
         let groups = self.groups(true);
         let named: String = groups.iter().enumerate().map(|(number, group)| entries(number, group)).collect();
@@ -26,7 +26,7 @@ impl Diff {
         let unbuilt = unknown(&self.unbuilt, &self.unread, true);
         let unknown = unbuilt.lines().map(str::to_owned).chain(self.unlocked(true));
         let unknown = summary("Not known", unknown.map(|line| text(&line)).collect());
-        let remote = self.now_remote.iter().map(|one| text(&one.line())).collect();
+        let remote = self.now_remote.iter().map(|upstream| text(&upstream.line())).collect();
         let builds = groups.iter().enumerate().map(|(number, group)| section(number, group, self.is_short));
         let main = consequences + &unknown + &summary("Remote now", remote) + &builds.collect::<String>();
         let [repository, sides] = self.sides();
@@ -41,7 +41,7 @@ impl Diff {
     }
 }
 
-/// Returns a line as it stands between tags.
+/// A line as it stands between tags.
 fn text(line: &str) -> String {
     html(&visible(line))
 }
@@ -50,20 +50,22 @@ fn code(line: &str) -> String {
     format!("<code>{}</code>", text(line))
 }
 
-/// Returns the links to a group: one for each of its builds.
+/// The links to a group: one for each of its builds.
 fn entries(number: usize, group: &[&Compared]) -> String {
     let about = match group[0].objects.len() {
         _ if group[0].is_unknown() => "unknown".to_owned(),
         0 => String::new(),
         count => counted(count, "object"),
     };
-    let entry = |[name, _]: [String; 2]| {
-        format!("<li><a href=\"#b{number}\">{}</a> <small>{about}</small></li>\n", text(&name))
-    };
-    titles(group).into_iter().map(entry).collect()
+    titles(group)
+        .into_iter()
+        .map(|[name, _]: [String; 2]| {
+            format!("<li><a href=\"#b{number}\">{}</a> <small>{about}</small></li>\n", text(&name))
+        })
+        .collect()
 }
 
-/// Returns a box with these lines, if there are any.
+/// A box with these lines, if there are any.
 fn summary(title: &str, lines: Vec<String>) -> String {
     if lines.is_empty() {
         return String::new();
@@ -79,16 +81,17 @@ fn summed(number: usize, group: &[&Compared]) -> Vec<String> {
         1 => code(&build.name),
         count => format!("{} and {}", code(&build.name), counted(count - 1, "other")),
     };
-    let line = |one: &Consequence| {
-        let at = build.objects.iter().position(|object| object.id == one.object);
-        let object = at.map(|at| format!("<a href=\"#b{number}o{at}\">{}</a> of ", code(&one.object)));
-        let object = object.or_else(|| (one.object != build.name).then(|| format!("{} of ", code(&one.object))));
-        format!("<b>{}</b>: {}{builds}: {}", text(one.id), object.unwrap_or_default(), text(&one.text))
+    let line = |consequence: &Consequence| {
+        let at = build.objects.iter().position(|object| object.id == consequence.object);
+        let object = at.map(|at| format!("<a href=\"#b{number}o{at}\">{}</a> of ", code(&consequence.object)));
+        let object =
+            object.or_else(|| (consequence.object != build.name).then(|| format!("{} of ", code(&consequence.object))));
+        format!("<b>{}</b>: {}{builds}: {}", text(consequence.id), object.unwrap_or_default(), text(&consequence.text))
     };
     build.consequences.iter().map(line).collect()
 }
 
-/// Returns a group: what names its builds, why they differ or were not built, and the objects.
+/// A group: what names its builds, why they differ or were not built, and the objects.
 fn section(number: usize, group: &[&Compared], is_short: bool) -> String {
     let build = group[0];
     let title = |[name, why]: &[String; 2]| format!("{} <span class=\"why\">{}</span>", code(name), text(why));
@@ -105,35 +108,34 @@ fn section(number: usize, group: &[&Compared], is_short: bool) -> String {
         .iter()
         .map(|line| format!("<p class=\"unknown\">{}</p>\n", text(line)))
         .collect::<String>();
-    out += &build.consequences(None).map(consequence).collect::<String>();
+    out += &build.consequences(None).map(consequence_line).collect::<String>();
     for (at, object) in build.objects.iter().enumerate() {
         let was = object.was.as_ref().map_or(String::new(), |was| format!(" <small>was {}</small>", code(was)));
         let open = if object.diff.lines().count() > LONG { "" } else { " open" };
         let change = object.change.name();
         out += &format!("<details class=\"object\" id=\"b{number}o{at}\"{open}><summary>");
         out += &format!("<b class=\"{change}\">{change}</b> {}{was}</summary>\n", code(&object.id));
-        out += &build.consequences(Some(&object.id)).map(consequence).collect::<String>();
+        out += &build.consequences(Some(&object.id)).map(consequence_line).collect::<String>();
         out += &if is_short { String::new() } else { runs(object) };
         out += "</details>\n";
     }
     out + "</section>\n"
 }
 
-fn consequence(one: &Consequence) -> String {
-    format!("<p class=\"consequence\"><b>{}</b>: {}</p>\n", text(one.id), text(&one.text))
+fn consequence_line(consequence: &Consequence) -> String {
+    format!("<p class=\"consequence\"><b>{}</b>: {}</p>\n", text(consequence.id), text(&consequence.text))
 }
 
-/// Returns the lines of a diff as runs of what was and what is, which stand below or beside each other.
+/// The lines of a diff as runs of what was and what is, which stand below or beside each other.
 fn runs(object: &ObjectChange) -> String {
     let lines: Vec<&str> = object.diff.lines().collect();
     let kind = |line: &str| line.bytes().next().filter(|first| b"-+@".contains(first));
-    let is_one = |one: &&str, next: &&str| {
-        let kinds = (kind(one), kind(next));
-        kinds.0 == kinds.1 || kinds == (Some(b'-'), Some(b'+'))
-    };
     let pre = |class: &str, lines: &[&str]| format!("<pre{class}>{}</pre>", html(&lines.join("\n")));
     let mut out = String::new();
-    for run in lines.chunk_by(is_one) {
+    for run in lines.chunk_by(|line: &&str, next: &&str| {
+        let kinds = (kind(line), kind(next));
+        kinds.0 == kinds.1 || kinds == (Some(b'-'), Some(b'+'))
+    }) {
         out += &match kind(run[0]) {
             Some(b'@') => pre(" class=\"hunk\"", run),
             None => format!("<div class=\"run\">{}{}</div>", pre("", run), pre(" class=\"copy\"", run)),
@@ -177,7 +179,7 @@ mod tests {
             assert!(!before.contains('>') || open.last() == Some(&"style"), "{before}");
             text += before;
             let name = tag.split(' ').next().unwrap();
-            assert!(name.trim_start_matches(['/', '!']).bytes().all(|one| one.is_ascii_alphanumeric()), "<{tag}>");
+            assert!(name.trim_start_matches(['/', '!']).bytes().all(|byte| byte.is_ascii_alphanumeric()), "<{tag}>");
             match name.strip_prefix('/') {
                 Some(name) => assert_eq!(open.pop(), Some(name), "{before}"),
                 None if ["!doctype", "meta", "input"].contains(&name) => {}
@@ -192,10 +194,11 @@ mod tests {
 
     fn hostile() -> Diff {
         let builds = HOSTILE.iter().enumerate().map(|(number, name)| {
-            let mut one = build(name, &[&format!("@@ -1 +1 @@ {name}\n {name}\n-{name}\n+{name}\n{name}\n{number}\n")]);
-            (one.because, one.built_by) = ((*name).to_owned(), Some((*name).to_owned()));
-            one.objects[0].was = Some((*name).to_owned());
-            one.objects[0].id = format!("v1 ConfigMap {name}");
+            let mut compared =
+                build(name, &[&format!("@@ -1 +1 @@ {name}\n {name}\n-{name}\n+{name}\n{name}\n{number}\n")]);
+            (compared.because, compared.built_by) = ((*name).to_owned(), Some((*name).to_owned()));
+            compared.objects[0].was = Some((*name).to_owned());
+            compared.objects[0].id = format!("v1 ConfigMap {name}");
             let consequence = |object: &str| Consequence {
                 id: "privileged",
                 object: object.to_owned(),
@@ -203,11 +206,12 @@ mod tests {
                 built_by: None,
                 text: (*name).to_owned(),
             };
-            one.consequences = vec![consequence(&one.objects[0].id), consequence(name), consequence("other <i>")];
-            one
+            compared.consequences =
+                vec![consequence(&compared.objects[0].id), consequence(name), consequence("other <i>")];
+            compared
         });
         let builds: Vec<Compared> = builds.collect();
-        let consequences = builds.iter().flat_map(|one| one.consequences.clone()).collect();
+        let consequences = builds.iter().flat_map(|build| build.consequences.clone()).collect();
         let unlocked = HOSTILE.iter().map(|name| Upstream::Image { image: (*name).to_owned() }).collect();
         Diff { affected: 9, builds, consequences, unlocked, ..Diff::default() }
     }

@@ -11,28 +11,23 @@ use crate::targets::affected::Status;
 
 /// Returns what differs: what names each build, what that brings about, and its objects.
 pub(super) fn text(diff: &Diff, shown: Shown) -> String {
-    let style = |style: Style| if shown.color { style.force_styling(true) } else { Style::new() };
-    let bold = style(Style::new().bold());
-    let consequence = |one: &Consequence, object: &str| {
-        let mark = style(Style::new().yellow().bold()).apply_to(format!("consequence[{}]:", one.id));
-        let before = "    consequence[]: ".len() + one.id.len();
-        let text = fitting(&format!("{object}{}", visible(&one.text)), before, shown.verbose);
-        format!("{mark} {text}\n")
-    };
+    let bold = styled(shown, Style::new().bold());
     let mut out = String::new();
     for group in diff.groups(shown.verbose) {
         let build = group[0];
         out += &titles(&group, shown.verbose, |name| bold.apply_to(name).to_string());
         build.unknown(shown.verbose).iter().for_each(|line| out += &format!("  {line}\n"));
-        for one in build.consequences(None) {
-            let object = Some(&one.object).filter(|object| **object != build.name);
+        for consequence in build.consequences(None) {
+            let object = Some(&consequence.object).filter(|object| **object != build.name);
             let object = object.map_or(String::new(), |object| format!("{}: ", visible(object)));
-            out += &format!("  {}", consequence(one, &object));
+            out += &format!("  {}", consequence_line(consequence, &object, shown));
         }
         for object in &build.objects {
             let (id, was) = (visible(&object.id), object.was.as_deref().map(visible));
-            let consequences: Vec<String> =
-                build.consequences(Some(&object.id)).map(|one| consequence(one, "")).collect();
+            let consequences: Vec<String> = build
+                .consequences(Some(&object.id))
+                .map(|consequence| consequence_line(consequence, "", shown))
+                .collect();
             if diff.is_short {
                 let was = was.map_or(String::new(), |was| format!(", was {was}"));
                 out += &format!("  {:<7} {id}{was}\n", object.change.name());
@@ -55,11 +50,22 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
                     Some(b'@') => Style::new().cyan(),
                     _ => Style::new(),
                 };
-                out += &format!("{}\n", style(color).apply_to(line));
+                out += &format!("{}\n", styled(shown, color).apply_to(line));
             }
         }
     }
     out
+}
+
+fn styled(shown: Shown, style: Style) -> Style {
+    if shown.color { style.force_styling(true) } else { Style::new() }
+}
+
+fn consequence_line(consequence: &Consequence, object: &str, shown: Shown) -> String {
+    let mark = styled(shown, Style::new().yellow().bold()).apply_to(format!("consequence[{}]:", consequence.id));
+    let before = "    consequence[]: ".len() + consequence.id.len();
+    let text = fitting(&format!("{object}{}", visible(&consequence.text)), before, shown.verbose);
+    format!("{mark} {text}\n")
 }
 
 /// Returns what names the builds of a group, a line each, and what built their objects.
@@ -72,7 +78,7 @@ fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -
 
 /// Returns what built the objects of the targets in a group, once.
 pub(super) fn built_by(group: &[&Compared], verbose: bool) -> Option<String> {
-    let mut by: Vec<String> = group.iter().filter_map(|one| one.built_by.clone()).collect();
+    let mut by: Vec<String> = group.iter().filter_map(|build| build.built_by.clone()).collect();
     by.dedup();
     (!by.is_empty()).then(|| format!("defined by the build of {}", named(&by, verbose)))
 }

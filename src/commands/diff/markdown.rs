@@ -15,9 +15,9 @@ const LAST: usize = 300;
 const MARKER: &str = "<!-- git-kustomize-localize diff -->";
 
 impl Diff {
-    /// Returns as much as fits into a comment: what the change brings about, then whole objects, and how many are left out.
+    /// As much as fits into a comment: what the change brings about, then whole objects, and how many are left out.
     pub(super) fn markdown(&self) -> String {
-        let [repository, sides] = self.sides().map(|one| code(&one));
+        let [repository, sides] = self.sides().map(|side| code(&side));
         let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts());
         let not_compared = self.unlocked(false).into_iter().chain(self.left(false));
         not_compared.for_each(|text| out += &format!("<p>{}</p>\n\n", code(&text)));
@@ -32,7 +32,7 @@ impl Diff {
             }
             is_it
         };
-        let consequences = self.consequences.iter().map(consequence).filter(|one| fits(one, &mut left[0]));
+        let consequences = self.consequences.iter().map(consequence_line).filter(|line| fits(line, &mut left[0]));
         let consequences: String = consequences.collect();
         if !consequences.is_empty() {
             out += &format!("{consequences}\n");
@@ -43,10 +43,10 @@ impl Diff {
             if !fits(&(text.clone() + end), &mut left[1]) {
                 continue;
             }
-            for one in &group[0].objects {
-                let one = object(one, self.is_short);
-                if fits(&one, &mut left[2]) {
-                    text += &one;
+            for object in &group[0].objects {
+                let lines = object_lines(object, self.is_short);
+                if fits(&lines, &mut left[2]) {
+                    text += &lines;
                 }
             }
             out += &(text + end);
@@ -62,10 +62,10 @@ impl Diff {
     }
 }
 
-fn consequence(one: &Consequence) -> String {
-    let object = Some(&one.object).filter(|object| **object != one.target);
+fn consequence_line(consequence: &Consequence) -> String {
+    let object = Some(&consequence.object).filter(|object| **object != consequence.target);
     let of = object.map_or(String::new(), |object| format!("{} of ", code(object)));
-    inert(&format!("- {}: {of}{}: {}\n", code(one.id), code(&one.target), code(&one.text)))
+    inert(&format!("- {}: {of}{}: {}\n", code(consequence.id), code(&consequence.target), code(&consequence.text)))
 }
 
 /// Returns what names the builds of a group and why they differ, or were not built.
@@ -81,20 +81,20 @@ fn head(group: &[&Compared]) -> String {
     inert(&format!("<details><summary>{titles}{counted}</summary>\n\n{unknown}"))
 }
 
-fn object(object: &ObjectChange, is_short: bool) -> String {
+fn object_lines(object: &ObjectChange, is_short: bool) -> String {
     let was = object.was.as_ref().map_or(String::new(), |was| format!(", was {}", code(was)));
     let named = format!("<p>{} {}{was}</p>\n\n", object.change.name(), code(&object.id));
     if is_short {
         return named;
     }
     // No line of what it holds ends it.
-    let longest = object.diff.split(|one| one != '`').map(str::len).max().unwrap_or_default();
+    let longest = object.diff.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     // What is counted is what is printed.
     inert(&format!("{named}{fence}diff\n{}{fence}\n\n", object.diff))
 }
 
-/// Returns a text as code in HTML, in which nothing is Markdown, a link or a mention.
+/// A text as code in HTML, in which nothing is Markdown, a link or a mention.
 fn code(text: &str) -> String {
     format!("<code>{}</code>", html(&visible(text)))
 }
@@ -137,9 +137,9 @@ pub(super) mod tests {
 
     #[test]
     fn what_differs_alike_is_shown_once_wherever_it_stands() {
-        let [one, other, unlike] = ["1,2 @@\n a\n-x\n+y\n", "5,2 @@\n b\n-x\n+y\n", "1,2 @@\n a\n-x\n+z\n"];
+        let [first, other, unlike] = ["1,2 @@\n a\n-x\n+y\n", "5,2 @@\n b\n-x\n+y\n", "1,2 @@\n a\n-x\n+z\n"];
         let mut builds: Vec<Compared> =
-            [one, other, unlike, LARGE, LARGE].map(|diff| build("a", &[&format!("@@ -{diff}")])).into();
+            [first, other, unlike, LARGE, LARGE].map(|diff| build("a", &[&format!("@@ -{diff}")])).into();
         builds[3].objects[0].values = [None, Some("large".into())];
         let text = Diff { affected: 5, builds, ..Diff::default() }.markdown();
         assert_eq!(text.matches("<details>").count(), 4, "{text}");

@@ -44,7 +44,8 @@ impl Moved {
 impl Diff {
     /// Returns what an entry of the lock brings about, if it is something else.
     pub(in crate::commands) fn brings(&self, upstream: &Upstream) -> Option<String> {
-        let Moved { objects, consequences, not_known, .. } = self.moved.iter().find(|one| one.remote == *upstream)?;
+        let Moved { objects, consequences, not_known, .. } =
+            self.moved.iter().find(|moved| moved.remote == *upstream)?;
         let change = if *objects == 1 { "changes" } else { "change" };
         let mut text = format!("{} {change}", counted(*objects, "object"));
         if *consequences > 0 {
@@ -60,7 +61,7 @@ impl Diff {
     pub(super) fn counts(&self) -> String {
         let of = |change: Status| {
             let objects = self.builds.iter().flat_map(|build| &build.objects);
-            objects.filter(|one| one.change == change).count()
+            objects.filter(|object| object.change == change).count()
         };
         let counts = [Status::Added, Status::Changed, Status::Removed].map(|change| (of(change), change.name()));
         let objects = counted(counts.iter().map(|(count, _)| count).sum(), "object");
@@ -68,8 +69,12 @@ impl Diff {
         let counts = counts.collect::<Vec<_>>().join(", ");
         let affected = counted(self.affected, if self.programs.is_some() { "build" } else { "affected build" });
         let unknown = self.not_known();
-        let differs = |build: &&Compared| !build.objects.is_empty() || !build.is_unknown();
-        let mut text = match self.builds.iter().filter(differs).count() {
+        let mut text = match self
+            .builds
+            .iter()
+            .filter(|build: &&Compared| !build.objects.is_empty() || !build.is_unknown())
+            .count()
+        {
             0 if unknown.is_empty() && self.affected == 0 => "no build is affected".to_owned(),
             0 if unknown.is_empty() => format!("nothing differs in {affected}"),
             0 if self.is_all_unknown() => format!("{affected} could not be compared"),
@@ -115,15 +120,21 @@ impl Diff {
 
     /// Returns what comes of a side without a lock, in lines.
     pub(super) fn unlocked(&self, verbose: bool) -> Vec<String> {
-        let taken =
-            || format!("{} has no lock: its remote references were built as the new lock has them", short(&self.since));
         let names: Vec<String> = self.unlocked.iter().map(Upstream::to_string).collect();
-        let today = || format!("not locked, so built as of today: {}", messages::named(&names, verbose));
-        let all = self.takes_lock.then(taken).into_iter().chain((!names.is_empty()).then(today));
+        let all = self
+            .takes_lock
+            .then(|| {
+                format!("{} has no lock: its remote references were built as the new lock has them", short(&self.since))
+            })
+            .into_iter()
+            .chain(
+                (!names.is_empty())
+                    .then(|| format!("not locked, so built as of today: {}", messages::named(&names, verbose))),
+            );
         all.map(|text| fitting(&visible(&text), "warning: ".len(), verbose)).collect()
     }
 
-    /// Returns which builds were not compared because something stays remote, in lines; with `verbose` they stand among
+    /// Which builds were not compared because something stays remote, in lines; with `verbose` they stand among
     /// the others.
     pub(super) fn left(&self, verbose: bool) -> Vec<String> {
         let left: Vec<&Compared> = self.builds.iter().filter(|build| build.is_left()).collect();
@@ -134,10 +145,11 @@ impl Diff {
             let count = counted(left.len(), "build");
             return vec![format!("{count} not built: something stays remote (`-v` shows each)")];
         }
-        let line = |one: &Compared| {
-            let why: BTreeSet<&str> = one.not_built.iter().flatten().map(|failure| failure.message.as_str()).collect();
+        let line = |build: &Compared| {
+            let why: BTreeSet<&str> =
+                build.not_built.iter().flatten().map(|failure| failure.message.as_str()).collect();
             let why = Vec::from_iter(why).join("; ");
-            fitting(&visible(&format!("{}: not built: {why}", one.name)), 0, verbose)
+            fitting(&visible(&format!("{}: not built: {why}", build.name)), 0, verbose)
         };
         left.into_iter().map(line).collect()
     }

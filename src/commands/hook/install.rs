@@ -34,20 +34,23 @@ pub(super) struct Changed {
 impl Outcome for Changed {
     fn text(&self, _shown: Shown) -> String {
         let current = std::env::current_dir().unwrap_or_default();
-        let line = |path: &PathBuf| {
-            let path = path.strip_prefix(&current).unwrap_or(path);
-            format!("{} {}\n", self.verb, visible(&path.display().to_string()))
-        };
-        let text: String = self.files.iter().map(line).collect();
+        let text: String = self
+            .files
+            .iter()
+            .map(|path: &PathBuf| {
+                let path = path.strip_prefix(&current).unwrap_or(path);
+                format!("{} {}\n", self.verb, visible(&path.display().to_string()))
+            })
+            .collect();
         if text.is_empty() { "nothing to remove\n".to_owned() } else { text }
     }
 }
 
 /// Puts hooks where git looks for them: all or none.
-pub(super) fn install(here: &LocalRepo, names: &[String]) -> Result<Changed, Failures> {
+pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<Changed, Failures> {
     // Links are followed: what counts is where a file would be written.
-    let (directory, common) = (real(&here.hooks()?), real(&here.common));
-    let Some(top) = &here.top else {
+    let (directory, common) = (real(&repo.hooks()?), real(&repo.common));
+    let Some(top) = &repo.top else {
         return Err(Failure::new("this repository has no working tree, so no commits are made here")
             .hint("for a repository that is pushed to, see `hooks/pre-receive` in the source of this program")
             .into());
@@ -93,8 +96,8 @@ pub(super) fn install(here: &LocalRepo, names: &[String]) -> Result<Changed, Fai
 }
 
 /// Removes what [`install`] put in.
-pub(super) fn uninstall(here: &LocalRepo, names: &[String]) -> Result<Changed> {
-    let directory = real(&here.hooks()?);
+pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<Changed> {
+    let directory = real(&repo.hooks()?);
     let mut files = Vec::new();
     for (name, _) in named(names) {
         let path = directory.join(name);
@@ -108,9 +111,9 @@ pub(super) fn uninstall(here: &LocalRepo, names: &[String]) -> Result<Changed> {
     Ok(Changed { files, verb: "removed" })
 }
 
-/// Returns the hooks of these names.
+/// The hooks of these names.
 fn named(names: &[String]) -> impl Iterator<Item = (&'static str, &'static str)> {
-    SCRIPTS.into_iter().filter(|(name, _)| names.iter().any(|one| one == name))
+    SCRIPTS.into_iter().filter(|(name, _)| names.iter().any(|hook| hook == name))
 }
 
 /// Returns what to do where the hook is one of others.
@@ -119,10 +122,12 @@ fn line(name: &str) -> String {
     format!("add to it{copy}: git kustomize-localize hook run {name} \"$@\" || exit $?")
 }
 
-/// Returns the path with all links followed; its last component may be missing.
+/// The path with all links followed; its last component may be missing.
 fn real(path: &Path) -> PathBuf {
-    let parent = || Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?));
-    fs::canonicalize(path).ok().or_else(parent).unwrap_or_else(|| path.to_owned())
+    fs::canonicalize(path)
+        .ok()
+        .or_else(|| Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?)))
+        .unwrap_or_else(|| path.to_owned())
 }
 
 /// Reads a file; none where there is none. A link is none of ours, wherever it leads.

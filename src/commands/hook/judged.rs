@@ -26,15 +26,15 @@ pub(super) struct Judged {
 
 impl Judged {
     /// Returns what is about to be committed.
-    pub(super) fn index(here: &LocalRepo) -> Result<Judged> {
-        let since = here.commit("HEAD")?.map(|head| head.commit);
+    pub(super) fn index(repo: &LocalRepo) -> Result<Judged> {
+        let since = repo.commit("HEAD")?.map(|head| head.commit);
         Ok(Judged { what: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false, since })
     }
 
-    /// Returns whether a finding in what was looked at is shown: whoever commits or pushes is warned of nothing that this does
+    /// Whether a finding in what was looked at is shown: whoever commits or pushes is warned of nothing that this does
     /// not touch. What decides elsewhere may change anything.
-    pub(super) fn shows(&self, here: &LocalRepo, what: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
-        let touched = self.since.as_ref().map(|since| here.changed_since(since, what)).transpose()?;
+    pub(super) fn shows(&self, repo: &LocalRepo, what: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
+        let touched = self.since.as_ref().map(|since| repo.changed_since(since, what)).transpose()?;
         let touched: Option<HashSet<String>> = touched.map(|paths| paths.into_iter().collect());
         let touched = touched.filter(|paths| !paths.contains(FILE_NAME) && !paths.contains(LOCK_NAME));
         Ok(move |finding: &Finding| {
@@ -44,31 +44,32 @@ impl Judged {
 }
 
 /// Returns what is about to be pushed, from the lines that git gives to `pre-push`.
-pub(super) fn pushed(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
+pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = updates(lines, "<local ref> <local object> <remote ref> <remote object>", |line| {
         // The first field is what the user called it, and may hold spaces.
         let mut fields = line.rsplitn(4, ' ');
         let (old, name, new) = (fields.next()?, fields.next()?, fields.next()?);
         fields.next().map(|_| [old, new, name])
     })?;
-    judged(here, &updates, |_| Ok(Base::Own))
+    judged(repo, &updates, |_| Ok(Base::Own))
 }
 
 /// Returns what a server is about to receive, from the lines that git passes to `pre-receive`. The configuration is
 /// that of the branch before the push, of HEAD for a new one: a push must not be able to switch off its own check.
-pub(super) fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
+pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = updates(lines, "<old object> <new object> <ref>", |line| {
         let mut fields = line.splitn(3, ' ');
         Some([fields.next()?, fields.next()?, fields.next()?])
     })?;
-    let is_replaced = |update: &&Update| !is_none(update[1]) && update[2].starts_with("refs/replace/");
-    if let Some([_, _, name]) = updates.iter().find(is_replaced) {
+    if let Some([_, _, name]) =
+        updates.iter().find(|update: &&Update| !is_none(update[1]) && update[2].starts_with("refs/replace/"))
+    {
         return Err(Failure::new(format!("`{}` would replace the files of a commit here", shown(name)))
             .hint("push the changed files as a commit"));
     }
-    judged(here, &updates, |old| {
+    judged(repo, &updates, |old| {
         for name in [old, "HEAD"].into_iter().filter(|name| !is_none(name)) {
-            if let Some(old) = here.commit(name)? {
+            if let Some(old) = repo.commit(name)? {
                 return Ok(Base::Of(old.commit));
             }
         }
@@ -77,55 +78,57 @@ pub(super) fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
 }
 
 /// Returns what the pre-commit framework runs us for: a push, a revision that it was given, or what is staged.
-pub(super) fn framework(here: &LocalRepo) -> Result<Judged> {
+pub(super) fn framework(repo: &LocalRepo) -> Result<Judged> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let push = variable("PRE_COMMIT_REMOTE_NAME").and(variable("PRE_COMMIT_LOCAL_BRANCH"));
     match variable("PRE_COMMIT_TO_REF").or(push) {
         Some(rev) => {
-            let what = Snapshot::of(Some(&commit(here, &rev)?.commit));
-            Ok(Judged { what, since: None, ..Judged::index(here)? })
+            let what = Snapshot::of(Some(&commit(repo, &rev)?.commit));
+            Ok(Judged { what, since: None, ..Judged::index(repo)? })
         }
-        None => Judged::index(here),
+        None => Judged::index(repo),
     }
 }
 
 /// A ref that is moved: its object before and from now on, and its name.
 type Update<'a> = [&'a str; 3];
 
-/// Returns whether a ref has no object there.
+/// Whether a ref has no object there.
 fn is_none(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
 
 /// Reads the lines that git passes to a hook.
 fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Update<'a>>) -> Result<Vec<Update<'a>>> {
-    let is_whole = |[old, new, _]: &Update| is_object_id(old) && is_object_id(new);
-    let updates = lines.lines().filter(|line| !line.is_empty()).map(|line| read(line).filter(is_whole));
+    let updates = lines
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| read(line).filter(|[old, new, _]: &Update| is_object_id(old) && is_object_id(new)));
     updates
         .collect::<Option<_>>()
         .ok_or_else(|| Failure::new("unexpected line on standard input").hint(format!("expected: {form}")))
 }
 
 /// Returns what the updates bring, each once. What is not a commit has no kustomization.
-fn judged(here: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Result<Base>) -> Result<Vec<Judged>> {
+fn judged(repo: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Result<Base>) -> Result<Vec<Judged>> {
     let mut all: Vec<Judged> = Vec::new();
     for [old, new, name] in updates.iter().filter(|[_, new, _]| !is_none(new)) {
-        let Some(tip) = here.commit(new)? else {
-            match here.kind(new)?.as_str() {
+        let Some(tip) = repo.commit(new)? else {
+            match repo.kind(new)?.as_str() {
                 "commit" => return Err(Failure::new(format!("commit {new} cannot be read"))),
                 _ => continue,
             }
         };
         let (what, refs) = (Snapshot::of(Some(&tip.commit)), vec![(*name).to_owned()]);
-        let since = if is_none(old) { None } else { here.commit(old)?.map(|old| old.commit) };
-        let one = Judged { what, base: base(old)?, refs, is_new: is_none(old), since };
-        match all.iter_mut().find(|other| (&other.what, &other.base) == (&one.what, &one.base)) {
+        let since = if is_none(old) { None } else { repo.commit(old)?.map(|old| old.commit) };
+        let judged = Judged { what, base: base(old)?, refs, is_new: is_none(old), since };
+        match all.iter_mut().find(|other| (&other.what, &other.base) == (&judged.what, &judged.base)) {
             Some(other) => {
-                other.refs.extend(one.refs);
-                other.is_new &= one.is_new;
-                other.since = other.since.take().filter(|since| one.since.as_ref() == Some(since));
+                other.refs.extend(judged.refs);
+                other.is_new &= judged.is_new;
+                other.since = other.since.take().filter(|since| judged.since.as_ref() == Some(since));
             }
-            None => all.push(one),
+            None => all.push(judged),
         }
     }
     Ok(all)

@@ -9,7 +9,7 @@ use crate::message::failure::Failure;
 /// How many objects, roots or reasons are named before the rest is only counted.
 const NAMED: usize = 10;
 
-/// Returns the result of the builds. Roots that were not built are named together for each reason.
+/// The result of the builds. Roots that were not built are named together for each reason.
 pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     if let Some(reason) = &checked.without {
         return vec![format!("  not verified: {reason}")];
@@ -23,9 +23,9 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let is_verified = proofs.map(|target| &target.verdict).any(Verdict::is_same);
     let not = if is_verified { "" } else { "not " };
     let mut unbuilt: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let is_skipped = |one: &&TargetCheck| matches!(one.verdict, Verdict::Skipped { .. });
-    let skipped: Vec<&str> = checked.targets.iter().filter(is_skipped).map(|one| &*one.target).collect();
-    for target in checked.targets.iter().filter(|one| verbose || skipped.len() == 1 || !is_skipped(one)) {
+    let is_skipped = |target: &&TargetCheck| matches!(target.verdict, Verdict::Skipped { .. });
+    let skipped: Vec<&str> = checked.targets.iter().filter(is_skipped).map(|target| &*target.target).collect();
+    for target in checked.targets.iter().filter(|target| verbose || skipped.len() == 1 || !is_skipped(target)) {
         let why = match &target.verdict {
             Verdict::NotBuilt { reason } | Verdict::Skipped { reason } => reason.as_str(),
             _ => continue,
@@ -33,10 +33,14 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
         unbuilt.entry(why).or_default().push(&target.target);
     }
     let most = if verbose { usize::MAX } else { NAMED };
-    let steps: BTreeSet<&str> = checked.targets.iter().filter_map(|one| one.next_step).collect();
+    let steps: BTreeSet<&str> = checked.targets.iter().filter_map(|target| target.next_step).collect();
     let mut out = vec![format!("  {not}verified: {}{how}", counts(checked))];
-    let reason = |(reason, targets)| format!("  not built: {}: {reason}", listed::<&str>(targets, most));
-    out.extend(first(unbuilt.into_iter().map(reason), most));
+    out.extend(first(
+        unbuilt
+            .into_iter()
+            .map(|(reason, targets)| format!("  not built: {}: {reason}", listed::<&str>(targets, most))),
+        most,
+    ));
     if skipped.len() > 1 && !verbose {
         out.push(format!("  not built, for what they reach: {}", listed::<&str>(skipped, most)));
     }
@@ -46,17 +50,17 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
 
 /// Returns how many builds came to what.
 fn counts(checked: &BuildCheck) -> String {
-    if let [one] = checked.targets.as_slice()
-        && one.verdict == Verdict::Identical
+    if let [target] = checked.targets.as_slice()
+        && target.verdict == Verdict::Identical
     {
-        return format!("builds are identical: {} bytes", one.size);
+        return format!("builds are identical: {} bytes", target.size);
     }
     let count = |is: fn(&Verdict) -> bool| checked.targets.iter().filter(|target| is(&target.verdict)).count();
     let counts = [
-        (count(|one| *one == Verdict::Identical), "build", "identical"),
-        (count(|one| *one == Verdict::Unchanged), "build", "not changed"),
-        (count(|one| *one == Verdict::VerifiedBefore), "build", "verified before, from the same inputs"),
-        (count(|one| matches!(one, Verdict::NotBuilt { .. } | Verdict::Skipped { .. })), "root", "not built"),
+        (count(|verdict| *verdict == Verdict::Identical), "build", "identical"),
+        (count(|verdict| *verdict == Verdict::Unchanged), "build", "not changed"),
+        (count(|verdict| *verdict == Verdict::VerifiedBefore), "build", "verified before, from the same inputs"),
+        (count(|verdict| matches!(verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. })), "root", "not built"),
         (count(Verdict::differs), "build", "different"),
     ];
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
@@ -95,10 +99,10 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
     out
 }
 
-/// Returns the error that ends a run whose results differ from their originals.
+/// The error that ends a run whose results differ from their originals.
 pub(super) fn refusal(checked: &BuildCheck) -> Option<Failure> {
     let differing = checked.targets.iter().filter(|target| target.verdict.differs());
-    let steps: BTreeSet<Option<&str>> = differing.map(|one| one.next_step).collect();
+    let steps: BTreeSet<Option<&str>> = differing.map(|target| target.next_step).collect();
     let failure = Failure::new("nothing was written: the localized build differs from the original");
     (!steps.is_empty()).then(|| steps.into_iter().flatten().fold(failure, Failure::hint))
 }

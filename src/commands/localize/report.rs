@@ -29,15 +29,15 @@ impl Outcome for Report {
         let (diff, kept, unresolved) = (&self.locking.diff, &self.locking.kept, &self.locking.unresolved);
         let failures = kept.iter().chain(unresolved).cloned().chain(differs);
         let failures: Vec<Failure> = failures.collect();
-        let said = self.localized.uncommitted(output.verbose)
+        let stderr = self.localized.uncommitted(output.verbose)
             + &findings::of_localizing(&self.localized.findings, self.localized.source(), output.verbose)
             + &messages::first_failures(&failures, output.verbose);
-        let said = said + &diff.as_ref().map_or(String::new(), |diff| diff.said(output));
+        let stderr = stderr + &diff.as_ref().map_or(String::new(), |diff| diff.said(output));
         if unresolved.is_empty() {
-            return said;
+            return stderr;
         }
         let failure = Failure::new(format!("{} could not be locked", counted(unresolved.len(), "reference")));
-        said + &messages::failures(&[failure])
+        stderr + &messages::failures(&[failure])
     }
 
     fn status(&self) -> u8 {
@@ -68,16 +68,19 @@ impl Report {
         }
         if localized.status != Status::Unchanged {
             out.extend(localized.discarded());
-            let brings = |upstream: &Upstream| locking.diff.as_ref()?.brings(upstream);
-            out.extend(changes(&localized.changes, &locking.news, brings, verbose));
-            out.extend(localized.now_remote.iter().map(|one| format!("  {}", one.line())));
+            out.extend(changes(
+                &localized.changes,
+                &locking.news,
+                |upstream: &Upstream| locking.diff.as_ref()?.brings(upstream),
+                verbose,
+            ));
+            out.extend(localized.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
         }
         // What to do about it is to wait, which comes first.
-        let held = |one: &Failure| {
-            let wait = one.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
-            format!("  held: {}{wait}", one.message)
-        };
-        out.extend(locking.held.iter().map(held));
+        out.extend(locking.held.iter().map(|failure: &Failure| {
+            let wait = failure.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
+            format!("  held: {}{wait}", failure.message)
+        }));
         out.extend(localized.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(left(&localized.left, verbose));
         out.extend(findings::number(&localized.findings, verbose));
@@ -143,7 +146,7 @@ impl Report {
 }
 
 impl Localized {
-    /// Returns the commit that would have been localized.
+    /// The commit that would have been localized.
     fn source(&self) -> Option<&str> {
         self.branch.as_ref().map(|branch| branch.source.as_str())
     }
@@ -170,7 +173,7 @@ impl Localized {
         format!("{}: {written} written, {rewritten} rewritten, {removed} removed", on.unwrap_or_default())
     }
 
-    /// Returns which kustomizations only the working tree has.
+    /// Which kustomizations only the working tree has.
     fn uncommitted(&self, verbose: bool) -> String {
         if self.uncommitted.is_empty() {
             return String::new();
@@ -182,7 +185,7 @@ impl Localized {
         messages::warning(&text, Some(&messages::commit(names)))
     }
 
-    /// Returns which edits by hand `--overwrite` discards.
+    /// Which edits by hand `--overwrite` discards.
     fn discarded(&self) -> Option<String> {
         let Discarded { commits, paths } = &self.discarded;
         let discarded = if self.status == Status::DryRun { "would discard" } else { "discarded" };
@@ -192,7 +195,7 @@ impl Localized {
 }
 
 impl Branch {
-    /// Returns the abbreviated tip.
+    /// The abbreviated tip.
     fn tip(&self) -> &str {
         short(self.commit.as_deref().unwrap_or_default())
     }

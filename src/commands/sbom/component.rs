@@ -68,7 +68,7 @@ impl Component {
         if self.is_image { self.source.url().to_owned() } else { self.source.to_string() }
     }
 
-    /// Returns the sha256 of what is downloaded; none of a repository.
+    /// The sha256 of what is downloaded; none of a repository.
     pub(super) fn sha256(&self) -> Option<&str> {
         match &self.digest {
             Some(Digest::Sha256(hex)) => Some(hex),
@@ -86,7 +86,7 @@ impl Component {
         }
     }
 
-    /// Returns its licences as an SPDX expression.
+    /// Its licences as an SPDX expression.
     pub(super) fn license(&self) -> Option<String> {
         let all: Vec<&str> = self.licenses.iter().copied().collect();
         (!all.is_empty()).then(|| all.join(" AND "))
@@ -135,7 +135,7 @@ pub(super) fn components(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resul
     Ok(locked.chain(lock.left.iter().map(|(upstream, reason)| of_left(upstream, reason))).collect())
 }
 
-/// Returns the licences of each source of whose licence files all are known.
+/// The licences of each source of whose licence files all are known.
 fn licenses<'a>(
     tree: &dyn Tree,
     directory: &str,
@@ -151,9 +151,9 @@ fn licenses<'a>(
             continue;
         }
         let bytes = tree.read(&path::join(directory, &file.path))?;
-        let found = identify(&String::from_utf8_lossy(&bytes));
+        let license = identify(&String::from_utf8_lossy(&bytes));
         let all = known.entry(source).or_insert_with(|| Some(BTreeSet::new()));
-        match found {
+        match license {
             Some(id) => all.iter_mut().for_each(|all| all.extend([id])),
             None => *all = None,
         }
@@ -201,7 +201,7 @@ impl Component {
     fn of_repository(mut self, url: &str, version: Option<&str>, path: &str) -> Self {
         let spec = RepoSpec::parse(url).ok();
         let repository = spec.as_ref().map_or(url, |spec| spec.repo_path.trim_matches('/').trim_end_matches(".git"));
-        let place = spec.as_ref().map(|spec| root_segments(spec, "")).unwrap_or_default();
+        let segments = spec.as_ref().map(|spec| root_segments(spec, "")).unwrap_or_default();
         let url = match url.split_once("://") {
             Some(_) => url.to_owned(),
             None => format!("ssh://{}", url.replacen(':', "/", 1)),
@@ -210,7 +210,7 @@ impl Component {
         // The user that ssh asks for names nothing.
         let parsed = Url::parse(&url).ok().and_then(|mut url| url.set_username("").is_ok().then_some(url));
         let location = format!("git+{}{at}", parsed.as_ref().map_or(&*url, Url::as_str));
-        (self.name, self.purl) = match place.first().map(String::as_str) {
+        (self.name, self.purl) = match segments.first().map(String::as_str) {
             Some(host @ ("github.com" | "gitlab.com")) if repository.contains('/') => {
                 let kind = host.trim_end_matches(".com");
                 (repository.to_owned(), purl(kind, &repository.to_lowercase(), version, &[]))

@@ -23,15 +23,19 @@ impl Sbom {
         component.map_or("repository".to_owned(), |index| format!("remote-{}", index + 1))
     }
 
-    /// Returns which components each names, by its id.
+    /// Which components each names, by its id.
     fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
         let numbers = self.components.iter().enumerate().map(|(index, component)| (&component.source, index));
         let numbers: BTreeMap<&Upstream, usize> = numbers.collect();
         let mut below: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut is_named = vec![false; self.components.len()];
         for (index, component) in self.components.iter().enumerate() {
-            let number = |named: &Upstream| numbers.get(named).or_else(|| numbers.get(&named.source()));
-            for named in component.names.iter().filter_map(number).filter(|named| **named != index) {
+            for named in component
+                .names
+                .iter()
+                .filter_map(|named: &Upstream| numbers.get(named).or_else(|| numbers.get(&named.source())))
+                .filter(|named| **named != index)
+            {
                 is_named[*named] = true;
                 below.entry(self.id(Some(index))).or_default().insert(self.id(Some(*named)));
             }
@@ -96,7 +100,7 @@ impl Sbom {
     }
 
     pub(super) fn spdx(&self) -> Value {
-        let not_built = self.not_built.iter().map(|one| format!("not-built: {one}\n"));
+        let not_built = self.not_built.iter().map(|failure| format!("not-built: {failure}\n"));
         let spdx_id = |id: &str| format!("SPDXRef-{id}");
         let mut packages = self.each(|id, component| {
             let checksum = component.sha256().map(|hex| [json!({ "algorithm": "SHA256", "checksumValue": hex })]);

@@ -21,20 +21,20 @@ pub(super) type RunBy = BTreeMap<String, BTreeSet<String>>;
 /// Builds each root of a commit that is a starting point, and each target that is deployed from it. Returns what runs
 /// each image, and what could not be built.
 pub(super) fn run_by(
-    here: &Rc<LocalRepo>,
+    repo: &Rc<LocalRepo>,
     rev: &str,
     with: &KustomizeArgs,
     quiet: bool,
 ) -> Result<(RunBy, Vec<Failure>), Failures> {
-    let workspace = Workspace::of_rev(here.clone(), Some(rev))?.into_checkout();
-    let Choices { builds: chosen, unread, .. } = Choice::all(here, &workspace, &[])?;
+    let workspace = Workspace::of_rev(repo.clone(), Some(rev))?.into_checkout();
+    let Choices { builds: chosen, unread, .. } = Choice::all(repo, &workspace, &[])?;
     let names: Vec<String> = chosen.iter().map(Choice::name).collect();
     let subjects: Vec<_> = chosen.iter().map(|choice| choice.subject(1, &workspace)).collect();
     let mut fetcher = from_lock(workspace.repo(), &workspace, false, quiet)?;
     let builds = Builds::of(&workspace, &subjects, &mut fetcher, with.programs())?;
     let built = Progress::new("building", quiet)
         .each(processors(), &names, String::clone, |number, _| Ok(images(&builds.build(number)?.stdout)?));
-    let unread = unread.iter().map(|one| Failure::new(format!("{}: {}", one.place(), one.message)));
+    let unread = unread.iter().map(|file| Failure::new(format!("{}: {}", file.place(), file.message)));
     let (mut run_by, mut not_built) = (RunBy::new(), unread.collect::<Vec<_>>());
     for (name, built) in names.iter().zip(built) {
         let images = built.unwrap_or_else(|failures: Failures| {
@@ -46,7 +46,7 @@ pub(super) fn run_by(
     Ok((run_by, not_built))
 }
 
-/// Returns the images of containers, in whatever kinds of objects these are.
+/// The images of containers, in whatever kinds of objects these are.
 fn images(output: &[u8]) -> Result<BTreeSet<String>> {
     let mut images = BTreeSet::new();
     for document in Deserializer::from_slice(output) {

@@ -20,40 +20,40 @@ use crate::workspace::{Workspace, fetcher, fetching};
 /// Adds what differs from localizing again, and why it could not be compared.
 pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
     // Not the one that may reach nothing: what is fetched is configured there.
-    let here = Rc::new(LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
-    let (mut found, mut failures) = (Vec::new(), Vec::new());
+    let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
+    let (mut differences, mut failures) = (Vec::new(), Vec::new());
     if verified.records.is_empty() {
         let rev = &verified.rev;
         failures.push(
             Failure::new(format!("`{rev}` cannot be localized again: it has no localized files"))
-                .hint(hint_instead(&here, rev)?),
+                .hint(hint_instead(&repo, rev)?),
         );
     }
     let rev = verified.commit.as_deref().unwrap_or_default();
-    let whole = here.commit(rev)?.ok_or_else(|| Failure::new(format!("{} cannot be read", verified.rev)))?;
+    let whole = repo.commit(rev)?.ok_or_else(|| Failure::new(format!("{} cannot be read", verified.rev)))?;
     for record in &verified.records {
-        match of(&here, &whole.tree, record) {
-            Ok(differences) => found.extend(differences),
+        match of(&repo, &whole.tree, record) {
+            Ok(more) => differences.extend(more),
             Err(error) => {
                 let shown = path::shown(&record.directory);
                 failures.extend(error.context(format_args!("`{shown}` cannot be localized again")).0);
             }
         }
     }
-    verified.differences.extend(found);
+    verified.differences.extend(differences);
     verified.also.push("the same when localized again");
     verified.failures.extend(failures);
     Ok(())
 }
 
 /// Returns what differs in a tree from localizing again what a record describes.
-fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Difference>, Failures> {
+fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Difference>, Failures> {
     let source = record.source.as_deref().ok_or_else(|| {
         Failure::new("no commit message names the source commit")
             .hint("verify the branch itself, for example: git kustomize-localize verify localized/main")
     })?;
-    let Some(source) = here.commit(source)? else {
-        let failure = if here.is_shallow()? {
+    let Some(source) = repo.commit(source)? else {
+        let failure = if repo.is_shallow()? {
             Failure::new(format!("this shallow clone lacks the source commit {source}")).hint("git fetch --unshallow")
         } else {
             Failure::new(format!("the source commit {source} is not in this repository"))
@@ -61,23 +61,23 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         return Err(failure.into());
     };
     let whole = object_id(whole)?;
-    let tree = GitTree::of_local(here.clone(), whole)?;
+    let tree = GitTree::of_local(repo.clone(), whole)?;
     let lock = Lock::at(&tree, &path::join(&record.directory, LOCK_NAME))?.unwrap_or_default();
     // What is made again is in memory only.
-    let repository = here.repository()?.clone().with_object_memory();
+    let repository = repo.repository()?.clone().with_object_memory();
     let source_tree = object_id(&source.tree)?;
-    let workspace = Workspace::of_rev(here.clone(), Some(&source.commit))?;
+    let workspace = Workspace::of_rev(repo.clone(), Some(&source.commit))?;
     let options = Options { overwrite: false, trailers: lock.trailers };
     let fetching = fetch::Options { locked: true, ..fetching(&workspace.config, false, false) };
-    let mut fetcher = fetcher(Some(here), fetching, vec![lock.clone()], None)?;
+    let mut fetcher = fetcher(Some(repo), fetching, vec![lock.clone()], None)?;
     let plan = match &lock.target {
         Some(target) => {
             let target = match remote(target, lock.scope.is_some())? {
                 Some(spec) => remote_target(target, &spec, &mut fetcher)?,
                 None => {
-                    let place = |text: &String| path::resolve("", text).unwrap_or_default();
-                    let scope = lock.scope.as_ref().map(place);
-                    local_target(&workspace, &place(target), scope.as_deref(), "")
+                    let to_path = |text: &String| path::resolve("", text).unwrap_or_default();
+                    let scope = lock.scope.as_ref().map(to_path);
+                    local_target(&workspace, &to_path(target), scope.as_deref(), "")
                 }
             };
             copy::plan(&workspace, target, record.directory.clone(), &options, &mut fetcher)?
@@ -97,9 +97,9 @@ fn of(here: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         return Ok(Vec::new());
     };
     let paths = differences(&repository, made, there, &BTreeSet::new())?;
-    let difference = |place: &String| Difference {
+    let difference = |path: &String| Difference {
         kind: Kind::Rebuilt,
-        path: path::join(&record.directory, place),
+        path: path::join(&record.directory, path),
         span: None,
         message: "differs when localized again".to_owned(),
     };
