@@ -104,15 +104,14 @@ pub trait Tree {
         Ok(Vec::new())
     }
 
-    /// The sorted paths of all kustomization files, without those inside pulled charts.
+    /// The sorted paths of all kustomization files, without those inside charts that kustomize inflates.
     fn kustomizations(&self) -> Result<Vec<String>> {
         let mut all = Vec::new();
         for file in self.files_named(&|name| FILE_NAMES.contains(&name))? {
-            let chart = path::and_above(path::parent(&file)).find(|directory| path::is_pulled_chart(directory));
-            let is_in_chart = match chart {
-                Some(chart) => self.entry(&path::join(chart, "Chart.yaml"))?.is_some(),
-                None => false,
-            };
+            let mut is_in_chart = false;
+            for directory in path::and_above(path::parent(&file)) {
+                is_in_chart |= is_inflated(self, directory)?;
+            }
             if !is_in_chart {
                 all.push(file);
             }
@@ -132,6 +131,25 @@ pub trait Tree {
         Ok(Box::new(move || search(self, endings, &marks)))
     }
 }
+
+/// Whether a directory is a chart, and called as kustomize calls one that it inflates: pulled in some version, or in the home
+/// of charts beside a kustomization that names charts.
+fn is_inflated<T: Tree + ?Sized>(tree: &T, directory: &str) -> Result<bool> {
+    let home = path::parent(directory);
+    if !path::is_pulled_chart(directory) && path::name(home) != CHART_HOME {
+        return Ok(false);
+    }
+    if tree.entry(&path::join(directory, "Chart.yaml"))?.is_none() {
+        return Ok(false);
+    }
+    let beside = FILE_NAMES.map(|name| path::join(path::parent(home), name));
+    let names_charts =
+        |file: &String| tree.read(file).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("helm"));
+    Ok(path::is_pulled_chart(directory) || beside.iter().any(names_charts))
+}
+
+/// The directory beside a kustomization in which its charts lie, unless it says another one.
+pub(crate) const CHART_HOME: &str = "charts";
 
 /// Names that the program knows.
 pub(crate) type Names = &'static [&'static str];

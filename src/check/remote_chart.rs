@@ -211,7 +211,15 @@ mod tests {
         }
         let no_version = "helmCharts: [{name: nginx, repo: 'oci://ghcr.io/o/'}]\n";
         let scene = || Scene::of(no_version);
-        assert_eq!(find(scene().file("charts/nginx/Chart.yaml", "")), []);
+        let there = || scene().file("charts/nginx/Chart.yaml", "");
+        assert_eq!(find(there()), []);
+        // What lies in a chart is no kustomization of the repository; beside others it is.
+        let remote = "resources: [https://example.com/x.yaml]\n";
+        for (place, expected) in [("charts/nginx/x", 0), ("charts/nginx", 0), ("charts/other", 1), ("other", 1)] {
+            let found =
+                there().file("charts/nginx/Chart.yaml", "").file(&format!("{place}/kustomization.yaml"), remote);
+            assert_eq!(found.find(Rule::RemoteReference).len(), expected, "{place}");
+        }
         let found = find(scene());
         assert_eq!(
             found[0].message,

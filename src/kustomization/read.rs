@@ -17,6 +17,7 @@ use crate::message::redact;
 use crate::os::failpoint::is_blind_to;
 use crate::os::limits::PATH;
 use crate::reference::is_url;
+use crate::tree::CHART_HOME;
 
 /// Reads a kustomization file.
 ///
@@ -54,9 +55,6 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused> {
     }
     reader.finish()
 }
-
-/// The default of `chartHome`.
-const CHART_HOME: &str = "charts";
 
 fn chart_home(value: &Value) -> Option<&str> {
     value.folded_field("chartHome")?.text().filter(|text| !text.is_empty())

@@ -3,9 +3,11 @@
 use std::fs;
 
 use expect_test::expect;
+use git_kustomize_localize::seams::record::sha256_hex;
+use serde_json::json;
 
-use super::{REPO, Stage, directory_of};
-use crate::support::{Repo, tool};
+use super::{REGISTRY, REPO, Stage, directory_of};
+use crate::support::{Reply, Repo, tool};
 
 /// Returns a stage with this helm and kustomize; `None` without one of them.
 fn stage(helm: &str) -> Option<Stage> {
@@ -31,15 +33,56 @@ fn stage(helm: &str) -> Option<Stage> {
         }
         stage.pack(REPO, name, "1.2.3");
     }
+    // One with a packed dependency, to which it gives values.
+    let map =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Chart.Name }}}\ndata: {v: {{ quote .Values.v }}}\n";
+    let chart = |name: &str, more: &str, values: &str| {
+        let made = stage.sandbox.path("made").join(name);
+        fs::create_dir_all(made.join("templates")).unwrap();
+        let about = format!("apiVersion: v2\nname: {name}\nversion: 1.2.3\n{more}");
+        for (path, text) in [("Chart.yaml", &*about), ("values.yaml", values), ("templates/a.yaml", map)] {
+            fs::write(made.join(path), text).unwrap();
+        }
+        made
+    };
+    chart("sub", "", "v: 1\n");
+    let sub = stage.pack("packed", "sub", "1.2.3");
+    let needs =
+        "dependencies: [{name: sub, version: 1.x, repository: 'https://charts.example/away', condition: sub.on}]\n";
+    let parent = chart("parent", needs, "v: 0o10\nsub: {on: true, v: 0644}\n");
+    fs::create_dir(parent.join("charts")).unwrap();
+    fs::copy(sub, parent.join("charts/sub-1.2.3.tgz")).unwrap();
+    register(&stage, &fs::read(stage.pack("packed", "parent", "1.2.3")).unwrap());
     Some(stage)
+}
+
+/// Serves an archive as a registry does.
+fn register(stage: &Stage, archive: &[u8]) {
+    let registry = REGISTRY.replace("oci://", "https://").replace("/charts", "/v2/charts/parent");
+    let config = json!({"name": "parent", "version": "1.2.3", "apiVersion": "v2"}).to_string();
+    let blob = |kind: &str, bytes: &[u8]| {
+        let digest = format!("sha256:{}", sha256_hex(bytes));
+        stage.server.route(&format!("{registry}/blobs/{digest}"), Reply::ok(bytes));
+        json!({"mediaType": format!("application/vnd.cncf.helm.{kind}"), "digest": digest, "size": bytes.len()})
+    };
+    let kind = "application/vnd.oci.image.manifest.v1+json";
+    let layers = [blob("chart.content.v1.tar+gzip", archive)];
+    let config = blob("config.v1+json", config.as_bytes());
+    let manifest = json!({"schemaVersion": 2, "mediaType": kind, "config": config, "layers": layers}).to_string();
+    let digest = format!("sha256:{}", sha256_hex(manifest.as_bytes()));
+    for name in ["1.2.3", &digest] {
+        let reply = Reply::ok(&*manifest).header("Content-Type", kind).header("Docker-Content-Digest", &digest);
+        stage.server.route(&format!("{registry}/manifests/{name}"), reply);
+    }
 }
 
 const BYTES: &str = "one\r\n$Id$\n";
 
-fn inflate(work: &Repo, name: &str) {
+/// Commits a kustomization that inflates a chart, and another one of the registry, and locks them.
+fn inflate(work: &Repo, name: &str, more: &str) {
     let chart =
         format!("{{name: {name}, repo: '{REPO}', version: 1.2.3, releaseName: one, valuesInline: {{a: 0644}}}}");
-    work.write("app/kustomization.yaml", format!("helmCharts: [{chart}]\n"));
+    work.write("app/kustomization.yaml", format!("helmCharts: [{chart}{more}]\n"));
     work.commit(name);
     work.run(&["lock"]).success();
     work.commit("lock");
@@ -54,17 +97,24 @@ fn a_chart_is_rendered_alike_by_all() {
             |name: &str| stage.sandbox.path("served").join(directory_of(REPO)).join(format!("{name}-1.2.3.tgz"));
         let work = &stage.work;
         work.write(".gitattributes", "* text=auto\n");
-        inflate(work, "web");
+        inflate(work, "web", &format!(", {{name: parent, repo: '{REGISTRY}', version: 1.2.3}}"));
         let with_helm = "--build-arg=--enable-helm";
         let built = work.run(&["build", with_helm, "app"]);
         built.success().stdout_has("data:\n  a: \"420\"\n  bytes: \"one\\r\\n$Id$\\n\"\nkind: ConfigMap\n");
         let branch = work.run(&["branch", with_helm]);
-        branch.success().stdout_has("verified: builds are identical: 95 bytes");
+        branch.success().stdout_has("verified: builds are identical");
+        for data in [
+            "  v: \"8\"\nkind: ConfigMap\nmetadata:\n  name: parent\n",
+            "  v: \"420\"\nkind: ConfigMap\nmetadata:\n  name: sub\n",
+        ] {
+            built.stdout_has(data);
+        }
         work.run(&["verify", "localized/main"]).success();
         // What the branch holds is taken from there, whatever the repository has now.
         fs::remove_dir_all(work.sandbox().path("cache")).unwrap();
         stage.pack(REPO, "old", "1.2.3");
         fs::rename(archive("old"), archive("web")).unwrap();
+        register(&stage, b"something else");
         for offline in [&["--offline"][..], &[]] {
             let run = |args: &[&str]| work.run(&[args, &[with_helm], offline].concat());
             assert_eq!(run(&["build", "app"]).success().stdout, built.stdout);
@@ -73,6 +123,7 @@ fn a_chart_is_rendered_alike_by_all() {
             run(&["branch"]).success();
         }
         stage.pack(REPO, "web", "1.2.3");
+        register(&stage, &fs::read(stage.sandbox.path("served/packed/parent-1.2.3.tgz")).unwrap());
         work.run(&["vendor", with_helm]).success().stdout_has("verified: builds are identical");
         work.commit("vendored");
         for branch in ["main", "localized/main"] {
@@ -101,7 +152,7 @@ fn why_a_chart_is_not_rendered_is_said_by_all() {
     let Some(stage) = stage("helm-4") else { return };
     let stage = stage.with_helm();
     let work = &stage.work;
-    inflate(work, "old");
+    inflate(work, "old", "");
     let with_helm = "--build-arg=--enable-helm";
     work.run(&["vendor", with_helm, "--dry-run"]).success().says(expect![[r#"
         would localize the working tree: 6 files written, 0 references rewritten, 0 removed
