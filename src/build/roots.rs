@@ -71,6 +71,8 @@ pub(super) struct Refusals<'a> {
     troubles: &'a [Trouble],
     /// The roots whose builds load too many.
     overloaded: BTreeSet<RootId>,
+    /// The roots that name files whose aliases stand for too much.
+    exploding: BTreeMap<RootId, Failure>,
     /// The roots that name programs which do not run as they should, and why.
     unrunnable: Option<(Vec<RootId>, String)>,
 }
@@ -83,7 +85,8 @@ impl<'a> Refusals<'a> {
         arguments: &[String],
         program: &Program,
     ) -> Refusals<'a> {
-        Refusals { graph, troubles, overloaded: graph.overloaded(), unrunnable: unrunnable(graph, arguments, program) }
+        let (overloaded, exploding) = (graph.overloaded(), graph.exploding());
+        Refusals { graph, troubles, overloaded, exploding, unrunnable: unrunnable(graph, arguments, program) }
     }
 
     /// Returns why a root is not built; `None` if a build can be tried.
@@ -97,6 +100,7 @@ impl<'a> Refusals<'a> {
             failures.push(LOADS.exceeded(&graph.label(graph.roots[root].file)));
         }
         failures.extend(reached.iter().find_map(|root| graph.too_large(*root)));
+        failures.extend(reached.iter().find_map(|root| self.exploding.get(root).cloned()));
         if !failures.is_empty() {
             return Some(Unbuilt::Unknown(Failures(failures)));
         }
@@ -395,6 +399,27 @@ mod tests {
         assert_eq!(file("a", "base/map.yaml"), file("b", "base/map.yaml"));
         // Each still sees nothing else.
         assert_eq!((file("a", "b/kustomization.yaml"), file("b", "a/kustomization.yaml")), (None, None));
+    }
+
+    #[test]
+    fn what_aliases_blow_up_is_not_built() {
+        let bomb: String =
+            (1..9).map(|i| format!("a{i}: &a{i} [{}*a{}]\n", format!("*a{}, ", i - 1).repeat(9), i - 1)).collect();
+        let bomb = format!("kind: X\na0: &a0 [x]\n{bomb}");
+        let files = [
+            ("a/kustomization.yaml", "resources: [../base]\n"),
+            ("base/kustomization.yaml", "resources: [x.yaml]\n"),
+            ("base/x.yaml", &bomb),
+            ("b/kustomization.yaml", "configMapGenerator: [{name: x, files: [x.yaml]}]\n"),
+            ("b/x.yaml", &bomb),
+        ];
+        let graph = graph::inputs::explore(Rc::new(tree(&files, &[])), &["a", "b"].map(str::to_owned)).graph;
+        let exploding: Vec<String> = graph.exploding().values().map(ToString::to_string).collect();
+        assert_eq!(exploding, ["base/x.yaml:8:15: aliases stand for more than 500000 YAML nodes"]);
+        let (overloaded, exploding) = (BTreeSet::new(), graph.exploding());
+        let refusals = Refusals { graph: &graph, troubles: &[], overloaded, exploding, unrunnable: None };
+        let is_refused = |root| refusals.why(graph.user_root(root).unwrap()).is_some();
+        assert_eq!(["a", "b"].map(is_refused), [true, false]);
     }
 
     #[test]

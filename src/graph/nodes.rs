@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::chart::{Archive, Chart, Place as ChartPlace};
 use super::remote_ref::RemoteRef;
 use crate::config::{Comments, Config};
-use crate::kustomization::{self, KustomizationKind, Note, ProblemKind, Reference};
+use crate::kustomization::{self, Accepts, KustomizationKind, Note, ProblemKind, Reference};
 use crate::message::failure::{Failure, Location, Result};
 use crate::message::finding::{Finding, Rule, Subject};
 use crate::message::position::{Position, Span};
@@ -351,6 +351,29 @@ impl Graph {
         let refused = kustomization::read(&self.bytes(*file)).err()?;
         let problem = refused.problems.into_iter().find(|problem| problem.kind == ProblemKind::TooLarge)?;
         Some(Failure::new(format!("`{}`: {}", self.label(*file), problem.message)).hint(problem.hint))
+    }
+
+    /// The failures of the roots that name a file whose aliases stand for too much.
+    pub(crate) fn exploding(&self) -> BTreeMap<RootId, Failure> {
+        let (mut known, mut exploding) = (HashMap::new(), BTreeMap::new());
+        for id in self.root_ids() {
+            for Edge { reference, target, .. } in &self.roots[id].edges {
+                let Target::File(file) = *target else { continue };
+                // A generator does not read its files.
+                if reference.key.is_some() || reference.accepts == Accepts::Program {
+                    continue;
+                }
+                let failure = known.entry(file).or_insert_with(|| self.explodes(file));
+                exploding.extend(failure.clone().map(|failure| (id, failure)));
+            }
+        }
+        exploding
+    }
+
+    fn explodes(&self, file: FileId) -> Option<Failure> {
+        let problem = kustomization::refuse_expansion(str::from_utf8(&self.bytes(file)).ok()?).err()?;
+        let location = Location { position: problem.position, ..self.file_location(file) };
+        Some(Failure::new(problem.message).hint(problem.hint).at(location))
     }
 
     /// Whether the file is in the tree where the walk starts.

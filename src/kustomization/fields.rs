@@ -18,6 +18,8 @@ pub(super) enum Role {
     Source,
     /// A patch if it reads like one, else a file.
     Patch,
+    /// A patch.
+    Inline,
     /// A chart: the mapping, and the names of its name, version, repository and file of values.
     Chart([&'static str; 4]),
     ChartHome,
@@ -30,7 +32,7 @@ pub(super) enum Role {
 }
 
 use Accepts::{Component, Either, File, Plugin};
-use Role::{Argument, Chart, ChartHome, Leads, Other, Patch, Source, Unsupported, Variable};
+use Role::{Argument, Chart, ChartHome, Inline, Leads, Other, Patch, Source, Unsupported, Variable};
 
 /// Fields, each with its path from the top, such as `patches[].path`.
 type Table = &'static [(&'static str, Role)];
@@ -50,8 +52,10 @@ const KUSTOMIZATION: Table = &[
     ("configurations[]", Leads(File)),
     ("openapi.path", Leads(File)),
     ("patches[].path", Leads(File)),
+    ("patches[].patch", Inline),
     ("patchesStrategicMerge[]", Patch),
     ("patchesJson6902[].path", Leads(File)),
+    ("patchesJson6902[].patch", Inline),
     ("replacements[].path", Leads(File)),
     ("configMapGenerator[].files[]", Source),
     ("configMapGenerator[].envs[]", Leads(File)),
@@ -104,9 +108,9 @@ const BUILTIN: &[(&str, Table)] = &[
     ("SuffixTransformer", NO_FILES),
     ("ConfigMapGenerator", GENERATOR),
     ("SecretGenerator", GENERATOR),
-    ("PatchTransformer", &[("path", Leads(File))]),
-    ("PatchJson6902Transformer", &[("path", Leads(File))]),
-    ("PatchStrategicMergeTransformer", &[("paths[]", Patch)]),
+    ("PatchTransformer", &[("path", Leads(File)), ("patch", Inline)]),
+    ("PatchJson6902Transformer", &[("path", Leads(File)), ("jsonOp", Inline)]),
+    ("PatchStrategicMergeTransformer", &[("paths[]", Patch), ("patches", Inline)]),
     ("ReplacementTransformer", &[("replacements[].path", Leads(File))]),
     ("ValueAddTransformer", &[("targetFilePath", Leads(File))]),
     (

@@ -294,6 +294,11 @@ impl KustomizationReader<'_> {
             }
             Role::Patch if is_inline(text) => drop(self.inline(value)),
             Role::Patch => self.reference(Accepts::File, value, text, None),
+            Role::Inline => {
+                if let Err(Problem { kind, message, hint, .. }) = yaml::refuse_expansion(text) {
+                    self.problem_of(kind, position, message, &hint);
+                }
+            }
             Role::Leads(accepts) => self.reference(accepts, value, text, None),
             Role::Source => self.file_source(value, text),
             Role::ChartHome if self.has_globals && self.field.ends_with("].chartHome") => {
@@ -477,7 +482,7 @@ fn is_date(text: &str) -> bool {
 /// Whether a value may contain a reference.
 fn leads(tree: &FieldTree, value: &Value) -> bool {
     match (&value.data, tree.role) {
-        (_, Some(Role::Other | Role::Argument)) => false,
+        (_, Some(Role::Other | Role::Argument | Role::Inline)) => false,
         _ if plugin::ambiguity(value).is_some() => true,
         (Data::Null, _) => false,
         (Data::List(items), None) => {

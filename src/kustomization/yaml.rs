@@ -372,6 +372,57 @@ fn count(size: &mut usize, more: usize, position: Position) -> Result<(), Proble
     Ok(())
 }
 
+/// Refuses a text in which aliases stand for more nodes than a file may have: kustomize copies as many. A text that is not
+/// YAML is not refused.
+pub(crate) fn refuse_expansion(text: &str) -> Result<(), Problem> {
+    if !has_aliases(text) {
+        return Ok(());
+    }
+    let (mut sizes, mut open) = (HashMap::new(), Vec::new());
+    let (mut size, mut copied) = (0, 0);
+    for event in Parser::new_from_str(text) {
+        let Ok((event, span)) = event else { break };
+        match event {
+            Event::Alias(anchor) => {
+                let more = sizes.get(&anchor).copied().unwrap_or_default();
+                size += more;
+                let counted = count(&mut copied, more, position_of(&span.start));
+                let message = || format!("aliases stand for {}", NODES.more());
+                counted.map_err(|problem| Problem { message: message(), ..problem })?;
+            }
+            Event::Scalar(word, _, anchor, _) => {
+                let more = 1 + word.len() / LONG;
+                size += more;
+                sizes.insert(anchor, more);
+            }
+            Event::SequenceStart(_, anchor, _) | Event::MappingStart(_, anchor, _) => {
+                open.push((anchor, size));
+                size += 1;
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                sizes.extend(open.pop().map(|(anchor, before)| (anchor, size - before)));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a text may have an alias, as far as that is seen without a parser.
+fn has_aliases(text: &str) -> bool {
+    let names = |mark: char| {
+        text.match_indices(mark).filter_map(|(at, _)| {
+            let is_start =
+                text[..at].chars().next_back().is_none_or(|last| last.is_whitespace() || "[{,:".contains(last));
+            let rest = &text[at + 1..];
+            let length = rest.find(|next: char| !next.is_ascii_alphanumeric() && !"-_".contains(next));
+            Some(&rest[..length.unwrap_or(rest.len())]).filter(|name| is_start && !name.is_empty())
+        })
+    };
+    let anchors: HashSet<&str> = names('&').collect();
+    !anchors.is_empty() && names('*').any(|name| anchors.contains(name))
+}
+
 /// The data of a scalar. For a block scalar it also corrects the end of `value`.
 fn scalar(text: &str, mut word: String, is_tagged: bool, value: &mut Value) -> Data {
     match value.style {

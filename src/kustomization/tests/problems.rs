@@ -1,4 +1,5 @@
 use super::read;
+use crate::kustomization::refuse_expansion;
 use crate::kustomization::{Problem, ProblemKind};
 use crate::message::position::Position;
 
@@ -207,6 +208,30 @@ fn aliases_do_not_explode() {
     }
     merges += "commonLabels: *a39\n";
     assert!(read(merges.as_bytes()).is_err());
+}
+
+/// kustomize makes a copy for each alias in what it reads.
+#[test]
+fn aliases_in_what_kustomize_reads_are_counted() {
+    let nested = |depth: usize| {
+        let mut text = "kind: X\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for i in 1..=depth {
+            text += &format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 10].join(", "));
+        }
+        text
+    };
+    let refused = |text: &str| refuse_expansion(text).err().map(|problem| (problem.position.line, problem.message));
+    assert_eq!(refused(&nested(4)), None);
+    assert_eq!(refused(&nested(8)), Some((7, "aliases stand for more than 500000 YAML nodes".to_owned())));
+    let long = format!("a: &a {}\nb: [*a{}]\n", "x".repeat(100_000), ", *a".repeat(1_000));
+    assert_eq!(refused(&long).map(|(line, _)| line), Some(2));
+    // Nothing of this is an alias.
+    assert_eq!(refused(&"a: R&D, &b and **b**, 2 *b\n".repeat(10_000)), None);
+    let inline = nested(8).replace('\n', "\n    ");
+    for field in ["patches", "patchesJson6902"] {
+        let found = problem(&format!("{field}:\n- patch: |\n    {inline}\n"));
+        assert_eq!(found, format!("3:5 {field}[0].patch: aliases stand for more than 500000 YAML nodes"));
+    }
 }
 
 #[test]
