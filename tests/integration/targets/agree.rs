@@ -71,8 +71,19 @@ fn object(engine: usize, name: &str, what: &str) -> String {
         0 => format!(
             "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: x}}\nspec: {{interval: 1h, path: {path}, prune: true, sourceRef: {{kind: GitRepository, name: {flux}}}}}\n"
         ),
-        _ => format!(
+        1 => format!(
             "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: x}}\nspec: {{project: default, destination: {{namespace: x}}, source: {{path: {path}, repoURL: '{url}', targetRevision: {revision}}}}}\n"
+        ),
+        2 => {
+            let application = object(1, "'{{app}}'", what);
+            let (_, template) = application.split_once("kind: Application\n").unwrap();
+            let template = template.lines().map(|line| format!("    {line}\n")).collect::<String>();
+            format!(
+                "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: {name}, namespace: x}}\nspec:\n  generators: [{{list: {{elements: [{{app: {name}}}]}}}}]\n  template:\n{template}"
+            )
+        }
+        _ => format!(
+            "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: {name}, namespace: x}}\nspec: {{interval: 1h, chart: {{spec: {{chart: {path}, sourceRef: {{kind: GitRepository, name: {flux}}}}}}}}}\n"
         ),
     }
 }
@@ -140,15 +151,16 @@ fn all_commands_know_the_same_targets_in_the_same_state() {
         for number in 0..8 {
             let (what, state) = DEPLOYED[random.below(DEPLOYED.len())];
             let name = format!("t{number}");
-            let engine = random.below(2);
-            // Flux makes a kustomization of files, and builds no chart so.
+            let engine = random.below(4);
+            // Flux makes a kustomization of files.
             let state = match (engine, what) {
-                (1, "files") => "localized",
                 (0, "chart") => "localized",
+                // No chart names a root.
+                (3, _) if !["missing", "external"].contains(&state) => "other",
                 _ => state,
             };
             // What a build may change that cannot run here is unknown.
-            let is_patched = random.below(4) == 0;
+            let is_patched = engine != 3 && random.below(4) == 0;
             let file = format!("objects/{name}/object.yaml");
             repo.write(&file, object(engine, &name, what));
             if is_patched {
