@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 use super::program::Kind;
 use super::run::{Build, Building};
 use super::{compare, secrets};
-use crate::git::LocalRepo;
+use crate::git::{Key, LocalRepo, SEAL};
 use crate::message::failure::Result;
 use crate::os::failpoint;
 use crate::os::interrupt::unusable;
@@ -29,11 +29,6 @@ use crate::record::sha256_hex;
 const MOST: u64 = 256 << 20;
 /// How much of that one build may take.
 const SHARE: u64 = 8;
-/// The file that the key is in, and how long that is, in bytes.
-const KEY: (&str, usize) = ("key", 32);
-/// The length of the name of an entry.
-const NAME: usize = 64;
-
 /// What is asked of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wants {
@@ -47,7 +42,7 @@ pub(crate) enum Wants {
 #[derive(Debug)]
 pub(crate) struct Memory {
     directory: PathBuf,
-    key: String,
+    key: Key,
     most: u64,
     /// How much there is; none before that was counted.
     total: Mutex<Option<u64>>,
@@ -66,37 +61,23 @@ struct Head {
 impl Memory {
     /// Opens that of a repository; none where nothing can be stored.
     pub(crate) fn of(here: Option<&LocalRepo>) -> Option<Arc<Memory>> {
-        Memory::open(&here?.common.join("kustomize-localize/builds"), MOST).map(Arc::new)
+        Memory::open(&here?.own_directory(), MOST).map(Arc::new)
     }
 
-    fn open(directory: &Path, most: u64) -> Option<Memory> {
-        fs::create_dir_all(directory).ok()?;
-        let key = read_key(directory).or_else(|| {
-            let mut bytes = [0; KEY.1];
-            File::open("/dev/urandom").and_then(|mut random| random.read_exact(&mut bytes)).ok()?;
-            let mut file = NamedTempFile::new_in(directory).ok()?;
-            file.write_all(sha256_hex(&bytes).as_bytes()).ok()?;
-            failpoint::before("make a key for builds");
-            // What is there is none. Another run may make one meanwhile.
-            fs::remove_file(directory.join(KEY.0)).ok();
-            file.persist_noclobber(directory.join(KEY.0)).ok();
-            read_key(directory)
-        })?;
-        Some(Memory { directory: directory.to_owned(), key, most, total: Mutex::default() })
-    }
-
-    /// Returns a hash that nobody without the key can compute.
-    fn keyed(&self, bytes: &[u8]) -> String {
-        let inner = sha256_hex(&[self.key.as_bytes(), bytes].concat());
-        sha256_hex(format!("{}{inner}", self.key).as_bytes())
+    /// Opens the one in the directory of this program in a repository.
+    fn open(own: &Path, most: u64) -> Option<Memory> {
+        let key = Key::of(own)?;
+        let directory = own.join("builds");
+        fs::create_dir_all(&directory).ok()?;
+        Some(Memory { directory, key, most, total: Mutex::default() })
     }
 
     /// Returns what a build came to whose inputs have this digest.
     pub(super) fn get(&self, name: &str) -> Option<Build> {
         let file = self.directory.join(name);
         let bytes = fs::read(&file).ok()?;
-        let (seal, rest) = bytes.split_at_checked(NAME)?;
-        if self.keyed(&[name.as_bytes(), rest].concat()).as_bytes() != seal {
+        let (seal, rest) = bytes.split_at_checked(SEAL)?;
+        if self.key.hash(&[name.as_bytes(), rest].concat()).as_bytes() != seal {
             return None;
         }
         let end = memchr::memchr(b'\n', rest)?;
@@ -113,7 +94,7 @@ impl Memory {
         let (said, unset) = (said.clone(), unset.clone());
         let head = Head { said, success: *success, size: *size, hides: *hides, unset };
         let rest = [&serde_json::to_vec(&head).ok()?, b"\n".as_slice(), stdout].concat();
-        let seal = self.keyed(&[name.as_bytes(), &rest].concat());
+        let seal = self.key.hash(&[name.as_bytes(), &rest].concat());
         let size = (seal.len() + rest.len()) as u64;
         if size > self.most / SHARE {
             return None;
@@ -133,7 +114,6 @@ impl Memory {
             for entry in self.directory.read_dir().into_iter().flatten().flatten() {
                 if let Ok(found) = entry.metadata()
                     && let Ok(used) = found.modified()
-                    && entry.file_name() != KEY.0
                 {
                     entries.insert((used, entry.path()), found.len());
                 }
@@ -177,10 +157,10 @@ impl Memory {
         }
         secrets::each(&mut value, &mut |value| {
             if let Some(text) = secrets::text(value) {
-                *value = Value::String(format!("{}{}", secrets::size(&text), self.keyed(text.as_bytes())));
+                *value = Value::String(format!("{}{}", secrets::size(&text), self.key.hash(text.as_bytes())));
             }
         });
-        let whole = self.keyed(compare::without_build_metadata(document).as_bytes());
+        let whole = self.key.hash(compare::without_build_metadata(document).as_bytes());
         Ok(Some(format!("{}# {whole}\n", serde_yaml::to_string(&value)?)))
     }
 }
@@ -283,11 +263,6 @@ fn is_settled(build: &Build) -> bool {
     build.refused.is_empty() && (build.success || !ODD.iter().any(|odd| said.contains(odd)))
 }
 
-fn read_key(directory: &Path) -> Option<String> {
-    let key = fs::read_to_string(directory.join(KEY.0)).ok()?;
-    (key.len() == 2 * KEY.1 && key.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(key)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -323,7 +298,7 @@ mod tests {
             (&known.stdout[..], &*known.said, known.success, known.size),
             (&b"kind: X\n"[..], "said\n", true, 8)
         );
-        let file = top.path().join(&one);
+        let file = memory.directory.join(&one);
         let bytes = fs::read(&file).unwrap();
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
@@ -334,19 +309,12 @@ mod tests {
             assert!(memory.get(&one).is_none(), "{at}");
         }
         // Nor is what belongs to something else, or has another key.
-        fs::write(top.path().join(&other), &bytes).unwrap();
+        fs::write(memory.directory.join(&other), &bytes).unwrap();
         assert!(memory.get(&other).is_none());
         fs::write(&file, &bytes).unwrap();
         assert!(memory.get(&one).is_some());
-        fs::write(top.path().join(KEY.0), "").unwrap();
-        let memory = Memory::open(top.path(), MOST).unwrap();
-        assert!(memory.get(&one).is_none() && !memory.key.is_empty());
-        #[cfg(unix)]
-        for file in [KEY.0, &one] {
-            use std::os::unix::fs::PermissionsExt as _;
-            let mode = fs::metadata(top.path().join(file)).unwrap().permissions().mode();
-            assert!(file == one || mode & 0o777 == 0o600, "{file}: {mode:o}");
-        }
+        fs::remove_file(top.path().join("key")).unwrap();
+        assert!(Memory::open(top.path(), MOST).unwrap().get(&one).is_none());
     }
 
     #[test]
@@ -358,10 +326,10 @@ mod tests {
         let hour = |hours: u32| SystemTime::now() - Duration::from_secs(3600) * (20 - hours);
         for (number, name) in names.iter().enumerate() {
             memory.put(name, &build(&text)).unwrap();
-            File::open(top.path().join(name)).unwrap().set_modified(hour(number as u32)).unwrap();
+            File::open(memory.directory.join(name)).unwrap().set_modified(hour(number as u32)).unwrap();
             memory.get(&names[0]).unwrap();
         }
-        let there: Vec<bool> = names.iter().map(|name| top.path().join(name).exists()).collect();
+        let there: Vec<bool> = names.iter().map(|name| memory.directory.join(name).exists()).collect();
         assert_eq!(there, [true, false, false, true, true, true, true, true, true, true]);
         assert!(memory.put(&names[0], &build(&text.repeat(2))).is_none(), "too large");
     }

@@ -140,6 +140,11 @@ impl LocalRepo {
         Ok(self.repository.get_or_init(|| repository))
     }
 
+    /// The directory of this program's own files, which all worktrees share. It may be missing, and is safe to delete.
+    pub(crate) fn own_directory(&self) -> PathBuf {
+        self.common.join("kustomize-localize")
+    }
+
     /// The commit that `rev` names; `None` if it does not name one.
     pub fn commit(&self, rev: &str) -> Result<Option<CommitId>> {
         Ok(self.named(rev)?.map(|(id, _)| id))

@@ -2,6 +2,7 @@
 //! whose directories are decoded already.
 
 mod objects;
+mod unmarked;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -9,6 +9,7 @@ use gix::bstr::ByteSlice as _;
 use gix::objs::Find as _;
 use gix::objs::tree::EntryKind;
 
+use super::unmarked::Unmarked;
 use crate::git::{LocalRepo, keep_bases};
 use crate::message::failure::{Failure, Result, command, shown};
 use crate::tree::{Entry, hold, path};
@@ -93,10 +94,15 @@ impl Objects {
         Ok(directory)
     }
 
-    /// Begins to find out for each blob whether it holds one of these marks; one that gix does not find here may.
+    /// Starts to test for each blob whether it holds one of these marks; one that gix does not find here may.
     pub(super) fn hold(&self, blobs: Vec<ObjectId>, marks: &[&'static [u8]]) -> impl FnOnce() -> Vec<bool> + use<> {
+        let hash = self.repository.object_hash();
+        let directory = self.repo.as_ref().map(|repo| repo.own_directory());
+        let unmarked = directory.and_then(|directory| Unmarked::of(&directory, blobs.len(), hash, marks));
+        let is_known = |id: &ObjectId| unmarked.as_ref().is_some_and(|unmarked| unmarked.knows(id));
+        let new: Vec<ObjectId> = blobs.iter().filter(|id| !is_known(id)).copied().collect();
         let shared = self.repository.clone().into_sync();
-        hold(blobs, SHARE, marks, move || {
+        let search = hold(new.clone(), SHARE, marks, move || {
             let mut repository = shared.to_thread_local();
             keep_bases(&mut repository);
             let mut buffer = Vec::new();
@@ -104,7 +110,14 @@ impl Objects {
                 Ok(Some(blob)) => is_marked(blob.data),
                 _ => true,
             }
-        })
+        });
+        move || {
+            let searched: HashMap<ObjectId, bool> = new.into_iter().zip(search()).collect();
+            if let Some(unmarked) = unmarked {
+                unmarked.add(searched.iter().filter(|(_, holds)| !**holds).map(|(id, _)| *id).collect());
+            }
+            blobs.iter().map(|id| searched.get(id).is_some_and(|holds| *holds)).collect()
+        }
     }
 
     /// The raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.

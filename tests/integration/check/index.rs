@@ -659,3 +659,37 @@ fn an_absolute_link_names_nothing_in_another_checkout() {
     repo.git(&["add", "--all"]);
     assert_eq!(found(&repo, &["--staged"]), [""; 0]);
 }
+
+#[test]
+fn a_blob_without_objects_of_engines_is_searched_once() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    for number in 0..2_000 {
+        repo.write(&format!("files/{number}.yaml"), config(&number.to_string()));
+    }
+    repo.decide("repository: [{url: 'https://github.com/acme/fleet'}]\n");
+    repo.commit("many");
+    let passes = || {
+        for source in [&["--staged"][..], &["--rev", "HEAD"]] {
+            check(&repo, source).success();
+        }
+    };
+    passes();
+    // It is not missed: nothing else reads it.
+    let id = repo.id(":files/7.yaml");
+    let object = repo.path().join(".git/objects").join(&id[..2]).join(&id[2..]);
+    fs::rename(&object, repo.path().join("../object")).unwrap();
+    passes();
+    // A new one is searched.
+    repo.write("files/new.yaml", APPLICATIONS);
+    repo.git(&["add", "files/new.yaml"]);
+    check(&repo, &["--staged"]).fails(1).stdout_has("files/new.yaml:4");
+    // So is everything, if what was remembered is damaged.
+    let remembered = repo.path().join(".git/kustomize-localize/unmarked");
+    let mut bytes = fs::read(&remembered).unwrap();
+    bytes[64] ^= 1;
+    fs::write(&remembered, bytes).unwrap();
+    let damaged =
+        format!("`files/7.yaml` is damaged: there is no object {id}\n  hint: list missing objects: git fsck\n");
+    assert_eq!(check(&repo, &["--staged"]).fails(2).stderr, format!("error: {damaged}"));
+}
