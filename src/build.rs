@@ -21,6 +21,7 @@ pub(crate) mod memory;
 pub(crate) mod parts;
 pub(crate) mod program;
 mod proxy;
+pub(crate) mod rendered;
 mod roots;
 mod run;
 mod runner;

@@ -129,6 +129,8 @@ pub struct Config {
     pub max_file_size: Option<u64>,
     /// The fetched programs that stay executable.
     pub trust_exec: Globs,
+    /// Whether a rendered branch may hold Secrets in the clear.
+    pub rendered_secrets: bool,
     /// Whether a branch gets a `hydrator.metadata`.
     pub hydrator_metadata: bool,
     /// The URLs under which this repository is deployed.

@@ -6,6 +6,7 @@ mod earlier;
 pub(crate) mod message;
 pub(crate) mod objects;
 mod on_branch;
+pub(crate) mod rendered;
 pub(crate) mod working;
 mod worktree;
 
@@ -20,6 +21,7 @@ use crate::build::BuildCheck;
 use crate::fetch::{Histories, Tip};
 use crate::message::failure::Result;
 use crate::plan::{Changes, Plan};
+use crate::record::history::trees::TreeEntry;
 use crate::record::{LOCK_NAME, Lock, stored};
 use crate::tree::path;
 use crate::workspace::Workspace;
@@ -63,6 +65,21 @@ impl ChangedFiles {
             }
         }
         changed
+    }
+
+    /// The changes between two trees, each with its entry.
+    fn between(repository: &gix::Repository, changed: BTreeMap<String, Option<TreeEntry>>) -> ChangedFiles {
+        let mut files = ChangedFiles::default();
+        for (path, entry) in changed {
+            match entry {
+                Some((_, id)) => {
+                    let size = repository.find_header(id).ok().map(|header| header.size());
+                    files.files.insert(path, size);
+                }
+                None => files.removed.push(path),
+            }
+        }
+        files
     }
 
     /// The changes in one directory, by paths from that directory.

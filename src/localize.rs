@@ -1,5 +1,6 @@
 //! One run of a copy, `branch` or `vendor`: from the arguments of the user to the written result.
 
+pub(crate) mod rendered;
 pub(crate) mod target;
 
 use std::collections::BTreeMap;
@@ -128,6 +129,16 @@ pub(crate) enum Made {
     /// The repository, localized in place.
     #[default]
     InPlace,
+    /// What the repository is built to.
+    Rendered {
+        /// The number of builds that have a file.
+        builds: usize,
+        /// Says of each build without a file why.
+        missing: Vec<String>,
+        /// Whether that is a failure.
+        #[serde(skip)]
+        fails: bool,
+    },
     /// Only the lock: URLs stay.
     Lock,
     /// Only the lock, which did not exist before.

@@ -5,7 +5,7 @@
 mod chart;
 pub(crate) mod copy;
 mod files;
-mod hydrator;
+pub(crate) mod hydrator;
 pub(crate) mod in_place;
 mod layout;
 mod left;

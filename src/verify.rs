@@ -8,13 +8,16 @@ pub(crate) mod listed;
 mod message;
 mod outcome;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::check::{self, Input};
 use crate::config::{Config, RuleKey};
-use crate::git::{self, LocalRepo, Snapshot};
-use crate::message::failure::{Failure, Failures, Result, command, shown};
+use crate::git::{self, CommitId, LocalRepo, Snapshot, object_id};
+use crate::message::failure::{Failure, Failures, Result, command, short, shown};
 use crate::message::finding::{Finding, Rule, Severity};
+use crate::record::history::records::Recorded;
+use crate::record::history::trees::{differences, entries};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, history, stored};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
@@ -36,6 +39,10 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     let repository = repo.repository()?.clone();
     let lock_paths = verifier.tree.locks()?;
     let mut history = History::of(repo, &repository, (rev, &id), &lock_paths)?;
+    if let Some(recorded) = history.rendered() {
+        let record = rendered(repo, &id, &mut verifier, recorded)?;
+        return Ok(Verified { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(vec![record], ask)? });
+    }
     let is_ours = name.as_deref().is_some_and(history::is_ours);
     let locks = verifier.locks(&lock_paths, history.is_in_place())?;
     // Each lock is compared with its files, and with the message that has the other copy of its record.
@@ -59,6 +66,43 @@ pub(crate) fn verify(repo: &Rc<LocalRepo>, rev: &str, ask: Option<&Ask<'_>>) -> 
     let source = Snapshot::Commit { rev: id.commit.clone(), commit: id.commit.clone() };
     verifier.findings(&locks, &source, &checked_out, Some(repo))?;
     Ok(Verified { rev: rev.to_owned(), commit: Some(id.commit), ..verifier.verified(records, ask)? })
+}
+
+/// Compares rendered files with their record, and that with the lock of the source.
+fn rendered(repo: &Rc<LocalRepo>, id: &CommitId, verifier: &mut Verifier, recorded: &Recorded) -> Result<Record> {
+    let Recorded { commit, trailers, .. } = recorded;
+    let (repository, by) = (repo.repository()?, short(commit));
+    let made = object_id(trailers.tree.hex())?;
+    if entries(repository, made).is_err() {
+        verifier.add(Kind::Tree, "", format!("the tree recorded in the message of {by} is gone: it was rewritten"));
+    } else {
+        for path in differences(repository, made, object_id(&id.tree)?, &BTreeSet::new())? {
+            verifier.add(Kind::Tree, &path, format!("differs from the tree recorded in the message of {by}"));
+        }
+    }
+    let source = trailers.source.as_ref().map(|source| repo.commit(source.hex())).transpose()?.flatten();
+    match source {
+        Some(source) => {
+            let tree = GitTree::of_commit(repo, &source)?.checked_out(true);
+            let lock = Lock::at(&tree, LOCK_NAME)?.map(|lock| lock.remote_trailers()).unwrap_or_default();
+            if Lock::digest_at(&tree) != trailers.lock || lock != trailers.remotes {
+                let message =
+                    format!("of the source {} is not the one recorded in the message of {by}", short(&source.commit));
+                verifier.add(Kind::Trailers, LOCK_NAME, message);
+            }
+        }
+        None => verifier.failures.push(
+            Failure::new(format!("the source commit of {by} is not here, so its lock was not compared"))
+                .hint("fetch it: git fetch origin"),
+        ),
+    }
+    let files = verifier.tree.below("")?.len();
+    Ok(Record {
+        files,
+        remotes: trailers.remotes.len(),
+        has_message: true,
+        ..Record::of("", &Lock::default(), Some(recorded))
+    })
 }
 
 /// A hint that names what to verify instead of a commit without a record.

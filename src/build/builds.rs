@@ -18,6 +18,7 @@ use crate::graph::{Explored, Remotes, Source, Survey};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::os::parallel::{processors, side_by_side};
 use crate::plan;
+use crate::record::BuildTool;
 use crate::targets::built::declaring;
 use crate::targets::generated::Generated;
 use crate::targets::variables::Variables;
@@ -203,6 +204,11 @@ impl Builds {
     /// Returns what builds, and how the network is closed.
     pub(crate) fn by(&self) -> String {
         format!("{}, {}", self.program.name(), self.program.network)
+    }
+
+    /// Returns what builds, as a record names it.
+    pub(crate) fn tool(&self) -> BuildTool {
+        BuildTool { program: self.program.name(), arguments: self.more.clone() }
     }
 
     /// Returns the programs that build.

@@ -30,6 +30,8 @@ pub(crate) struct Choices {
     pub(crate) needs: Needs,
     /// What could not be read, so that what it deploys is not known.
     pub(crate) unread: Vec<Unread>,
+    /// All targets, of a change those of now.
+    pub(crate) targets: Vec<Target>,
     /// The directories of all roots whose build can differ.
     pub(crate) differing: BTreeSet<String>,
 }
@@ -63,9 +65,9 @@ impl Choice {
         let affected = affected(changes, config, &was, &is)?;
         let mut needed = Needs::new();
         is.1.targets.iter().for_each(|target| needs(target.said.as_bytes(), &mut needed));
-        let targets = [was.1.targets, is.1.targets].concat();
+        let named = [was.1.targets, is.1.targets.clone()].concat();
         let asked =
-            only.iter().map(|text| Argument::of_change(here, changes, &targets, text)).collect::<Result<Vec<_>>>()?;
+            only.iter().map(|text| Argument::of_change(here, changes, &named, text)).collect::<Result<Vec<_>>>()?;
         let is_asked = |is_it: &dyn Fn(&Argument<'_>) -> bool| asked.is_empty() || asked.iter().any(is_it);
         let (mut all, mut built) = (Vec::new(), HashSet::new());
         let graph = &is.0.graph;
@@ -110,7 +112,7 @@ impl Choice {
             }
         }
         let (unbuilt, unread, differing) = (affected.unbuilt, affected.unread, affected.directories);
-        Ok(Choices { builds: all, unbuilt, unread, needs: needed, differing })
+        Ok(Choices { builds: all, unbuilt, unread, needs: needed, targets: is.1.targets, differing })
     }
 
     /// Returns all builds of a workspace, as far as they are asked for: what both sides have.
@@ -203,10 +205,10 @@ impl Choice {
 }
 
 /// A PATH or TARGET of the command line.
-pub(crate) struct Argument<'a> {
-    pub(crate) text: &'a str,
+struct Argument<'a> {
+    text: &'a str,
     /// The path from the top. `None` if it cannot be one.
-    pub(crate) path: Option<String>,
+    path: Option<String>,
 }
 
 impl<'a> Argument<'a> {
@@ -236,12 +238,12 @@ impl<'a> Argument<'a> {
     }
 
     /// Whether a directory is the path, or below it.
-    pub(crate) fn contains(&self, directory: &str) -> bool {
+    fn contains(&self, directory: &str) -> bool {
         self.path.as_ref().is_some_and(|path| path::is_in(directory, path))
     }
 
     /// Whether it names a target, or a directory that contains what the target deploys.
-    pub(crate) fn selects(&self, target: &Target) -> bool {
+    fn selects(&self, target: &Target) -> bool {
         is_meant(target, self.text) || matches!(&target.place, Place::Here(here) if self.contains(&here.path))
     }
 }

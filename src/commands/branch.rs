@@ -39,7 +39,8 @@ pub(super) struct CommitArgs {
 
 impl CommitArgs {
     pub(super) fn options(&self, push: Option<Option<String>>) -> BranchOptions {
-        BranchOptions { name: self.name.clone(), worktree: self.worktree.clone(), message: self.message.clone(), push }
+        let CommitArgs { name, worktree, message, .. } = self.clone();
+        BranchOptions { name, worktree, message, push, rendered: false }
     }
 }
 
@@ -48,6 +49,12 @@ impl CommitArgs {
 pub(super) struct BranchArgs {
     #[command(flatten)]
     commit: CommitArgs,
+
+    /// Commit what each target and topmost root is built to, a file each, to rendered/SOURCE-BRANCH
+    ///
+    /// These are the files of `build --output`. Secrets are refused unless `rendered-secrets` is set.
+    #[arg(long, conflicts_with = "no_verify")]
+    rendered: bool,
 
     /// Fetch the branch, commit, and push; again if somebody else pushed first [default: the remote of the branch, else
     /// `origin`]
@@ -62,7 +69,7 @@ pub(super) struct BranchArgs {
 
 impl BranchArgs {
     pub(super) fn run(&self, output: &OutputArgs) -> Done {
-        let branch = self.commit.options(self.push.clone());
+        let branch = BranchOptions { rendered: self.rendered, ..self.commit.options(self.push.clone()) };
         self.how.localize(LocalizeMode::InPlace(Vec::new()), self.commit.rev.as_deref(), Some(branch), output.quiet)
     }
 }

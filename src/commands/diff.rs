@@ -21,6 +21,7 @@ use crate::build::compare::{self, ObjectChange};
 use crate::build::consequences::{Build, Consequence, Needs, consequences, namespace, needs};
 use crate::build::parts::{Parts, parts};
 use crate::build::program::Programs;
+use crate::build::rendered::How;
 use crate::destination::message::moves;
 use crate::fetch::{Fetcher, Move, Progress};
 use crate::git::LocalRepo;
@@ -76,14 +77,6 @@ pub(super) struct DiffArgs {
     /// Pass an extra argument to `kustomize build`, for example `--build-arg=--enable-helm`; may be given several times
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, hide_short_help = true)]
     build_arg: Vec<String>,
-}
-
-/// How both sides are built.
-#[derive(Default)]
-pub(super) struct How<'a> {
-    pub programs: [Programs<'a>; 2],
-    pub offline: bool,
-    pub quiet: bool,
 }
 
 /// What a change deploys.
@@ -191,8 +184,8 @@ impl DiffArgs {
         let changes = Changes::since(repo, &base, &new.files, [old.tree.clone(), new.tree.clone()])?;
         let commit = matches!(new.files, Files::Commit { .. }).then_some(head.commit);
         let choices = Choice::of(repo, &new.config, &changes, [old.survey(), new.survey()], only)?;
-        let how = How { programs: [self.programs(0); 2], offline: self.offline, quiet };
-        let diff = Diff::between(repo, [&old, &new], &changes, choices, &how)?;
+        let how = How { programs: self.programs(0), offline: self.offline, quiet };
+        let diff = Diff::between(repo, [&old, &new], &changes, choices, [how; 2])?;
         Ok(Diff { since: base.commit, commit, ..diff })
     }
 
@@ -216,8 +209,8 @@ impl DiffArgs {
         }
         let choices = Choice::all(repo, &tree, &self.words)?;
         let changes = Changes::of(tree.tree.clone(), tree.tree.clone(), BTreeSet::new())?;
-        let how = How { programs: [self.programs(0), self.programs(1)], offline: self.offline, quiet };
-        let diff = Diff::between(repo, [&tree, &tree], &changes, choices, &how)?;
+        let how = [0, 1].map(|side| How { programs: self.programs(side), offline: self.offline, quiet });
+        let diff = Diff::between(repo, [&tree, &tree], &changes, choices, how)?;
         let commit = match &tree.files {
             Files::Commit { id, .. } => Some(id.commit.clone()),
             _ => None,
@@ -261,9 +254,10 @@ impl Diff {
         repo: &Rc<LocalRepo>,
         [old, new]: [&Workspace; 2],
         changes: &Changes,
-        Choices { builds: chosen, unbuilt, unread, needs, differing }: Choices,
-        &How { programs, offline, quiet }: &How<'_>,
+        Choices { builds: chosen, unbuilt, unread, needs, differing, .. }: Choices,
+        how: [How<'_>; 2],
     ) -> Result<Diff, Failures> {
+        let quiet = how[0].quiet;
         let now_remote = match (&old.lock, &new.lock) {
             (Some(was), Some(is)) => NowRemote::between(was, is, &new.config),
             _ => Vec::new(),
@@ -283,10 +277,11 @@ impl Diff {
         // What has no lock deploys what its references name today.
         let fetcher = |of: &Workspace, lock| -> Result<Fetcher> {
             let locked = of.lock.is_some();
-            Ok(fetcher_of(lock, Some(repo), &of.config, offline, quiet)?.locked(locked))
+            Ok(fetcher_of(lock, Some(repo), &of.config, how[0].offline, quiet)?.locked(locked))
         };
         let (mut was, mut is) = (fetcher(old, old.lock.as_ref().or(lock))?, fetcher(new, lock)?);
-        let builds = [Builds::of(old, &before, &mut was, programs[0])?, Builds::of(new, &after, &mut is, programs[1])?];
+        let builds =
+            [Builds::of(old, &before, &mut was, how[0].programs)?, Builds::of(new, &after, &mut is, how[1].programs)?];
         let names = builds.each_ref().map(Builds::programs);
         let names = Some(names).filter(|_| std::ptr::eq(old, new));
         let causes = chosen.iter().filter_map(|choice| match &choice.cause {
@@ -297,7 +292,7 @@ impl Diff {
         let parts = |failed: &[&Choice]| {
             parts(failed, [old, new], (&differing, changes), |side, subjects| {
                 let (of, fetcher) = if side == 0 { (old, &mut was) } else { (new, &mut is) };
-                Builds::of(of, subjects, fetcher, programs[side])
+                Builds::of(of, subjects, fetcher, how[side].programs)
             })
         };
         let mut all = Compared::all(&chosen, needs, &builds, &moves, parts, quiet)?;

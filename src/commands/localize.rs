@@ -15,7 +15,7 @@ use super::usage::unknown_word;
 use crate::build::program::Programs;
 use crate::check::build::How;
 use crate::destination::BranchOptions;
-use crate::localize::{LocalizeMode, Localized, PreparedRun, Request};
+use crate::localize::{LocalizeMode, Localized, PreparedRun, Request, rendered};
 use crate::message::failure::Failure;
 
 /// Which kustomize builds, and how.
@@ -77,6 +77,10 @@ impl HowArgs {
         let HowArgs { overwrite, no_verify, dry_run, .. } = *self;
         let request =
             Request { what, rev, branch, overwrite, no_verify, dry_run, how: self.with.how(self.offline, quiet) };
+        let locking = Locking::default();
+        if request.branch.as_ref().is_some_and(|branch| branch.rendered) {
+            return Ok(Box::new(Report { localized: rendered::render(&request)?, locking }));
+        }
         let prepared = PreparedRun::of(&request).map_err(|failures| match &request.what {
             // A word that may be meant as a command is answered first.
             LocalizeMode::Copy { target, new_dir, .. } => {
@@ -84,7 +88,6 @@ impl HowArgs {
             }
             LocalizeMode::InPlace(_) => failures,
         })?;
-        let locking = Locking::default();
         Ok(Box::new(Report { localized: prepared.localize()?, locking }))
     }
 }

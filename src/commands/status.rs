@@ -17,7 +17,7 @@ use crate::git::{LocalRepo, Snapshot, branch_of};
 use crate::graph::Survey;
 use crate::message::failure::{Failure, Failures, Result, command};
 use crate::message::finding::Severity;
-use crate::record::history::{PREFIX, is_ours};
+use crate::record::history::{is_ours, named_source};
 use crate::record::{LOCK_NAME, Lock, stored};
 use crate::targets::{Installed, Object, Reached, State, Target};
 use crate::tree::disk::DiskTree;
@@ -59,6 +59,9 @@ pub(super) struct Status {
     #[serde(skip)]
     stopped: Vec<Failure>,
     branch: Branch,
+    /// The branch with what HEAD is built to. `None` if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rendered: Option<Branch>,
     /// Why `branch` cannot compare builds; `None` if it can, or if there is nothing to localize.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unverified: Option<&'static str>,
@@ -124,9 +127,12 @@ impl Status {
             None => Checked::failed(source, Vec::new()),
             Some((files, survey)) => gate::checked(repo, files, survey, &[], &gate::Base::Own, None)?,
         };
-        let branch = if head.is_some() { Branch::of(repo) } else { Branch::missing() };
+        let branch = if head.is_some() { Branch::of(repo, false) } else { Branch::missing() };
+        let rendered = head.map(|_| Branch::of(repo, true));
         let read = std::mem::take(&mut checked.read);
         let mut status = Status::of(checked, branch);
+        status.rendered =
+            rendered.filter(|branch| branch.name.is_some() && !matches!(branch.state, BranchState::Missing));
         if let Some(next) = status.before_branch(repo, read)? {
             status.next = Some(next);
         }
@@ -155,6 +161,7 @@ impl Status {
             engines: Vec::new(),
             stopped: Vec::new(),
             branch,
+            rendered: None,
             unverified,
             next,
         }
@@ -163,7 +170,7 @@ impl Status {
     /// Returns what comes before the branch; none where that is next. `read` are the files that kustomizations use.
     fn before_branch(&self, repo: &Rc<LocalRepo>, read: BTreeSet<String>) -> Result<Option<String>> {
         let head = repo.head()?.filter(|head| is_ours(head));
-        if let Some(source) = head.as_deref().and_then(branch_of).and_then(|branch| branch.strip_prefix(PREFIX)) {
+        if let Some(source) = head.as_deref().and_then(branch_of).and_then(named_source) {
             return Ok(Some(command("git switch", [source])));
         }
         let is_red = self.errors > 0 || self.remote_references.neither > 0;
@@ -258,12 +265,13 @@ impl Branch {
         Branch { name: None, state: BranchState::Missing }
     }
 
-    /// Looks at the branch that HEAD would be localized on.
-    fn of(repo: &Rc<LocalRepo>) -> Branch {
+    /// Looks at the branch that HEAD would be localized on, or `rendered` on.
+    fn of(repo: &Rc<LocalRepo>, rendered: bool) -> Branch {
         let look = || -> Result<Option<Branch>, Failures> {
             // By name, so that what is not committed is in nobody's way.
             let workspace = Workspace::of_rev(repo.clone(), Some("HEAD"))?;
-            let destination = Destination::open(&workspace, Some(&BranchOptions::default()), None, true)?;
+            let options = BranchOptions { rendered, ..BranchOptions::default() };
+            let destination = Destination::open(&workspace, Some(&options), None, true)?;
             let Some(on) = destination.branch() else { return Ok(None) };
             Ok(Some(Branch { name: Some(on.branch.name.clone()), state: on.state()? }))
         };
@@ -349,6 +357,7 @@ impl Outcome for Status {
         }
         out.extend(self.unverified.map(unverified_line));
         out.push(self.branch.text());
+        out.extend(self.rendered.as_ref().map(Branch::text));
         out.push(next_line(self.next.as_deref()));
         lines(out)
     }

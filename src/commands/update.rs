@@ -6,11 +6,12 @@ use std::rc::Rc;
 use clap::Args;
 use globset::Glob;
 
-use super::diff::{Diff, How};
+use super::diff::Diff;
 use super::localize::{Locking, Report};
 use super::output::{Done, Outcome as _, OutputArgs};
 use super::{News, lock};
 use crate::build::choice::Choice;
+use crate::build::rendered::How;
 use crate::check::localized::deployed;
 use crate::destination::{ChangedFiles, message};
 use crate::fetch::{self, Fetcher, Move, REWRITTEN, Tip};
@@ -323,7 +324,7 @@ impl<'a> Update<'a> {
         let changes = Changed::among(old.tree.clone(), new.tree.clone(), changes.into_keys())?;
         let choices = Choice::of(repo, &new.config, &changes, [old.survey(), new.survey()], &[])?;
         let how = How { quiet: self.quiet, ..How::default() };
-        let diff = Diff::between(repo, [&old, &new], &changes, choices, &how)?;
+        let diff = Diff::between(repo, [&old, &new], &changes, choices, [how; 2])?;
         match diff.stopped().into_iter().next() {
             Some(stopped) => Err(stopped.clone().into()),
             None => Ok(diff),

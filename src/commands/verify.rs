@@ -144,6 +144,11 @@ impl Outcome for Verified {
 fn told(record: &Record) -> String {
     let directory = path::shown(&record.directory);
     let from = record.target.as_ref().map(|target| format!(" from {target}")).unwrap_or_default();
+    if let (true, Some(commit)) = (record.rendered, &record.recorded_by) {
+        let (files, by) = (counted(record.files, "rendered file"), short(commit));
+        let remotes = counted(record.remotes, "upstream");
+        return format!("{directory}: {files}, {remotes}; recorded in the message of {by}");
+    }
     let (files, remotes) = (counted(record.files, "localized file"), counted(record.remotes, "upstream"));
     let by = match &record.recorded_by {
         Some(commit) => format!("and in the message of {}", short(commit)),

@@ -4,7 +4,7 @@ use super::worktree::Linked;
 use crate::fetch::Published;
 use crate::git::{self, LocalRepo};
 use crate::message::failure::{Failure, Result, command};
-use crate::record::history::{PREFIX, not_a_source};
+use crate::record::history::{named_source, not_a_source};
 use crate::tree::path;
 
 /// A branch that may be committed to.
@@ -23,9 +23,10 @@ pub(crate) struct Branch {
 
 /// Chooses the name of the branch to commit to. `source` is the branch that named the source commit; `None` if it
 /// was named otherwise or HEAD is detached. `is_local` is whether that is a branch of this repository, not of a remote.
-pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_local: bool) -> Result<String> {
+/// `prefix` comes before the name of the source.
+pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_local: bool, prefix: &str) -> Result<String> {
     if let Some(source) = source
-        && source.starts_with(PREFIX)
+        && named_source(source).is_some()
     {
         return Err(not_a_source(source).hint("name the branch it was made from: `--rev BRANCH`"));
     }
@@ -33,10 +34,10 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_local: bool) 
     match (asked, source) {
         (Some(asked), _) if source == Some(asked) => {
             Err(Failure::new(format!("cannot commit to the source branch `{asked}`"))
-                .hint(format!("commit to another one: {}", command("--branch", [format!("{PREFIX}{asked}")]))))
+                .hint(format!("commit to another one: {}", command("--branch", [format!("{prefix}{asked}")]))))
         }
         (Some(asked), _) => Ok(asked.to_owned()),
-        (None, Some(source)) if is_local => Ok(format!("{PREFIX}{source}")),
+        (None, Some(source)) if is_local => Ok(format!("{prefix}{source}")),
         (None, _) => {
             Err(Failure::new("cannot derive the branch to commit to: the source commit is not named by a branch")
                 .hint("name the branch: `--branch NAME`"))
@@ -131,21 +132,21 @@ mod tests {
 
     #[test]
     fn the_branch_is_named_after_the_source() {
-        assert_eq!(choose(None, Some("main"), true).unwrap(), "localized/main");
-        assert_eq!(choose(None, Some("a/b"), true).unwrap(), "localized/a/b");
-        assert_eq!(choose(Some("x"), Some("main"), true).unwrap(), "x");
-        assert_eq!(choose(Some("refs/heads/x"), None, false).unwrap(), "x");
+        assert_eq!(choose(None, Some("main"), true, "localized/").unwrap(), "localized/main");
+        assert_eq!(choose(None, Some("a/b"), true, "localized/").unwrap(), "localized/a/b");
+        assert_eq!(choose(Some("x"), Some("main"), true, "localized/").unwrap(), "x");
+        assert_eq!(choose(Some("refs/heads/x"), None, false, "localized/").unwrap(), "x");
     }
 
     #[test]
     fn a_source_that_cannot_name_a_branch_is_refused() {
-        assert!(choose(None, None, false).is_err());
-        assert!(choose(None, Some("main"), false).is_err());
+        assert!(choose(None, None, false, "localized/").is_err());
+        assert!(choose(None, Some("main"), false, "localized/").is_err());
         for is_local in [true, false] {
-            assert!(choose(Some("x"), Some("localized/main"), is_local).is_err());
-            assert!(choose(None, Some("localized/main"), is_local).is_err());
+            assert!(choose(Some("x"), Some("localized/main"), is_local, "localized/").is_err());
+            assert!(choose(None, Some("localized/main"), is_local, "localized/").is_err());
             for asked in ["main", "refs/heads/main"] {
-                let failure = choose(Some(asked), Some("main"), is_local).unwrap_err();
+                let failure = choose(Some(asked), Some("main"), is_local, "localized/").unwrap_err();
                 assert!(failure.to_string().contains("the source branch `main`"));
             }
         }

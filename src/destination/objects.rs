@@ -6,7 +6,7 @@ use gix::objs::tree::{Editor, EntryKind};
 use crate::git::object_id;
 use crate::message::failure::{Failure, Result};
 use crate::os::failpoint;
-use crate::plan::Plan;
+use crate::plan::Changes;
 use crate::record::history::trees::lookup;
 use crate::tree::path;
 
@@ -19,12 +19,14 @@ pub(crate) struct Written {
     pub directory: ObjectId,
 }
 
-/// Applies a plan to `base`, the tree of the source, after adding `others`, the trees of other NEW_DIRs to keep.
+/// Applies changes to the tree `base`, after adding `others`, the trees of other NEW_DIRs to keep, and removing
+/// `new_dir`.
 pub(crate) fn write(
     repository: &gix::Repository,
     base: ObjectId,
     others: impl IntoIterator<Item = (String, ObjectId)>,
-    plan: &Plan,
+    changes: &Changes,
+    new_dir: Option<&str>,
 ) -> Result<Written> {
     // The repository's own editor requires every blob that a tree names, and a partial clone lacks some.
     let root = repository.find_tree(base).and_then(|tree| Ok(tree.decode()?.to_owned()));
@@ -33,10 +35,10 @@ pub(crate) fn write(
     for (path, id) in others {
         editor.upsert(path::components(&path), EntryKind::Tree, id).map_err(|error| failed(&error))?;
     }
-    if let Some(new_dir) = &plan.new_dir {
+    if let Some(new_dir) = new_dir {
         editor.remove(path::components(new_dir)).map_err(|error| failed(&error))?;
     }
-    for (path, file) in &plan.changes {
+    for (path, file) in changes {
         let components = path::components(path);
         let Some(file) = file else {
             editor.remove(components).map_err(|error| failed(&error))?;
@@ -57,7 +59,7 @@ pub(crate) fn write(
         repository.write_object(tree).map(gix::Id::detach)
     });
     let tree = tree.map_err(|error| failed(&error))?;
-    let Some(new_dir) = &plan.new_dir else {
+    let Some(new_dir) = new_dir else {
         return Ok(Written { tree, directory: tree });
     };
     match lookup(repository, tree, new_dir)? {

@@ -16,9 +16,9 @@ use crate::config::FILE_NAME;
 use crate::fetch::{Histories, Published, Tip};
 use crate::git::{CommitId, LocalRepo, branch_of, object_id};
 use crate::graph::Graph;
-use crate::message::failure::{Failure, Failures, Result, command, listed, short, stage};
+use crate::message::failure::{Failure, Failures, Result, argument, listed, short, stage};
 use crate::plan::Plan;
-use crate::record::history::tip::{self, TipState};
+use crate::record::history::tip::{self, Content, TipState};
 use crate::record::history::trees::changed_files;
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, history, render_message, stored};
 use crate::tree::git::GitTree;
@@ -123,6 +123,8 @@ pub(crate) struct BranchOptions {
     pub message: Vec<String>,
     /// Whether to push, and to which remote; `Some(None)` pushes to the default remote.
     pub push: Option<Option<String>>,
+    /// Whether the branch holds what the source is built to.
+    pub rendered: bool,
 }
 
 /// A branch to commit to, with its tip.
@@ -166,7 +168,8 @@ impl OnBranch {
         }
         let named = source.and_then(branch_of);
         let is_local = source.is_some_and(|name| name.starts_with("refs/heads/"));
-        let name = branch::choose(options.name.as_deref(), named, is_local)?;
+        let prefix = if options.rendered { history::RENDERED } else { history::PREFIX };
+        let name = branch::choose(options.name.as_deref(), named, is_local, prefix)?;
         // Fetch before a push, so that the commit continues from the tip at the remote.
         let is_pushed = options.push.is_some();
         let published = Published::find(repo, options.push.as_ref().and_then(Option::as_deref), &name, named)?;
@@ -246,7 +249,12 @@ impl OnBranch {
             return Ok(None);
         }
         let name = &self.branch.name;
-        let tip = tip::examine(&self.repo, &self.repository, name, tip, self.source_tree, self.into.is_none())?;
+        let content = match self.into {
+            Some(_) => Content::Copies,
+            None if self.options.rendered => Content::Rendered,
+            None => Content::InPlace,
+        };
+        let tip = tip::examine(&self.repo, &self.repository, name, tip, self.source_tree, content)?;
         if !tip.edited.is_empty() && !overwrite {
             return Err(edited(name, &tip));
         }
@@ -273,10 +281,11 @@ impl OnBranch {
             .hint("git pull")
             .hint(match self.into {
                 Some(_) => "if it was reset, localize it anyway: --rev HEAD".to_owned(),
-                None => command(
-                    "if it was reset, localize it anyway: git kustomize-localize branch --rev HEAD --branch",
-                    [name],
-                ),
+                None => {
+                    let rendered = if self.options.rendered { " --rendered" } else { "" };
+                    let again = format!("git kustomize-localize branch{rendered} --rev HEAD --branch");
+                    format!("if it was reset, localize it anyway: {again} {}", argument(name))
+                }
             }))
     }
 
@@ -342,17 +351,35 @@ impl OnBranch {
         let source = self.source.commit.clone();
         // The source is named even if the tip contains it: a shallow clone shows nothing but the parents.
         let parents: Vec<String> = self.tip.iter().map(|tip| tip.commit.clone()).chain([source]).collect();
-        let (commit, reason) = match &self.tip {
+        let is_made = match &self.tip {
+            Some(tip) => tip.matches_record && tip.tree == written.tree && self.contains_source(tip)?,
+            None => false,
+        };
+        let message = || {
+            let text = match self.options.message.as_slice() {
+                [] => self.text(plan, before, histories),
+                paragraphs => paragraphs.join("\n\n"),
+            };
+            render_message(&text, &self.trailers(plan, &written, builds))
+        };
+        self.deliver(&written, changed, parents, is_made, message)
+    }
+
+    /// Commits a tree, unless the tip `is_made` of it already, and pushes it if requested. `None` if the branch at the
+    /// remote has moved since it was fetched.
+    pub(super) fn deliver(
+        &self,
+        written: &Written,
+        changed: ChangedFiles,
+        parents: Vec<String>,
+        is_made: bool,
+        message: impl FnOnce() -> Result<String>,
+    ) -> Result<Option<Delivered>> {
+        let (commit, reason) = match self.tip.as_ref().filter(|_| is_made) {
             // The branch is moved even without a new commit, so that later steps, such as a push, find it.
-            Some(tip) if tip.matches_record && tip.tree == written.tree && self.contains_source(tip)? => {
-                (tip.commit.clone(), "reset to the remote branch".to_owned())
-            }
-            _ => {
-                let text = match self.options.message.as_slice() {
-                    [] => self.text(plan, before, histories),
-                    paragraphs => paragraphs.join("\n\n"),
-                };
-                let message = render_message(&text, &self.trailers(plan, &written, builds))?;
+            Some(tip) => (tip.commit.clone(), "reset to the remote branch".to_owned()),
+            None => {
+                let message = message()?;
                 let subject = message.lines().next().unwrap_or_default().to_owned();
                 (self.repo.commit_tree(&written.tree.to_string(), &parents, &message)?, subject)
             }
@@ -376,26 +403,17 @@ impl OnBranch {
     fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<(Written, ChangedFiles)> {
         // The other NEW_DIRs of the tip do not change.
         let others = self.tip.iter().zip(&plan.new_dir).flat_map(|(tip, into)| tip.others(into));
-        let written = objects::write(repository, self.source_tree, others, plan)?;
+        let written = objects::write(repository, self.source_tree, others, &plan.changes, plan.new_dir.as_deref())?;
         let before = self.tip.as_ref().map_or(self.source_tree, |tip| tip.tree);
-        let mut changed = ChangedFiles::default();
-        for (path, entry) in changed_files(repository, before, written.tree)? {
-            match entry {
-                Some((_, id)) => {
-                    let size = repository.find_header(id).ok().map(|header| header.size());
-                    changed.files.insert(path, size);
-                }
-                None => changed.removed.push(path),
-            }
-        }
-        Ok((written, changed))
+        Ok((written, ChangedFiles::between(repository, changed_files(repository, before, written.tree)?)))
     }
 
     fn trailers(&self, plan: &Plan, written: &Written, builds: Option<&BuildCheck>) -> Trailers {
         let target = plan.lock.target.clone().unwrap_or_else(|| ".".to_owned());
         Trailers {
-            target: TargetTrailer { target, scope: plan.lock.scope.clone(), into: self.into.clone() },
+            target: TargetTrailer { target, scope: plan.lock.scope.clone(), into: self.into.clone(), rendered: false },
             source: Some(Digest::GitCommit(self.source.commit.clone())),
+            lock: None,
             remotes: plan.lock.remote_trailers(),
             tree: Digest::GitTree(written.directory.to_string()),
             verified: builds.and_then(BuildCheck::verified),
@@ -432,19 +450,23 @@ impl OnBranch {
     }
 
     fn text(&self, plan: &Plan, before: &Lock, histories: &Histories<'_>) -> String {
-        let subject = match (&self.into, &self.source_name) {
-            (Some(into), _) => {
+        let subject = match &self.into {
+            Some(into) => {
                 let target = plan.lock.target.as_deref().unwrap_or_default();
                 format!("Localize {target} into {into}")
             }
-            (None, Some(name)) => format!("Localize {}", short_name(name)),
-            (None, None) => "Localize the repository".to_owned(),
+            None => format!("Localize {}", self.source_label()),
         };
         message::text(&subject, before, &plan.lock, &self.discarded().paths, histories)
     }
 
+    /// What a message calls the source.
+    pub(super) fn source_label(&self) -> &str {
+        self.source_name.as_deref().map_or("the repository", short_name)
+    }
+
     /// The edits by hand that a commit discards. Those in other NEW_DIRs stay.
-    pub(super) fn discarded(&self) -> Discarded {
+    pub(crate) fn discarded(&self) -> Discarded {
         let Some(tip) = &self.tip else {
             return Discarded::default();
         };

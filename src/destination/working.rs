@@ -53,7 +53,7 @@ fn refuse_edited(workspace: &Workspace, tree: &DiskTree, changes: &Changes) -> R
 /// Makes the changes: all files are written below the git directory before the first one is moved to its path. Localized
 /// files come first, then the lock that lists them, then the files that name them, so that after a run that ended early
 /// the next one recognizes its files. Directories that a removal leaves empty are removed too.
-fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()> {
+pub(super) fn apply(git_dir: &Path, top: &Path, changes: &Changes) -> Result<()> {
     if changes.is_empty() {
         interrupt::sweep(git_dir, TEMPORARY);
         return Ok(());
@@ -92,7 +92,7 @@ fn rank(path: &str, to: Option<&File>) -> u8 {
 
 fn not_written(path: &str, error: &io::Error) -> Failure {
     Failure::new(format!("could not write `{path}`: {error}"))
-        .hint("check that the working tree can be written and has room, then run the same command again")
+        .hint("check that its directory can be written and has room, then run the same command again")
 }
 
 /// Writes a file, with the permissions of the file that it replaces.

@@ -65,7 +65,7 @@ impl Tip {
             let Some(id) = repo.commit(&commit)? else { continue };
             let tree = object_id(&id.tree)?;
             // A branch with copies, or one that another program made, has no usable lock.
-            let state = tip::examine(repo, repo.repository()?, &commit, &commit, tree, true);
+            let state = tip::examine(repo, repo.repository()?, &commit, &commit, tree, tip::Content::InPlace);
             if let Some(lock) = state.ok().and_then(|state| state.lock) {
                 tips.push(Tip::from_commit(repo, tree, tree, lock)?);
             }

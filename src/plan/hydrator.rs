@@ -20,7 +20,7 @@ pub(crate) const NAME: &str = "hydrator.metadata";
 
 /// The change that writes the file. `None` if the configuration does not ask for it, or if no commit is localized.
 /// `lock` is the lock of the result.
-pub(super) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(String, Option<File>)>> {
+pub(crate) fn change(workspace: &Workspace, lock: &Lock) -> Result<Option<(String, Option<File>)>> {
     let Files::Commit { repo, id, .. } = &workspace.files else {
         return Ok(None);
     };

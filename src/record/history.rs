@@ -10,14 +10,23 @@ use crate::message::failure::{Failure, Result};
 /// The prefix of the names of localized branches.
 pub(crate) const PREFIX: &str = "localized/";
 
-/// Whether a ref, by its full name, is a localized branch, local or remote-tracking.
+/// The prefix of the names of branches with what their source is built to.
+pub(crate) const RENDERED: &str = "rendered/";
+
+/// The source that a localized or rendered branch is named after. `None` if it is neither.
+pub(crate) fn named_source(branch: &str) -> Option<&str> {
+    [PREFIX, RENDERED].into_iter().find_map(|prefix| branch.strip_prefix(prefix))
+}
+
+/// Whether a ref, by its full name, is a localized or rendered branch, local or remote-tracking.
 pub(crate) fn is_ours(name: &str) -> bool {
-    branch_of(name).is_some_and(|branch| branch.starts_with(PREFIX))
+    branch_of(name).and_then(named_source).is_some()
 }
 
 /// The failure of a localized branch that is named as a source. `branch` is its short name.
 pub(crate) fn not_a_source(branch: &str) -> Failure {
-    Failure::new(format!("`{branch}` is a localized branch, not a source"))
+    let kind = if branch.starts_with(RENDERED) { "rendered" } else { "localized" };
+    Failure::new(format!("`{branch}` is a {kind} branch, not a source"))
 }
 
 /// Refuses to change the working tree of a localized branch: the next run would find edits on it.

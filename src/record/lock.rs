@@ -61,8 +61,8 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Digest;
 use super::stored::home;
+use super::{Digest, sha256_hex};
 use crate::message::failure::{Failure, Result, short};
 use crate::reference::Upstream;
 use crate::tree::{Entry, Tree, path};
@@ -187,6 +187,11 @@ pub enum ChangeKind {
 }
 
 impl Lock {
+    /// The digest of the lock at the top of a tree. `None` if there is no file.
+    pub(crate) fn digest_at(tree: &dyn Tree) -> Option<Digest> {
+        tree.read(LOCK_NAME).ok().map(|bytes| Digest::Sha256(sha256_hex(&bytes)))
+    }
+
     /// The lock at `path` of a tree. `None` if there is no file.
     pub fn at(tree: &dyn Tree, path: &str) -> Result<Option<Rc<Lock>>> {
         match tree.entry(path)? {

@@ -38,6 +38,9 @@ pub struct Trailers {
     /// The source commit. `None` if nothing of the user's repository was read, because the target is remote and the
     /// branch began with this commit.
     pub source: Option<Digest>,
+    /// The digest of the lock of the source that was rendered. `None` if it had none, or if it was localized: the lock is
+    /// then in the tree.
+    pub lock: Option<Digest>,
     /// The upstreams that were localized, as [`Upstream`](crate::reference::Upstream) writes them, each with its
     /// digest.
     pub remotes: BTreeSet<(String, Digest)>,
@@ -58,6 +61,8 @@ pub struct TargetTrailer {
     pub scope: Option<String>,
     /// The NEW_DIR of a copy, as a path from the top. `None` if the repository was localized in place.
     pub into: Option<String>,
+    /// Whether the tree holds what the repository is built to.
+    pub rendered: bool,
 }
 
 impl Trailers {
@@ -70,11 +75,14 @@ impl Trailers {
         if let Some(source) = &self.source {
             line("Source", &source.to_string());
         }
+        if let Some(lock) = &self.lock {
+            line("Lock", &lock.to_string());
+        }
         for (label, digest) in &self.remotes {
             line("Remote", &format!("{} {digest}", encode(label)));
         }
         line("Tree", &self.tree.to_string());
-        line("Verified", &self.verified.as_ref().map_or(NOT_BUILT.to_owned(), Verified::render));
+        line("Verified", &self.verified.as_ref().map_or(NOT_BUILT.to_owned(), |one| one.render(self.target.rendered)));
         for target in self.verified.iter().flat_map(|verified| &verified.not_built) {
             line("Not-Built", &encode(target));
         }
@@ -119,6 +127,7 @@ impl Trailers {
         Ok(Trailers {
             target: TargetTrailer::parse(required(lines, "Target")?).map_err(in_trailer("Target"))?,
             source: source.map(str::parse).transpose().map_err(in_trailer("Source"))?,
+            lock: values(lines, "Lock").next().map(str::parse).transpose().map_err(in_trailer("Lock"))?,
             remotes: remotes.map_err(in_trailer("Remote"))?,
             tree: required(lines, "Tree")?.parse().map_err(in_trailer("Tree"))?,
             verified: Verified::parse(required(lines, "Verified")?, not_built?).map_err(in_trailer("Verified"))?,
@@ -127,7 +136,7 @@ impl Trailers {
     }
 
     fn check(&self) -> Result<()> {
-        let TargetTrailer { target, scope, into } = &self.target;
+        let TargetTrailer { target, scope, into, rendered } = &self.target;
         valid::target(target).map_err(invalid("target"))?;
         if let Some(scope) = scope {
             valid::path_or_top(scope).map_err(invalid("scope"))?;
@@ -136,11 +145,14 @@ impl Trailers {
             valid::path_or_top(into).map_err(invalid("new directory"))?;
         }
         let is_top = target == "." && scope.is_none();
-        if into.is_none() && !is_top {
+        if into.is_none() && !is_top || into.is_some() && *rendered {
             return Err(Failure::new("the target is neither a copy nor the repository"));
         }
         if let Some(source) = &self.source {
             check_digest(source, matches!(source, Digest::GitCommit(_)))?;
+        }
+        if let Some(lock) = &self.lock {
+            check_digest(lock, *rendered && matches!(lock, Digest::Sha256(_)))?;
         }
         for (label, digest) in &self.remotes {
             valid::url(label).map_err(invalid("url of a remote"))?;
@@ -184,6 +196,7 @@ impl TargetTrailer {
         }
         match &self.into {
             Some(into) => value.push_str(&format!(" into={}", encode(into))),
+            None if self.rendered => value.push_str(" rendered"),
             None => value.push_str(" in-place"),
         }
         value
@@ -197,6 +210,7 @@ impl TargetTrailer {
             match field.split_once('=') {
                 Some(("scope", scope)) => trailer.scope = Some(decode(scope)?),
                 Some(("into", into)) => trailer.into = Some(decode(into)?),
+                None if field == "rendered" => trailer.rendered = true,
                 _ => {}
             }
         }

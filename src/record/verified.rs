@@ -60,9 +60,10 @@ impl Verified {
     }
 
     /// The value of the trailer, without the targets that were not built.
-    pub(super) fn render(&self) -> String {
+    pub(super) fn render(&self, is_rendered: bool) -> String {
         let Verified { same, not_built, by } = self;
-        let mut value = format!("identical {same}/{} {}", same + not_built.len(), encode(&by.program));
+        let came = if is_rendered { "built" } else { "identical" };
+        let mut value = format!("{came} {same}/{} {}", same + not_built.len(), encode(&by.program));
         for argument in &by.arguments {
             value.push(' ');
             value.push_str(&encode(argument));
@@ -74,7 +75,7 @@ impl Verified {
     /// [`render`](Verified::render) with the text, which finds everything that is malformed.
     pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Option<Self>> {
         let fields: Vec<&str> = value.split(' ').collect();
-        let ["identical", counts, program, arguments @ ..] = fields.as_slice() else {
+        let ["identical" | "built", counts, program, arguments @ ..] = fields.as_slice() else {
             return Ok(None);
         };
         let same = counts.split('/').next().and_then(|count| count.parse::<u32>().ok()).unwrap_or_default();
@@ -121,7 +122,7 @@ mod tests {
                 "identical 2/3 kustomize/v5.8.1 --enable-helm --helm-command=my%20helm",
             ),
         ] {
-            assert_eq!(verified.render(), value);
+            assert_eq!(verified.render(false), value);
             assert_eq!(Verified::parse(value, verified.not_built.clone()).unwrap(), Some(verified));
         }
         assert_eq!(Verified::parse(NOT_BUILT, BTreeSet::new()).unwrap(), None);
@@ -148,7 +149,7 @@ mod tests {
         ] {
             // As the trailers are read.
             let is_read = Verified::parse(value, not_built.clone()).is_ok_and(|verified| {
-                verified.is_some_and(|verified| verified.check().is_ok() && verified.render() == value)
+                verified.is_some_and(|verified| verified.check().is_ok() && verified.render(false) == value)
             });
             assert!(!is_read, "{value}");
         }
@@ -177,7 +178,7 @@ mod tests {
             let given = by(given);
             let recorded = given.recorded();
             let verified = identical(&[], recorded.clone());
-            assert!(!verified.render().contains("hunter2"), "{verified:?}");
+            assert!(!verified.render(false).contains("hunter2"), "{verified:?}");
             assert!(!verified.holds_for(&given));
             assert!(!verified.holds_for(&recorded), "{recorded:?}");
         }

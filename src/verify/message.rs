@@ -40,6 +40,14 @@ impl<'a> History<'a> {
         matches!(&self.newest, RecordLookup::Record(newest) if newest.trailers.target.into.is_none())
     }
 
+    /// The newest record, if it is about rendered files.
+    pub(super) fn rendered(&self) -> Option<&Recorded> {
+        match &self.newest {
+            RecordLookup::Record(newest) if newest.trailers.target.rendered => Some(newest),
+            _ => None,
+        }
+    }
+
     /// Compares a lock and its directory with the message that has the same record. Returns that record. With
     /// `is_other` the branch is not a localized one, so the message may be missing, for example after a squash; the
     /// lock is then the record.

@@ -62,6 +62,8 @@ pub(crate) struct Record {
     pub source: Option<String>,
     /// The resulting tree in that message.
     pub tree: Option<String>,
+    /// Whether it holds what the source is built to.
+    pub rendered: bool,
 }
 
 impl Record {
@@ -77,6 +79,7 @@ impl Record {
             recorded_by: recorded.map(|recorded| recorded.commit.clone()),
             source: trailers.and_then(|trailers| Some(trailers.source.as_ref()?.hex().to_owned())),
             tree: trailers.map(|trailers| trailers.tree.hex().to_owned()),
+            rendered: trailers.is_some_and(|trailers| trailers.target.rendered),
         }
     }
 }

@@ -6,6 +6,7 @@ mod gitops;
 mod green;
 mod hydrator;
 mod push;
+mod rendered;
 mod shortlog;
 mod uncommitted;
 mod worktree;

@@ -29,7 +29,12 @@ impl Outcome for Report {
         let (diff, kept, unresolved) = (&self.locking.diff, &self.locking.kept, &self.locking.unresolved);
         let failures = kept.iter().chain(unresolved).cloned().chain(differs);
         let failures: Vec<Failure> = failures.collect();
-        let stderr = self.localized.uncommitted(output.verbose)
+        let missing = match &self.localized.made {
+            Made::Rendered { missing, .. } => missing.clone(),
+            _ => Vec::new(),
+        };
+        let stderr = lines(missing)
+            + &self.localized.uncommitted(output.verbose)
             + &findings::of_localizing(&self.localized.findings, self.localized.source(), output.verbose)
             + &messages::first_failures(&failures, output.verbose);
         let stderr = stderr + &diff.as_ref().map_or(String::new(), |diff| diff.said(output));
@@ -42,7 +47,8 @@ impl Outcome for Report {
 
     fn status(&self) -> u8 {
         let is_done = self.locking.kept.is_empty() && self.locking.unresolved.is_empty();
-        u8::from(matches!(self.localized.status, Status::Differs | Status::Warned) || !is_done)
+        let is_missing = matches!(self.localized.made, Made::Rendered { fails: true, .. });
+        u8::from(matches!(self.localized.status, Status::Differs | Status::Warned) || !is_done || is_missing)
     }
 }
 
@@ -55,6 +61,7 @@ impl Report {
                 let count = counted(localized.remotes.len(), "remote reference");
                 (["wrote", "would write"], format!(": {count}"))
             }
+            Made::Rendered { .. } => (["rendered", "would render"], localized.numbers()),
             Made::Copy(_) | Made::InPlace => (["localized", "would localize"], localized.numbers()),
         };
         let mut out = vec![match localized.status {
@@ -116,6 +123,7 @@ impl Report {
             Some(branch) => {
                 let holds = match &localized.made {
                     Made::Copy(copy) => format!("{} in {}", copy.target, copy.new_directory),
+                    Made::Rendered { .. } => format!("what {} is built to", short(&branch.source)),
                     _ => format!("{} localized", short(&branch.source)),
                 };
                 format!("nothing to do: branch {} ({}) already has {holds}", branch.name, branch.tip())
@@ -155,6 +163,7 @@ impl Localized {
         match (&self.made, self.targets.as_slice(), &self.branch) {
             (Made::Lock | Made::FirstLock, ..) => LOCK_NAME.to_owned(),
             (Made::Copy(copy), ..) => format!("{} into {}", copy.target, copy.new_directory),
+            (Made::Rendered { builds, .. }, ..) => counted(*builds, "build"),
             (Made::InPlace, [], Some(_)) => "the repository".to_owned(),
             (Made::InPlace, [], None) => "the working tree".to_owned(),
             (Made::InPlace, targets, _) => targets.join(", "),
@@ -168,9 +177,12 @@ impl Localized {
             None => format!(" on branch {}", branch.name),
         });
         let written = counted(self.files.len(), "file");
-        let rewritten = counted(self.rewritten.len(), "reference");
+        let rewritten = match self.made {
+            Made::Rendered { .. } => String::new(),
+            _ => format!(", {} rewritten", counted(self.rewritten.len(), "reference")),
+        };
         let removed = self.removed.len();
-        format!("{}: {written} written, {rewritten} rewritten, {removed} removed", on.unwrap_or_default())
+        format!("{}: {written} written{rewritten}, {removed} removed", on.unwrap_or_default())
     }
 
     /// Which kustomizations only the working tree has.

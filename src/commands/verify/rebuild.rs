@@ -7,6 +7,7 @@ use std::rc::Rc;
 use crate::destination::objects;
 use crate::fetch;
 use crate::git::{LocalRepo, object_id};
+use crate::localize::rendered;
 use crate::localize::target::{local_target, remote, remote_target};
 use crate::message::failure::{Failure, Failures, Result};
 use crate::plan::{Options, copy, in_place};
@@ -41,7 +42,8 @@ pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
         }
     }
     verified.differences.extend(differences);
-    verified.also.push("the same when localized again");
+    let is_rendered = verified.records.iter().any(|record| record.rendered);
+    verified.also.push(if is_rendered { "the same when rendered again" } else { "the same when localized again" });
     verified.failures.extend(failures);
     Ok(())
 }
@@ -60,6 +62,10 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         };
         return Err(failure.into());
     };
+    if record.rendered {
+        let paths = rendered::differing(repo, &source.commit, whole)?;
+        return Ok(paths.iter().map(|path| rebuilt(record, path)).collect());
+    }
     let whole = object_id(whole)?;
     let tree = GitTree::of_local(repo.clone(), whole)?;
     let lock = Lock::at(&tree, &path::join(&record.directory, LOCK_NAME))?.unwrap_or_default();
@@ -84,7 +90,7 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         }
         None => in_place::plan(&workspace, in_place::InPlaceRequest::default(), &options, &mut fetcher)?,
     };
-    let made = objects::write(&repository, source_tree, [], &plan)?.directory;
+    let made = objects::write(&repository, source_tree, [], &plan.changes, plan.new_dir.as_deref())?.directory;
     let there = match record.target {
         Some(_) => lookup(&repository, whole, &record.directory)?.map(|(_, id)| id),
         // In place, commits of other people have other trees. That one of ours has just this tree is checked already.
@@ -97,11 +103,11 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
         return Ok(Vec::new());
     };
     let paths = differences(&repository, made, there, &BTreeSet::new())?;
-    let difference = |path: &String| Difference {
-        kind: Kind::Rebuilt,
-        path: path::join(&record.directory, path),
-        span: None,
-        message: "differs when localized again".to_owned(),
-    };
-    Ok(paths.iter().map(difference).collect())
+    Ok(paths.iter().map(|path| rebuilt(record, path)).collect())
+}
+
+fn rebuilt(record: &Record, path: &str) -> Difference {
+    let made = if record.rendered { "rendered" } else { "localized" };
+    let (path, message) = (path::join(&record.directory, path), format!("differs when {made} again"));
+    Difference { kind: Kind::Rebuilt, path, span: None, message }
 }

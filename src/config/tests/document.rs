@@ -90,7 +90,7 @@ fn the_schema_and_the_program_accept_the_same() {
         "allow: [{url: 'file:///srv/*', reason: x, refs: commit, rules: [function]}, {image: 'gcr.io/a/b:v1@sha256:c', reason: x}]\n",
         "repository: [{url: 'oci://a.example/b', path: a/.b}, {url: x}]\n",
         "targets: [{path: '.', engine: flux}, {path: a/b, engine: kustomize}]\n",
-        "max-file-size: 64m\nlicenses: false\nhydrator-metadata: true\ntrust-exec: ['**/a.sh']\n",
+        "max-file-size: 64m\nlicenses: false\nrendered-secrets: true\nhydrator-metadata: true\ntrust-exec: ['**/a.sh']\n",
         "max-file-size: 1\ntrust-exec: []\n",
         "max-file-size: 20K\n",
     ] {
@@ -155,6 +155,7 @@ fn the_schema_and_the_program_accept_the_same() {
         "load-restrictor: LoadRestrictionsNone",
         "licenses: no",
         "hydrator-metadata: 1",
+        "rendered-secrets: 1",
         "max-file-size: 0",
         "max-file-size: k",
         "max-file-size: -1",

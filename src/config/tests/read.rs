@@ -61,7 +61,7 @@ fn whatever_is_wrong_is_refused_with_its_place() {
         ("allow-private: true\ntrustExec: []", "2:1: unknown field `trustExec` (did you mean `trust-exec`?"),
         (
             "program: rm -rf /",
-            "1:1: unknown field `program` (known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 7 more",
+            "1:1: unknown field `program` (known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more",
         ),
         ("exec:\n  - {a: [b, {c: d}]}\nallow-private: true", "1:1: unknown field `exec`"),
         (

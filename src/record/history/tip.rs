@@ -55,29 +55,56 @@ impl TipState {
     }
 }
 
-/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized. `in_place` says
-/// which kind of branch is expected: the whole repository, or copies.
+/// What a branch holds. Never two of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// The localized repository.
+    InPlace,
+    /// Copies in NEW_DIRs.
+    Copies,
+    /// What the repository is built to.
+    Rendered,
+}
+
+impl Content {
+    pub(crate) fn of(made: &TargetTrailer) -> Content {
+        match made.into {
+            Some(_) => Content::Copies,
+            None if made.rendered => Content::Rendered,
+            None => Content::InPlace,
+        }
+    }
+}
+
+/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized, `content` what the
+/// branch must hold.
 pub(crate) fn examine(
     repo: &Rc<LocalRepo>,
     repository: &gix::Repository,
     branch: &str,
     commit: &str,
     source_tree: ObjectId,
-    in_place: bool,
+    content: Content,
 ) -> Result<TipState> {
     let id =
         repo.commit(commit)?.ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
     let recorded = newest(repo, repository, branch, commit)?;
-    // A branch has either the localized repository or copies, never both.
-    match (in_place, recorded.trailers.target.into.is_none()) {
-        (true, false) => return Err(holds_copies(branch, recorded.trailers.target)),
-        (false, true) => {
-            return Err(Failure::new(format!("branch `{branch}` contains the localized repository, not copies"))
-                .hint("commit copies to another branch: `--branch NAME`"));
+    match (content, Content::of(&recorded.trailers.target)) {
+        (wanted, there) if wanted == there => {}
+        (_, Content::Copies) => return Err(holds_copies(branch, recorded.trailers.target)),
+        (_, there) => {
+            let there = if there == Content::Rendered { "rendered files" } else { "the localized repository" };
+            let wanted = match content {
+                Content::InPlace => "the localized repository",
+                Content::Copies => "copies",
+                Content::Rendered => "rendered files",
+            };
+            return Err(Failure::new(format!("branch `{branch}` contains {there}, not {wanted}"))
+                .hint(format!("commit {wanted} to another branch: `--branch NAME`")));
         }
-        (true, true) | (false, false) => {}
     }
+    let in_place = content != Content::Copies;
     let Recorded { commit: made, trailers, after } = recorded;
     // First everything that differs from the record, then what of it would be lost.
     let mut new_dirs = BTreeMap::new();

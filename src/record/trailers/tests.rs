@@ -23,8 +23,10 @@ fn example() -> Trailers {
             target: "example/overlay".into(),
             scope: Some("example".into()),
             into: Some("localized-overlay".into()),
+            rendered: false,
         },
         source: Some(Digest::GitCommit("34f0".repeat(10))),
+        lock: None,
         remotes: [
             ("https://raw.example.com/a b%20c.yaml".to_owned(), Digest::Sha256("dead".repeat(16))),
             (

@@ -244,7 +244,7 @@ fn what_cannot_be_looked_at_is_counted() {
     world.work.write(".kustomize-localize", "unknown: x\n");
     world.work.run_as_is(&[]).fails(2).says(expect![[r#"
         error: .kustomize-localize:1:1: unknown field `unknown`
-          hint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 7 more
+          hint: known are `rules`, `scopes`, `include`, `exclude`, `allow`, `sources`, `helm`, `licenses`, `load-restrictor`, `kustomize` and 8 more
     "#]]);
 }
 

@@ -101,7 +101,7 @@ fn a_full_disk_leaves_everything_as_it_was() {
         ("tmp", named(&tmp), &OVERLAY[..]),
         ("work", named(&work.join(".git")), &OVERLAY[..]),
         // Whichever file of it is the first that does not fit.
-        ("work", "the working tree".to_owned(), &in_place[..]),
+        ("work", "could not write `".to_owned(), &in_place[..]),
         ("out", "`../out/copy`".to_owned(), &elsewhere[..]),
     ] {
         let mut failed = 0;

@@ -41,10 +41,13 @@ fn all() -> impl Strategy<Value = Trailers> {
         .prop_map(|(target, source, remotes, tree, verified, tool)| {
             let (same, not_built, program, arguments) = verified;
             let (target, scope, into) = target;
-            let in_place = TargetTrailer { target: ".".to_owned(), ..TargetTrailer::default() };
-            let into = into.map(|into| TargetTrailer { target, scope, into: Some(into) });
+            let rendered = same % 2 == 0;
+            let whole = TargetTrailer { target: ".".to_owned(), rendered, ..TargetTrailer::default() };
+            let into = into.map(|into| TargetTrailer { target, scope, into: Some(into), rendered: false });
+            let is_rendered = into.is_none() && rendered;
             Trailers {
-                target: into.unwrap_or(in_place),
+                lock: is_rendered.then(|| Digest::Sha256("ab".repeat(32))),
+                target: into.unwrap_or(whole),
                 source: source.map(Digest::GitCommit),
                 remotes: remotes.into_iter().collect(),
                 tree: Digest::GitTree(tree),

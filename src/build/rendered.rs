@@ -1,0 +1,238 @@
+//! What all builds come to, as files: one for each target and each top root, with stable names.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Deserialize as _;
+use serde_yaml::{Deserializer, Value};
+
+use super::builds::{Builds, Wanted};
+use super::choice::Choices;
+use super::program::Programs;
+use crate::fetch::Progress;
+use crate::message::failure::{Failure, FailureKind, Failures, Result};
+use crate::message::finding::{Rule, Severity};
+use crate::message::redact::visible;
+use crate::os::parallel::processors;
+use crate::record::BuildTool;
+use crate::targets::affected::Status;
+use crate::targets::{Target, stopped};
+use crate::workspace::{Workspace, from_lock};
+
+/// The outputs of builds by the path of their file, and the builds that have none.
+#[derive(Default)]
+pub(crate) struct Rendered {
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// Why a build has no file, by the path of that.
+    pub not_built: BTreeMap<String, String>,
+    /// The targets and objects of which it is unknown what they deploy, each with the reason.
+    pub unknown: Vec<String>,
+    /// The paths of the files that these would have; of a set the directory of all that it may make, of what cannot be
+    /// read the top.
+    unknown_files: BTreeSet<String>,
+    /// The builds that were stopped, so that it is not known what they come to.
+    pub stopped: Vec<Failure>,
+    /// Whether a build that has no file is a failure.
+    pub fails: bool,
+    /// What builds.
+    pub by: BuildTool,
+}
+
+/// How builds are run.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct How<'a> {
+    pub programs: Programs<'a>,
+    pub offline: bool,
+    pub quiet: bool,
+}
+
+impl Rendered {
+    /// Builds what was chosen. A target of another repository is not among that.
+    pub(crate) fn of(workspace: &Workspace, choices: Choices, how: How<'_>) -> Result<Rendered, Failures> {
+        let Choices { builds: chosen, unbuilt, unread, targets, .. } = choices;
+        let mut rendered = Rendered { stopped: stopped(&unbuilt).cloned().collect(), ..Rendered::default() };
+        let mut alike: HashMap<String, usize> = HashMap::new();
+        targets.iter().for_each(|target| *alike.entry(target_file(target, "")).or_default() += 1);
+        let mut builds: BTreeMap<String, Wanted> = BTreeMap::new();
+        for choice in chosen.iter().filter(|choice| choice.status != Status::Removed) {
+            let Some(target) = choice.targets()[1] else {
+                builds.insert(root_file(&choice.title()), choice.subject(1, workspace));
+                continue;
+            };
+            let name = target_file(target, "");
+            let name = match alike.get(&name) {
+                Some(1) | None => name,
+                Some(_) => target_file(target, &format!("@{}:{}", target.object.file, target.object.line)),
+            };
+            match target.unknown() {
+                Some(why) => rendered.add_unknown(target, name, &why),
+                None => drop(builds.insert(name, choice.subject(1, workspace))),
+            }
+        }
+        // What a change touches is not all that may be another one.
+        for target in &unbuilt {
+            let name = target_file(target, "");
+            if !rendered.unknown_files.contains(&name) {
+                rendered.add_unknown(target, name, "it may be another one");
+            }
+        }
+        for unread in &unread {
+            rendered.unknown.push(format!("{}: {}", unread.place(), visible(&unread.message)));
+            rendered.unknown_files.insert(String::new());
+        }
+        let (names, subjects): (Vec<String>, Vec<Wanted>) = builds.into_iter().unzip();
+        let mut fetcher = from_lock(workspace.repo(), workspace, how.offline, how.quiet)?;
+        let builds = Builds::of(workspace, &subjects, &mut fetcher, how.programs)?;
+        let progress = Progress::new("building", how.quiet);
+        let built = progress.each(processors(), &names, String::clone, |number, _| builds.bytes(number));
+        for (name, built) in names.into_iter().zip(built) {
+            match built {
+                Ok(bytes) => drop(rendered.files.insert(name, bytes)),
+                Err(failures) => {
+                    let reason = failures.0.first().map_or(String::new(), ToString::to_string);
+                    rendered.not_built.insert(name, reason.replace('\n', " "));
+                    rendered.stopped.extend(failures.0.into_iter().filter(|one| one.kind == FailureKind::Stopped));
+                }
+            }
+        }
+        let is_reported = workspace.config.level(Rule::UnknownTarget, Severity::Warning).is_some();
+        rendered.fails = !rendered.not_built.is_empty() || is_reported && !rendered.unknown.is_empty();
+        rendered.by = builds.tool();
+        Ok(rendered)
+    }
+
+    fn add_unknown(&mut self, target: &Target, file: String, why: &str) {
+        self.unknown.push(format!("{}: {}", target.by(), visible(why)).replace('\n', " "));
+        let is_set = target.object.kind.ends_with("Set") || target.object.set.is_some();
+        let engine = file.split('/').next().unwrap_or_default().to_owned();
+        self.unknown_files.insert(if is_set { engine } else { file });
+    }
+
+    /// Whether an earlier file stays because it is not known what its build comes to now.
+    pub(crate) fn keeps(&self, file: &str) -> bool {
+        let is_unknown = |unknown: &String| crate::tree::path::is_in(file, unknown);
+        self.not_built.contains_key(file) || self.unknown_files.iter().any(is_unknown)
+    }
+
+    /// Says of each build without a file why, in lines.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let unknown = self.unknown.iter().map(|target| format!("unknown: {target}"));
+        let not_built = self.not_built.iter().map(|(file, why)| format!("not built: {file}: {why}"));
+        unknown.chain(not_built).collect()
+    }
+
+    /// Returns the Secrets whose values anybody can read, each with its file.
+    pub(crate) fn clear_secrets(&self) -> Vec<String> {
+        let named = |(file, bytes): (&String, &Vec<u8>)| {
+            let file = file.clone();
+            clear_secrets(bytes).into_iter().map(move |name| format!("{name} ({file})"))
+        };
+        self.files.iter().flat_map(named).collect()
+    }
+}
+
+/// Returns the names of the Secrets in an output that have a value which is not encrypted.
+fn clear_secrets(output: &[u8]) -> Vec<String> {
+    let documents = str::from_utf8(output).map_or(Vec::new(), |text| super::compare::documents(text).collect());
+    let documents = documents.into_iter().filter(|document| document.contains("Secret"));
+    let objects = documents.flat_map(|document| Deserializer::from_str(document).map(Value::deserialize));
+    let mut clear = Vec::new();
+    let mut todo: Vec<Value> = objects.flatten().collect();
+    while let Some(object) = todo.pop() {
+        todo.extend(object["items"].as_sequence().into_iter().flatten().cloned());
+        let values = ["data", "stringData"].into_iter().filter_map(|field| object[field].as_mapping());
+        // As SOPS writes them.
+        let is_encrypted = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("ENC["));
+        let is_clear = values.flat_map(|values| values.values()).any(|value| !is_encrypted(value));
+        if object["apiVersion"] == "v1" && object["kind"] == "Secret" && is_clear {
+            let part = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+            clear.push([part("namespace"), part("name")].join("/").trim_start_matches('/').to_owned());
+        }
+    }
+    clear.sort();
+    clear
+}
+
+/// The file of a target. `suffix` distinguishes targets with one name.
+fn target_file(target: &Target, suffix: &str) -> String {
+    let engine = target.engine.name().to_ascii_lowercase().replace(' ', "");
+    let object = &target.object;
+    if object.is_listed() {
+        let path = object.name.split('/').map(directory_name).collect::<Vec<_>>().join("/");
+        return format!("{engine}/{path}.yaml");
+    }
+    let parts = [&*engine, &object.namespace, &format!("{}{suffix}", object.name)];
+    let parts = parts.iter().filter(|part| !part.is_empty()).map(|part| plain(part));
+    format!("{}.yaml", parts.collect::<Vec<_>>().join("/"))
+}
+
+/// The file of a root.
+fn root_file(directory: &str) -> String {
+    match directory {
+        "" | "." => "roots.yaml".to_owned(),
+        directory => format!("roots/{}.yaml", directory.split('/').map(directory_name).collect::<Vec<_>>().join("/")),
+    }
+}
+
+/// The name of a directory, which is not that of a file of another root.
+fn directory_name(name: &str) -> String {
+    plain(name).replace(".yaml", "%2Eyaml")
+}
+
+/// A text as the name of a file. Different texts have different names.
+fn plain(text: &str) -> String {
+    let mut name = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'-' | b'_' | b'@' => name.push(char::from(byte)),
+            b'.' if !name.is_empty() => name.push('.'),
+            byte if byte.is_ascii_alphanumeric() => name.push(char::from(byte)),
+            byte => name += &format!("%{byte:02X}"),
+        }
+    }
+    name
+}
+
+/// Whether a path can be one of [`Rendered::files`].
+pub(crate) fn is_plain(file: &str) -> bool {
+    let is_plain = |name: &str| !name.is_empty() && plain(&name.replace('%', "-")) == name.replace('%', "-");
+    file.split('/').all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_root_has_a_file_of_its_own() {
+        let names = ["", "a", "a/b", "a.yaml/b", "a b", "é", ".a"];
+        let files: Vec<String> = names.map(root_file).into();
+        let expected = [
+            "roots.yaml",
+            "roots/a.yaml",
+            "roots/a/b.yaml",
+            "roots/a%2Eyaml/b.yaml",
+            "roots/a%20b.yaml",
+            "roots/%C3%A9.yaml",
+            "roots/%2Ea.yaml",
+        ];
+        assert_eq!(files, expected);
+        assert!(files.iter().all(|file| is_plain(file)));
+        assert!(!["", "..", "a//b", "../a", "/a", "a b", ".a"].into_iter().any(is_plain));
+    }
+
+    #[test]
+    fn a_secret_is_clear_if_one_of_its_values_is() {
+        let secret = |name: &str, rest: &str| {
+            format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}, namespace: x}}\n{rest}\n---\n")
+        };
+        let sealed = "apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nmetadata: {name: s}\nspec: {encryptedData: {a: b}}\n---\n";
+        let list = "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Secret, metadata: {name: l}, data: {a: eA==}}]\n";
+        let output = secret("clear", "data: {a: eA==}")
+            + &secret("empty", "type: Opaque")
+            + &secret("sops", "data: {a: 'ENC[AES256_GCM,data:x]'}\nsops: {mac: x}")
+            + &secret("half", "stringData: {a: 'ENC[x]', b: y}")
+            + sealed
+            + list;
+        assert_eq!(clear_secrets(output.as_bytes()), ["l", "x/clear", "x/half"]);
+    }
+}

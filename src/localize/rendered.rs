@@ -1,0 +1,109 @@
+//! One run of `branch --rendered`: what all builds of a commit come to, on a branch of its own.
+
+use std::rc::Rc;
+
+use super::{Localized, Made, PUSHES, Request, Status};
+use crate::build::choice::Choice;
+use crate::build::program::Programs;
+use crate::build::rendered::{How, Rendered};
+use crate::config::FILE_NAME;
+use crate::destination::{self, Delivered, Destination, OnBranch, rendered};
+use crate::git::{LocalRepo, object_id};
+use crate::message::failure::{Failure, Failures, Result, listed};
+use crate::tree::git::GitTree;
+use crate::workspace::Workspace;
+
+/// How many Secrets are named.
+const NAMED: usize = 10;
+
+/// Renders the source of a request, and commits the files.
+pub(crate) fn render(request: &Request<'_>) -> Result<Localized, Failures> {
+    let workspace = request.workspace()?.into_checkout();
+    let open = || Destination::open(&workspace, request.branch.as_ref(), None, request.overwrite);
+    let mut destination = open()?;
+    destination::refuse_changed(&workspace, &workspace.survey().read_all()?.graph)?;
+    let how = &request.how;
+    let programs = Programs { kustomize: how.kustomize, helm: None, arguments: how.arguments };
+    let rendered = built(&workspace, How { programs, offline: how.offline, quiet: how.quiet })?;
+    for _ in 0..PUSHES {
+        let on_branch = destination.branch().ok_or_else(|| Failure::new("rendered files go to a branch"))?;
+        if request.dry_run {
+            let changed = on_branch.changed_by_rendering(&workspace, &rendered)?;
+            let pending = Delivered { changed, ..Delivered::default() };
+            return Ok(outcome(Status::DryRun, on_branch, &workspace, rendered, pending));
+        }
+        if let Some(delivered) = on_branch.commit_rendered(&workspace, &rendered)? {
+            let status = if delivered.is_new { Status::Written } else { Status::Unchanged };
+            return Ok(outcome(status, on_branch, &workspace, rendered, delivered));
+        }
+        destination = open()?;
+    }
+    let failure = Failure::new(format!("the remote branch was updated {PUSHES} times during this run"));
+    Err(failure.hint("run the same command again").into())
+}
+
+/// Builds all of a workspace. Refuses Secrets that everybody could read.
+fn built(workspace: &Workspace, how: How<'_>) -> Result<Rendered, Failures> {
+    let repo = workspace.repo().ok_or_else(|| Failure::new("this is not a git repository"))?;
+    let choices = Choice::all(repo, workspace, &[])?;
+    let rendered = Rendered::of(workspace, choices, how)?;
+    if !rendered.stopped.is_empty() {
+        return Err(Failures(rendered.stopped).context("nothing was committed"));
+    }
+    let secrets = rendered.clear_secrets();
+    if workspace.config.rendered_secrets || secrets.is_empty() {
+        return Ok(rendered);
+    }
+    let (count, more) = (secrets.len(), secrets.len().saturating_sub(NAMED));
+    let mut named: Vec<String> = secrets.into_iter().take(NAMED).collect();
+    named.extend((more > 0).then(|| format!("and {more} more")));
+    let what = if count == 1 { "a Secret" } else { "Secrets" };
+    Err(Failure::new(format!("the branch would hold {what} in the clear: {}", listed(&named)))
+        .hint("encrypt them (SOPS, SealedSecret), or let the cluster fetch them (ExternalSecret)")
+        .hint(format!(
+            "if everybody who reads the branch may read them, write `rendered-secrets: true` into {FILE_NAME}"
+        ))
+        .into())
+}
+
+fn outcome(
+    status: Status,
+    on_branch: &OnBranch,
+    workspace: &Workspace,
+    rendered: Rendered,
+    delivered: Delivered,
+) -> Localized {
+    let branch = super::Branch {
+        pushed: on_branch.pushed.as_ref().filter(|_| delivered.commit.is_some()).map(|one| one.remote().to_owned()),
+        commit: delivered.commit,
+        tree: delivered.tree,
+        source: on_branch.source.commit.clone(),
+        worktree: on_branch.options.worktree.as_ref().map(|directory| directory.display().to_string()),
+        deployed: None,
+        name: on_branch.branch.name.clone(),
+    };
+    let (missing, fails, builds) = (rendered.missing(), rendered.fails, rendered.files.len());
+    Localized {
+        status,
+        made: Made::Rendered { builds, missing, fails },
+        files: delivered.changed.files,
+        removed: delivered.changed.removed,
+        discarded: on_branch.discarded(),
+        branch: Some(branch),
+        remotes: workspace.lock.as_ref().map(|lock| lock.remotes.clone()).unwrap_or_default(),
+        left: workspace.lock.as_ref().map(|lock| lock.left.clone()).unwrap_or_default(),
+        ..Localized::default()
+    }
+}
+
+/// The paths at which a tree differs from what a source commit renders to now.
+pub(crate) fn differing(repo: &Rc<LocalRepo>, source: &str, tree: &str) -> Result<Vec<String>, Failures> {
+    let workspace = Workspace::of_rev(repo.clone(), Some(source))?.into_checkout();
+    let choices = Choice::all(repo, &workspace, &[])?;
+    let rendered = Rendered::of(&workspace, choices, How::default())?;
+    if let Some(stopped) = rendered.stopped.first() {
+        return Err(stopped.clone().into());
+    }
+    let there = GitTree::of_local(repo.clone(), object_id(tree)?)?;
+    Ok(rendered::changes(&there, &workspace, &rendered)?.into_keys().collect())
+}

@@ -1,0 +1,164 @@
+//! `branch --rendered`: what everything is built to, on a branch of its own.
+
+use crate::support::{Repo, World, config_map};
+
+const RENDER: [&str; 2] = ["branch", "--rendered"];
+
+/// What Flux deploys with an upstream of an upstream, what is listed, and a root that nothing deploys. `None` without
+/// kustomize.
+fn deployed() -> Option<World> {
+    let world = World::acme();
+    world.sandbox.builds()?;
+    world.commit(&[
+        (".kustomize-localize", "targets: [{path: apps/db, engine: argo-cd}]\n"),
+        ("clusters/a.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: web, namespace: flux-system}\nspec: {path: ./apps/web, targetNamespace: prod, sourceRef: {kind: GitRepository, name: flux-system}}\n"),
+        ("apps/web/kustomization.yaml", "resources: ['https://github.com/acme/lib//web?ref=v1']\n"),
+        ("apps/db/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("apps/db/map.yaml", &config_map("db")),
+        ("tools/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("tools/map.yaml", &config_map("tools")),
+    ]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("Lock");
+    Some(world)
+}
+
+fn files(work: &Repo) -> String {
+    let files = work.files("rendered/main");
+    files.iter().map(|file| file.split_once(' ').unwrap().1).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_branch_holds_what_everything_is_built_to() {
+    let Some(world) = deployed() else { return };
+    let work = &world.work;
+    work.run(&[&RENDER[..], &["--dry-run"]].concat()).success().says(expect![[r#"
+        would render 3 builds on branch rendered/main: 3 files written, 0 removed
+          file argocd/apps/db.yaml (52)
+          file flux/flux-system/web.yaml (147)
+          file roots/tools.yaml (55)
+    "#]]);
+    work.run(&RENDER).success().says(expect![[r#"
+        rendered 3 builds on branch rendered/main (<0>): 3 files written, 0 removed
+          to look at it: git show --stat <0>
+    "#]]);
+    assert_eq!(files(work), "argocd/apps/db.yaml flux/flux-system/web.yaml roots/tools.yaml");
+    // Each file is what `build` prints, and the commit is no descendant of its source.
+    for (file, what) in [("flux/flux-system/web.yaml", "flux-system/web"), ("roots/tools.yaml", "./tools")] {
+        assert_eq!(work.show("rendered/main", file), work.run(&["build", what]).success().stdout);
+    }
+    assert_eq!(work.parents("rendered/main"), [""; 0]);
+    let message = work.message("rendered/main");
+    let keys: Vec<&str> = message.lines().filter_map(|line| line.split_once(": ")).map(|(key, _)| key).collect();
+    let expected = ["Target", "Source", "Lock", "Remote", "Remote", "Tree", "Verified", "Tool"];
+    assert_eq!(keys, expected.map(|key| format!("Kustomize-Localize-{key}")));
+    assert!(message.starts_with("Render main\n") && message.contains("Verified: built 3/3 kustomize/"), "{message}");
+    work.run(&["verify", "rendered/main", "--rebuild"]).success().says(expect![[r#"
+        .: 3 rendered files, 2 upstreams; recorded in the message of <0>
+        verified rendered/main (<0>): as recorded, the same when rendered again
+    "#]]);
+    // Another clone makes the same tree. What changes nothing makes no commit.
+    let clone = world.sandbox.clone_of(work, "clone");
+    clone.run(&RENDER).success().stdout_has("already has");
+    clone.git(&["update-ref", "-d", "refs/remotes/origin/rendered/main"]);
+    clone.git(&["branch", "-q", "-D", "rendered/main"]);
+    clone.run(&[&RENDER[..], &["--push", "--overwrite"]].concat()).success();
+    assert_eq!(clone.id("rendered/main^{tree}"), work.id("rendered/main^{tree}"));
+    work.write("README.md", "x\n");
+    work.commit("Nothing that is built");
+    work.run(&RENDER).success().stdout_has("nothing to do");
+    work.run(&["status"]).success().stdout_has("branch rendered/main: 1 commit behind");
+
+    // A root that is gone loses its file; what is not built, or unknown, keeps it and is named.
+    work.remove("tools/kustomization.yaml");
+    work.write("apps/db/kustomization.yaml", "resources: [gone.yaml]\n");
+    work.write("clusters/a.yaml", work.read("clusters/a.yaml").replace("./apps/web", "'./apps/${name}'"));
+    work.write("apps/new/kustomization.yaml", "namePrefix: x-\n");
+    work.commit("Break most of it");
+    work.run(&RENDER).fails(1).says(expect![[r#"
+        rendered 2 builds on branch rendered/main (<0>): 2 files written, 1 removed
+          to look at it: git show --stat <0>
+        unknown: Flux Kustomization web (clusters/a.yaml:1): `./apps/${name}` is substituted elsewhere
+        not built: argocd/apps/db.yaml: cannot build `apps/db`: accumulating resources: accumulation err='accumulating resources from 'gone.yaml': evalsymlink failure on 'apps/db/gone.yaml' : lstat apps/db/gone.yaml: no such file or directory': must build at directory: not a valid directory: evalsymlink failure on 'apps/db/gone.yaml' : lstat apps/db/gone.yaml: no such file or directory
+    "#]]);
+    assert_eq!(files(work), "argocd/apps/db.yaml flux/flux-system/web.yaml roots/apps/new.yaml roots/apps/web.yaml");
+    assert!(work.message("rendered/main").contains("Kustomize-Localize-Not-Built: argocd/apps/db.yaml\n"));
+    work.run(&["verify", "rendered/main", "--rebuild"]).success();
+}
+
+#[test]
+fn edits_secrets_and_other_branches_are_refused() {
+    let Some(world) = deployed() else { return };
+    let work = &world.work;
+    work.run(&RENDER).success();
+    let linked = work.linked("linked", &["rendered/main"]);
+    linked.write("roots/tools.yaml", config_map("mine"));
+    linked.write("roots/more.yaml", config_map("more"));
+    linked.commit("By hand");
+    work.git(&["worktree", "remove", "-f", linked.path().to_str().unwrap()]);
+    work.run(&RENDER).fails(2).says(expect![[r#"
+        error: `rendered/main` was edited by hand by <0>: `roots/more.yaml`, `roots/tools.yaml`
+          hint: make the changes in the source; to discard these edits: --overwrite
+    "#]]);
+    work.run(&["verify", "rendered/main"]).fails(1).says(expect![[r#"
+        roots/more.yaml: differs from the tree recorded in the message of <0>
+        roots/tools.yaml: differs from the tree recorded in the message of <0>
+
+        .: 4 rendered files, 2 upstreams; recorded in the message of <0>
+        NOT verified rendered/main (<1>): 2 differences
+    "#]]);
+    work.run(&[&RENDER[..], &["--overwrite"]].concat()).success().says(expect![[r#"
+        rendered 3 builds on branch rendered/main (<0>): 1 file written, 1 removed
+          discarded edits by hand by <1>: `roots/more.yaml`, `roots/tools.yaml`
+          to look at it: git show --stat <0>
+    "#]]);
+    work.run(&["verify", "rendered/main"]).success();
+
+    work.run(&["branch", "--branch=rendered/main"]).fails(2).says(expect![[r#"
+        error: branch `rendered/main` contains rendered files, not the localized repository
+          hint: commit the localized repository to another branch: `--branch NAME`
+    "#]]);
+    work.run(&["branch"]).success();
+    work.run(&[&RENDER[..], &["--branch=localized/main"]].concat()).fails(2).says(expect![[r#"
+        error: branch `localized/main` contains the localized repository, not rendered files
+          hint: commit rendered files to another branch: `--branch NAME`
+    "#]]);
+    work.run(&[&RENDER[..], &["--rev=rendered/main"]].concat()).fails(2).says(expect![[r#"
+        error: `rendered/main` is a rendered branch, not a source
+          hint: name the branch it was made from: `--rev BRANCH`
+    "#]]);
+
+    work.write(
+        "tools/map.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: hunter2}\n",
+    );
+    work.commit("A Secret");
+    let before = work.id("rendered/main");
+    work.run(&RENDER).fails(2).lacks("hunter2").says(expect![[r#"
+        error: the branch would hold a Secret in the clear: `login (roots/tools.yaml)`
+          hint: encrypt them (SOPS, SealedSecret), or let the cluster fetch them (ExternalSecret)
+          hint: if everybody who reads the branch may read them, write `rendered-secrets: true` into .kustomize-localize
+    "#]]);
+    assert_eq!(work.id("rendered/main"), before);
+    work.decide("rendered-secrets: true\nhydrator-metadata: true\n");
+    work.run(&RENDER).success();
+    assert!(work.show("rendered/main", "roots/tools.yaml").contains("hunter2"));
+    assert!(work.show("rendered/main", "hydrator.metadata").contains(&work.id("main")));
+    work.run(&["verify", "rendered/main", "--rebuild"]).success();
+    // Somebody who commits files and record together is found out by rendering again.
+    let record = work.message("rendered/main");
+    work.git(&["checkout", "-q", "rendered/main"]);
+    work.write("roots/tools.yaml", config_map("mine"));
+    work.git(&["add", "-A"]);
+    let tree = work.git(&["write-tree"]);
+    let made = record.lines().find(|line| line.starts_with("Kustomize-Localize-Tree")).unwrap();
+    work.git(&["commit", "-q", "-m", &record.replace(made, &format!("Kustomize-Localize-Tree: gitTree:{tree}"))]);
+    work.git(&["checkout", "-q", "main"]);
+    work.run(&["verify", "rendered/main"]).success();
+    work.run(&["verify", "rendered/main", "--rebuild"]).fails(1).says(expect![[r#"
+        roots/tools.yaml: differs when rendered again
+
+        .: 4 rendered files, 2 upstreams; recorded in the message of <0>
+        NOT verified rendered/main (<0>): 1 difference
+    "#]]);
+}
