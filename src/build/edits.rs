@@ -84,7 +84,7 @@ impl Edits {
                 return Err(Unbuilt::Unread(build.refused.iter().map(|one| unread_reference(by, one)).collect()));
             }
             if !build.success {
-                let (command, reason) = (command("kustomize edit", words), build.reason(&self.top));
+                let (command, reason) = (command("kustomize edit", words), build.reason());
                 // How it is used follows.
                 let reason = reason.split(" Usage: ").next().unwrap_or_default();
                 return Err(Unbuilt::Failed(format!("`{command}` fails: {reason}")));

@@ -170,9 +170,8 @@ fn may_hold_secret(text: &[u8]) -> bool {
     ["Secret", "\\u", "\\U", "\\x"].iter().any(|part| memchr::memmem::find(text, part.as_bytes()).is_some())
 }
 
-/// What stands for the directory of the inputs, and for the top of those of one root, in what is remembered.
+/// What stands for the directory of the inputs in what a build is known by.
 const INPUT: &str = "\u{1}INPUT\u{1}";
-const TOP: &str = "\u{1}TOP\u{1}";
 
 impl Building<'_> {
     /// Returns what it builds to: if that is remembered, without building. Each build has a directory of its own in `parent`.
@@ -187,17 +186,13 @@ impl Building<'_> {
         }
         let Some(memory) = &self.program.memory else { return Ok(build) };
         // What is compared with this may be remembered.
-        let Some(mut hidden) = memory.hide(&build) else { return Ok(build) };
+        let Some(hidden) = memory.hide(&build) else { return Ok(build) };
         if let Some(name) = name
             && build.is_steady
             && is_settled(&build)
             && !(build.success && self.known.is_some())
         {
-            let said = hidden.said.replace(&self.top.display().to_string(), TOP);
-            let said = said.replace(&self.input.display().to_string(), INPUT);
-            let said = std::mem::replace(&mut hidden.said, said);
             memory.put(&name, &hidden);
-            hidden.said = said;
         }
         Ok(if wants == Wants::Objects { hidden } else { build })
     }
@@ -209,10 +204,7 @@ impl Building<'_> {
 
     fn known_as(&self, name: Option<&str>, wants: Wants) -> Option<Build> {
         let known = self.program.memory.as_ref()?.get(name?);
-        let mut known = known.filter(|known| wants == Wants::Objects || !known.hides)?;
-        known.said = known.said.replace(TOP, &self.top.display().to_string());
-        known.said = known.said.replace(INPUT, &self.input.display().to_string());
-        Some(known)
+        known.filter(|known| wants == Wants::Objects || !known.hides)
     }
 
     /// Returns whether building again, whatever is remembered, gives the same.

@@ -306,7 +306,7 @@ impl Roots {
         if build.success {
             return Ok(build);
         }
-        Err(Unbuilt::Failed(build.reason(building.top).replace(&format!("{}/", self.input.display()), "")))
+        Err(Unbuilt::Failed(build.reason()))
     }
 
     fn building<'a>(&'a self, call: Call<'a>, top: &'a Path, runs: bool, known: Option<&'a Path>) -> Building<'a> {

@@ -72,21 +72,18 @@ impl Build {
         }
     }
 
-    /// Returns why it failed, on one line and without `top`, the temporary directory that it was built in.
-    pub(super) fn reason(&self, top: &Path) -> String {
+    /// Returns why it failed, on one line.
+    pub(super) fn reason(&self) -> String {
         // What is deprecated is no reason, and kustomize says it before the reason.
         let is_cause = |line: &&str| {
             let is_flag = line.starts_with("Flag --") && line.contains(" has been deprecated");
             !is_flag && !line.starts_with("# Warning:") && *line != HELM_DEBUG
         };
         let text = self.said.lines().filter(is_cause).collect::<Vec<_>>().join("\n");
-        let top = top.display().to_string();
-        let top = top.trim_end_matches('/');
-        let text = text.replace(&format!("{top}/"), "").replace(top, ".");
         // The message of a command that it ran has several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let text = logged(&text);
-        own_words(&cause(&without_clones(text.trim_start_matches("Error: "))))
+        own_words(&cause(text.trim_start_matches("Error: ")))
     }
 }
 
@@ -96,17 +93,14 @@ fn logged(text: &str) -> String {
     said.map_or_else(|| text.to_owned(), |said| said.replace(r#"\""#, "\"").replace(r"\\", r"\"))
 }
 
-/// Returns a text without the directories that kustomize clones into: they have another name each time.
-fn without_clones(text: &str) -> String {
-    const CLONE: &str = "tmp/kustomize-";
-    let mut parts = text.split(CLONE);
+/// Returns a text without the names of what lies in a directory for temporary files: they are others each time.
+fn without_temporary(text: &str, directory: &Path) -> String {
+    let directory = format!("{}/", directory.display());
+    let mut parts = text.split(&directory);
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
-        match rest.strip_prefix('/').filter(|_| rest.len() < part.len()) {
-            Some(inside) => out += inside,
-            None => out += &format!("{CLONE}{part}"),
-        }
+        let rest = part.trim_start_matches(|next: char| next.is_ascii_alphanumeric() || "-_.".contains(next));
+        out += &rest.strip_prefix('/').map_or_else(|| format!("tmp/…{rest}"), str::to_owned);
     }
     out
 }
@@ -236,7 +230,7 @@ impl Building<'_> {
         if output.status.code().is_none() {
             return Err(stopped(format!("`{program}` was killed"), MORE_MEMORY));
         }
-        let mut said = redact::text(&output.stderr).replace(&format!("{}/", private.display()), "");
+        let mut said = self.without_directories(&redact::text(&output.stderr), private);
         if !said.is_empty() {
             said = self.secrets.get_or_init(|| Secrets::below(self.input)).hide(&said);
         }
@@ -253,7 +247,7 @@ impl Building<'_> {
             let asked = asked.filter(|request| !served.is_at(request, &calls));
             refused.extend(asked.map(ToString::to_string));
         }
-        refused.extend(calls);
+        refused.extend(calls.iter().map(|call| self.without_directories(call, private)));
         if refused.is_empty() {
             refused.extend(given_up(&said));
         }
@@ -264,13 +258,22 @@ impl Building<'_> {
         let (size, hides, is_steady) = (stdout.len() as u64, false, true);
         let build = Build { size, success, stdout, said, refused, hides, unset, is_steady, unobserved };
         match shortage(&build.said).filter(|_| !success && build.refused.is_empty()) {
-            Some(way_on) => Err(stopped(format!("`{program}` fails: {}", build.reason(self.top)), way_on)),
+            Some(way_on) => Err(stopped(format!("`{program}` fails: {}", build.reason()), way_on)),
             None => Ok(build),
         }
     }
 }
 
 impl Building<'_> {
+    /// Returns a text without the directories that it builds in, which have other names each time.
+    fn without_directories(&self, text: &str, private: &Path) -> String {
+        let text = without_temporary(text, &private.join("tmp"));
+        let shown = |one: &Path| one.display().to_string().trim_end_matches('/').to_owned();
+        let [private, top, input] = [private, self.top, self.input].map(shown);
+        let text = [&private, &top].into_iter().fold(text, |text, one| text.replace(&format!("{one}/"), ""));
+        text.replace(&top, ".").replace(&format!("{input}/"), "")
+    }
+
     /// Returns whether functions may run.
     fn has_functions(&self) -> bool {
         self.arguments.iter().any(|one| one.starts_with("--enable-alpha-plugins"))
@@ -401,13 +404,14 @@ pub(super) fn seen(is_open: bool) -> impl Iterator<Item = (OsString, OsString)> 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::path::Path;
     use std::rc::Rc;
     use std::sync::{Arc, mpsc};
     use std::time::Duration;
 
     use super::super::disk::Pool;
     use super::super::{inputs, program};
-    use super::{Answers, Building, Spent, Variables, cause, logged, own_words, without_clones};
+    use super::{Answers, Building, Spent, Variables, cause, logged, own_words, without_temporary};
     use crate::graph::inputs::explore;
     use crate::tree::overlay::OverlayTree;
 
@@ -458,12 +462,13 @@ mod tests {
     }
 
     #[test]
-    fn where_kustomize_clones_is_left_out() {
+    fn what_is_temporary_is_not_named() {
         for (said, expected) in [
-            ("in `tmp/kustomize-12/a/b`: x tmp/kustomize-3/c", "in `a/b`: x c"),
-            ("tmp/kustomize-/a tmp/kustomize-7 no", "tmp/kustomize-/a tmp/kustomize-7 no"),
+            ("in `/x/tmp/kustomize-12/a/b`: x /x/tmp/kustomize-3/c", "in `a/b`: x c"),
+            ("`-f /x/tmp/kustomize-helm-1/v.yaml`, '/x/tmp/kust-2': no", "`-f v.yaml`, 'tmp/…': no"),
+            ("tmp/kustomize-7/a of the user", "tmp/kustomize-7/a of the user"),
         ] {
-            assert_eq!(without_clones(said), expected);
+            assert_eq!(without_temporary(said, Path::new("/x/tmp")), expected);
         }
     }
 

@@ -194,7 +194,7 @@ fn real(name: &str, arguments: &[&str]) -> Result<(), Refusal> {
     let rest = std::env::join_paths(std::env::split_paths(&path).skip(1)).unwrap_or_default();
     let found = std::env::split_paths(&rest).map(|directory| directory.join(name)).find(|place| place.is_file());
     let Some(program) = found else {
-        return Err(Refusal::Answer("executable file not found in $PATH".to_owned()));
+        return Err(Refusal::Answer(format!("no `{name}` was found on PATH")));
     };
     let ended = Command::new(program).args(arguments).env("PATH", &rest).status();
     match ended.map_err(|error| Refusal::Answer(error.to_string()))?.code() {

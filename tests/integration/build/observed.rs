@@ -338,6 +338,35 @@ fn a_build_that_is_ended_is_no_result() {
     }
 }
 
+/// What lies in a temporary directory is named as if it lay in the repository, or not at all.
+#[test]
+fn why_a_build_fails_has_no_name_that_is_another_one_each_time() {
+    let world = World::new();
+    let Some(_) = world.sandbox.builds() else { return };
+    let path = std::env::var_os("PATH").unwrap();
+    let without = std::env::split_paths(&path).filter(|directory| !directory.join("helm").exists());
+    world.sandbox.set("PATH", std::env::join_paths(without).unwrap());
+    world.commit(&[
+        ("app/kustomization.yaml", "helmCharts: [{name: c, releaseName: c}]\n"),
+        ("app/charts/c/Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"),
+        ("app/charts/c/values.yaml", ""),
+        ("fn/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [fn.yaml]\n"),
+        ("fn/cm.yaml", &config_map("cm")),
+        ("fn/fn.yaml", FUNCTION),
+    ]);
+    let script = "#!/bin/sh\necho \"no $TMPDIR/a-1, $TMPDIR/b-1/x, $HOME/y, $PWD/z\" >&2\nexit 1\n";
+    world.work.write_executable("fn/fn.sh", script);
+    world.work.decide("helm: true\nrules: {function: off}\n");
+    let build = |root: &str| {
+        let args = [&["build", root], &FLAGS[..], &["--build-arg=--enable-helm"]].concat();
+        world.work.run(&args).fails(2).stderr.clone()
+    };
+    expect![[r#"
+        error: cannot build `app`: fatal: `helm template c app/charts/c -f c-kustomize-values.yaml`: no `helm` was found on PATH
+        error: cannot build `fn`: no tmp/…, x, home/y, fn/z Error: couldn't execute function: exit status 1
+    "#]].assert_eq(&(build("app") + &build("fn")));
+}
+
 /// What was compared, listed or written before is the result all the same.
 #[test]
 fn where_a_build_was_ended_the_rest_is_told() {
