@@ -1,4 +1,4 @@
-//! What the program does, one file per command: its arguments are the request, its outcome is printed as text or as JSON.
+//! The commands, one file each: the arguments are the request, and the outcome is printed as text or as JSON.
 
 mod affected;
 mod branch;
@@ -136,7 +136,7 @@ enum Command {
     Help(help::HelpArgs),
 }
 
-/// Reads the arguments of the process and does what they say.
+/// Runs the command that the arguments of the process name.
 pub(crate) fn run() -> ExitCode {
     let cli = match Cli::try_parse_from(usage::arguments()) {
         Ok(cli) => cli,
@@ -176,18 +176,18 @@ pub(crate) fn run() -> ExitCode {
     status
 }
 
-/// Returns what to say where the command has no output in a format.
+/// The failure for a format that the command does not have; `None` if it has it.
 fn wrong_format(format: Format) -> Option<Failure> {
     let (all, wanted) = (formats(usage::named()), format.to_possible_value()?.get_name().to_owned());
     (!all.contains(&wanted))
         .then(|| Failure::new(format!("unsupported format `{wanted}`: expected one of {}", all.join(", "))))
 }
 
-/// The names of the formats that a command has, or a copy.
+/// The names of the formats of a command, or of a copy.
 fn formats(command: Option<&str>) -> Vec<String> {
     let has = |format: &&Format| match format {
         Format::Human => true,
-        // What it prints is that of kustomize.
+        // The output of `build` is that of kustomize, which has no JSON.
         Format::Json => command != Some("build"),
         Format::Sarif | Format::Github | Format::Gitlab => command == Some("check"),
         Format::Markdown | Format::Html => command == Some("diff"),
@@ -197,7 +197,7 @@ fn formats(command: Option<&str>) -> Vec<String> {
     all.map(|subcommand| subcommand.get_name().to_owned()).collect()
 }
 
-/// Prints what clap says instead of a command: help and version are results, everything else is a usage error.
+/// Prints the answer of clap if no command runs: help and version are results, all else is a usage error.
 fn not_parsed(error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
         print(output::styled(&error.render(), console::colors_enabled()).as_bytes());
@@ -216,14 +216,14 @@ fn not_parsed(error: clap::Error) -> ExitCode {
     ended(FAILED)
 }
 
-/// The command line, as it is documented.
+/// The command line for documentation.
 fn documented() -> clap::Command {
     let mut command = manual::described(Cli::command());
     command.build();
     command
 }
 
-/// What stands for a copy, which has no command, where commands are listed.
+/// The name of a copy, which has no command, in lists of commands.
 const COPY: &str = "TARGET";
 
 macro_rules! pages {
@@ -241,7 +241,7 @@ pages! {
     "generate" "help"
 }
 
-/// The subjects of the newest upstream commits in what moved.
+/// The subjects of the newest commits of upstreams that moved.
 type News = BTreeMap<Upstream, Vec<String>>;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `affected`: what a change touches. `schema.json` describes each field of the JSON.
+//! `affected`: lists the roots and targets that a change touches. `schema.json` describes each field of the JSON.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -33,20 +33,20 @@ pub(super) struct AffectedArgs {
     rev: String,
 }
 
-/// What a change touches.
+/// The outcome of `affected`.
 #[derive(Debug, Clone, Serialize)]
 struct Touched {
     /// The commit that was compared with.
     since: String,
     /// The commit that was looked at.
     commit: String,
-    /// What can be built to something else.
+    /// The roots and targets whose builds may differ.
     #[serde(flatten)]
     affected: Affected,
 }
 
 impl AffectedArgs {
-    /// Finds what can be built to something else.
+    /// Finds the roots and targets whose builds may differ.
     pub(super) fn run(&self) -> Done {
         let repo = repository_offline()?;
         let new = commit(&repo, &self.rev)?;
@@ -63,7 +63,7 @@ impl AffectedArgs {
 }
 
 impl Outcome for Touched {
-    /// A line for each root, and one for each target.
+    /// One line for each root and each target.
     fn text(&self, _shown: Shown) -> String {
         let roots = self.affected.roots.iter().map(|root| {
             let directory = path::shown(&root.directory).to_owned();
@@ -81,7 +81,7 @@ impl Outcome for Touched {
         roots.chain(targets).map(line).collect()
     }
 
-    /// Returns how many there are, and what could not be read.
+    /// The counts, and the files that could not be read.
     fn said(&self, output: &OutputArgs) -> String {
         let affected = &self.affected;
         let mut text = unknown(&affected.unbuilt, &affected.unread, output.verbose);
@@ -98,7 +98,7 @@ impl Outcome for Touched {
     }
 }
 
-/// Returns what is not known of targets, in lines: those for which one reason holds are one.
+/// Lines about targets whose deployment is unknown. Targets with the same reason share a line.
 pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> String {
     let mut changed: BTreeMap<(&str, Option<&str>), Vec<String>> = BTreeMap::new();
     for target in unbuilt {
@@ -115,7 +115,7 @@ pub(super) fn unknown(unbuilt: &[Target], unread: &[Unread], verbose: bool) -> S
     lines.iter().map(|line| fitting(&visible(line), 0, verbose) + "\n").collect()
 }
 
-/// Returns how many of all are affected, and how many are gone.
+/// The number of affected items of a total, and how many of them were removed.
 fn numbers(affected: impl Iterator<Item = Status>, total: usize, noun: &str) -> String {
     let (removed, there): (Vec<Status>, Vec<Status>) = affected.partition(|status| *status == Status::Removed);
     let removed = if removed.is_empty() { String::new() } else { format!(" ({} removed)", removed.len()) };

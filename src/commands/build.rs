@@ -1,4 +1,4 @@
-//! `build`: what kustomize makes of a root, or of what is deployed, with what the lock holds.
+//! `build`: builds a root or a target with the content of the lock.
 
 mod files;
 
@@ -76,13 +76,13 @@ impl BuildArgs {
     }
 }
 
-/// Returns what is meant.
+/// The root or target that the argument names.
 fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<Subject, Failures> {
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;
     let tree = &workspace.tree;
     let path = from_top(&repo, &**tree, text)?;
     let root = root_at(&**tree, &path)?;
-    // What is deployed takes builds to find: not for what can only be a directory.
+    // Finding targets may take builds, which is not necessary for an argument that can only be a directory.
     let is_path = text.starts_with(['.', ':']) || text.ends_with('/');
     let is_name = !is_path && (text.matches('/').count() < 2 || text.contains(':'));
     let deployed =
@@ -109,7 +109,8 @@ fn subject(workspace: &Workspace, text: &str, quiet: bool) -> Result<Subject, Fa
     }
 }
 
-/// The directory of the kustomization at a path: that itself, or the directory that holds it.
+/// The directory of the kustomization at a path: the path itself, or the directory of the file; `None` if there is
+/// none.
 fn root_at(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
     let directory = if FILE_NAMES.contains(&path::name(path)) { path::parent(path) } else { path };
     Ok(match tree::resolve(tree, directory)? {
@@ -118,7 +119,7 @@ fn root_at(tree: &dyn Tree, path: &str) -> Result<Option<String>> {
     })
 }
 
-/// Says how a directory is built as its engine does it.
+/// A note how to build a directory as its engine does.
 fn as_deployed(target: &Target, all: &[Target]) -> String {
     format!("note: to build it as {} does: {}", target.by(), command(BUILD, [typed(target, all)]))
 }

@@ -1,4 +1,4 @@
-//! `check`: opens the files to check, applies the rules to them, and reports what was found.
+//! `check`: opens the files to check, applies the rules to them, and reports the findings.
 
 mod github;
 mod gitlab;
@@ -112,7 +112,7 @@ impl Outcome for Checked {
 
     fn said(&self, output: &OutputArgs) -> String {
         match output.format {
-            // The log of a step is one: what could not be looked at is in there.
+            // The log of a step is a single text, which already contains the failures.
             Format::Github => String::new(),
             _ => messages::failures(&self.failures),
         }
@@ -131,13 +131,13 @@ pub mod formats {
     pub use super::sarif::sarif;
     pub use crate::commands::output::Shown;
 
-    /// Returns what was found as one JSON object, with a final newline.
+    /// The result as one JSON object, with a final newline.
     pub fn json(checked: &crate::check::Checked) -> String {
         super::json::report(checked)
     }
 }
 
-/// Returns what stays the same when lines move.
+/// A text that stays the same if lines move.
 fn fingerprint(finding: &Finding) -> String {
     let (rule, path, text) = finding.identity();
     sha256_hex(format!("{}\0{path}\0{text}", rule.id()).as_bytes())

@@ -11,17 +11,17 @@ pub(crate) enum Shell {
     Fish,
 }
 
-/// What leads from git's completion to ours. That of zsh finds ours by its name.
+/// Connects git's completion for bash with ours. zsh finds ours by its name.
 const BASH_GLUE: &str = include_str!("completion/git.bash");
 const FISH_GLUE: &str = include_str!("completion/git.fish");
 
-/// A completion script that also works behind `git`.
+/// A completion script that also works after `git`.
 pub(crate) fn completion(shell: Shell, command: clap::Command) -> String {
     let name = command.get_name().to_owned();
     match shell {
         Shell::Bash => {
-            // With dashes in the name, the generator names the commands in it in two ways (4.6.11). What it
-            // makes takes the name from its caller, except where it registers itself.
+            // If the name has dashes, the generator uses two spellings for its commands (4.6.11). Its script gets the
+            // name from the caller, except for the registration.
             let plain = name.replace('-', "__");
             let script = script(clap_complete::Shell::Bash, command, &plain);
             script.replace(&format!(" {plain}\n"), &format!(" {name}\n")) + BASH_GLUE
@@ -38,7 +38,7 @@ fn script(shell: clap_complete::Shell, mut command: clap::Command, name: &str) -
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// The options and the commands of a command.
+/// The options and the subcommands of a command.
 fn without_positionals(command: &clap::Command) -> clap::Command {
     let options = command.get_arguments().filter(|argument| !argument.is_positional());
     clap::Command::new(env!("CARGO_PKG_NAME"))

@@ -1,4 +1,4 @@
-//! `diff`: what a change deploys. `schema.json` describes each field of the JSON.
+//! `diff`: shows how a change affects deployments. `schema.json` describes each field of the JSON.
 
 mod html;
 mod human;
@@ -79,13 +79,13 @@ pub(super) struct DiffArgs {
     build_arg: Vec<String>,
 }
 
-/// What a change deploys.
+/// The outcome of `diff`.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Diff {
-    /// The commit that was compared with; none where files of the working tree were.
+    /// The base commit; empty if files of the working tree were compared.
     #[serde(skip_serializing_if = "String::is_empty")]
     since: String,
-    /// The commit that was looked at; none for the working tree.
+    /// The commit of the new side; `None` for the working tree.
     commit: Option<String>,
     /// The programs that built one tree, before and after. `None` if two trees were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,21 +94,21 @@ pub(super) struct Diff {
     affected: usize,
     /// Those that differ, or that could not be built.
     builds: Vec<Compared>,
-    /// What their differences bring about.
+    /// The consequences of all differences.
     consequences: Vec<Consequence>,
-    /// The targets of which it is not known what a build makes of their objects: they are built as written.
+    /// The targets whose objects are shown as written, because the build that makes them is unknown.
     unbuilt: Vec<Target>,
-    /// What could not be read, so that what it deploys is not known.
+    /// The files that could not be read, so that their deployments are unknown.
     unread: Vec<Unread>,
-    /// What was localized before, and stays remote now.
+    /// The references that were localized before, and stay remote now.
     now_remote: Vec<NowRemote>,
-    /// Whether the base has no lock, and was built with what the lock of the change holds.
+    /// Whether the base has no lock, and was built with the lock of the change.
     takes_lock: bool,
-    /// What no lock holds, and was built as it is today.
+    /// The upstreams that no lock contains, built in their current version.
     unlocked: BTreeSet<Upstream>,
-    /// What each entry of the lock that is something else brings about.
+    /// The effects of each changed lock entry.
     moved: Vec<Moved>,
-    /// What names the repository.
+    /// The name of the repository.
     #[serde(skip)]
     repository: String,
     /// Whether the objects are only named.
@@ -124,19 +124,19 @@ pub(super) struct Diff {
 /// A build, before and after.
 #[derive(Debug, Serialize)]
 struct Compared {
-    /// The directory of a kustomization root, or what names a target.
+    /// The directory of a kustomization root, or the name of a target.
     name: String,
-    /// What built the object of the target.
+    /// The build that made the object of the target; `None` if it is as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     built_by: Option<String>,
-    /// What named it before, if all of its objects are equal.
+    /// The old name, if all objects are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     was: Option<String>,
     status: Status,
-    /// One of the things that differ. `None` if only the programs do.
+    /// One of the causes. `None` if only the programs differ.
     #[serde(flatten)]
     cause: Option<Cause>,
-    /// What differs, in one line.
+    /// The cause in one line.
     because: String,
     objects: Vec<ObjectChange>,
     /// Why it was not built as it was, and as it is.
@@ -145,7 +145,7 @@ struct Compared {
     consequences: Vec<Consequence>,
     #[serde(skip)]
     is_target: bool,
-    /// What names the set that makes the target.
+    /// The name of the set that generates the target.
     #[serde(skip)]
     set: Option<String>,
 }
@@ -189,7 +189,7 @@ impl DiffArgs {
         Ok(Diff { since: base.commit, commit, ..diff })
     }
 
-    /// Compares what two programs make of one tree.
+    /// Compares the outputs of two programs for one tree.
     fn of_programs(&self, repo: &Rc<LocalRepo>, tree: Workspace, quiet: bool) -> Result<Diff, Failures> {
         if self.kustomize.len().max(self.helm.len()) > 2 {
             return Err(Failure::new("at most two programs are compared")
@@ -218,15 +218,14 @@ impl DiffArgs {
         Ok(Diff { commit, ..diff })
     }
 
-    /// Returns what builds the old (0) or the new (1) side: the last that is named, if there are fewer.
+    /// The programs of the old (0) or the new (1) side: the last that is named, if there are fewer.
     fn programs(&self, side: usize) -> Programs<'_> {
         let [kustomize, helm] = [&self.kustomize, &self.helm].map(|all| all.get(side).or(all.last()));
         let [kustomize, helm] = [kustomize, helm].map(|path| path.map(PathBuf::as_path));
         Programs { kustomize, helm, arguments: &self.build_arg }
     }
 
-    /// Returns what to compare with, and what alone is looked at: the first word is a revision, if there is one of that
-    /// name.
+    /// The base, and the words that select builds: the first word is a revision, if there is a commit of that name.
     fn base(&self, repo: &LocalRepo) -> Result<(String, &[String])> {
         let named = self.words.first();
         if let Some(base) = named
@@ -249,7 +248,7 @@ impl DiffArgs {
 }
 
 impl Diff {
-    /// Builds what can differ between two sides, each with what its lock holds.
+    /// Builds the roots and targets that may differ between two sides, each side with its own lock.
     pub(super) fn between(
         repo: &Rc<LocalRepo>,
         [old, new]: [&Workspace; 2],
@@ -274,7 +273,7 @@ impl Diff {
         }
         let before: Vec<_> = chosen.iter().map(|choice| choice.subject(0, old)).collect();
         let after: Vec<_> = chosen.iter().map(|choice| choice.subject(1, new)).collect();
-        // What has no lock deploys what its references name today.
+        // Without a lock, a side deploys the current versions of its references.
         let fetcher = |of: &Workspace, lock| -> Result<Fetcher> {
             let locked = of.lock.is_some();
             Ok(fetcher_of(lock, Some(repo), &of.config, how[0].offline, quiet)?.locked(locked))
@@ -445,8 +444,7 @@ impl Compared {
         }
     }
 
-    /// Its name, or that of the set that makes it and others of which nothing is known, and why it differs: a line
-    /// that is not too long.
+    /// The name, or that of the set if nothing is known about its targets, and the cause: a line of limited length.
     fn title(&self) -> [String; 2] {
         const WIDTH: usize = 195;
         let set = self.set.as_ref().filter(|_| self.is_unknown() && !self.has_news());
@@ -455,22 +453,22 @@ impl Compared {
         [name, why]
     }
 
-    /// Whether it could not be built.
+    /// Whether a side could not be built.
     fn is_unknown(&self) -> bool {
         self.not_built.iter().any(|failures| !failures.is_empty())
     }
 
-    /// Whether it asks for something now that no reference names.
+    /// Whether the new side requests something that no reference names.
     fn reaches_out(&self) -> bool {
         self.not_built[1].iter().any(|failure| failure.kind == FailureKind::UnreadReference)
     }
 
-    /// Whether nothing is known of it because something stays remote.
+    /// Whether nothing is known about it because a reference stays remote.
     fn is_left(&self) -> bool {
         self.is_unknown() && !self.has_news() && self.not_built.iter().flatten().all(is_left)
     }
 
-    /// Returns why it was not built, in lines.
+    /// The reasons why it was not built, in lines.
     fn unknown(&self, verbose: bool) -> Vec<String> {
         let [before, after] = &self.not_built;
         let lines = |side: &'static str, all: &[Failure]| {
@@ -484,7 +482,7 @@ impl Compared {
         [lines(" (old side)", before), lines(" (new side)", after)].concat()
     }
 
-    /// Returns what its differences bring about: of an object that is shown, or of all others.
+    /// The consequences of the differences of an object that is shown, or of all other objects.
     fn consequences(&self, object: Option<&str>) -> impl Iterator<Item = &Consequence> {
         let is_shown = |consequence: &&Consequence| self.objects.iter().any(|object| object.id == consequence.object);
         self.consequences.iter().filter(move |consequence| match object {
@@ -494,7 +492,7 @@ impl Compared {
     }
 }
 
-/// Returns what names the builds of a group and why they differ, those of one name together.
+/// The titles of the builds of a group, with equal names counted.
 fn titles(group: &[&Compared]) -> Vec<[String; 2]> {
     let mut all: Vec<([String; 2], usize)> = Vec::new();
     for title in group.iter().map(|build| build.title()) {
@@ -511,12 +509,12 @@ fn titles(group: &[&Compared]) -> Vec<[String; 2]> {
         .collect()
 }
 
-/// Returns how many last components two names have in common.
+/// The number of last components that two names have in common.
 fn in_common(old: &str, other: &str) -> usize {
     old.rsplit('/').zip(other.rsplit('/')).take_while(|(old, other)| old == other).count()
 }
 
-/// These builds, of which one that is gone and one that is new with the same objects are one.
+/// Merges a removed and an added build with the same objects into one renamed build.
 fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
     let key = |build: &Compared| {
         let mut objects: Vec<_> = build
@@ -541,7 +539,7 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
         let like = gone.get(&objects).into_iter().flatten();
         pairs.extend(like.map(|&before| (in_common(&all[before].name, &all[number].name), before, number)));
     }
-    // Of several that are equal, those belong together whose names end alike.
+    // If several are equal, those with the most similar endings of names belong together.
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.0));
     let (mut merged, mut named) = (BTreeSet::new(), BTreeSet::new());
     for (_, before, number) in pairs {
@@ -561,7 +559,7 @@ fn renamed(mut all: Vec<Compared>) -> Vec<Compared> {
     all
 }
 
-/// Returns what each source was and is; for the repositories among `asked` with how far they moved.
+/// The old and the new version of each changed upstream; for the repositories among `asked` also the number of commits.
 fn moved(sides: [&Workspace; 2], fetcher: &Fetcher, asked: &BTreeSet<Upstream>) -> BTreeMap<Upstream, String> {
     let [was, is] = sides.map(|side| side.lock.as_deref().cloned().unwrap_or_default());
     let line = |source: &Upstream, old: &str, new: &str| format!("{source}: {} -> {}", short(old), short(new));
@@ -600,7 +598,7 @@ impl Outcome for Diff {
         })
     }
 
-    /// Returns what to do about what is not known, and how many objects differ.
+    /// Hints about unknown builds, and the number of differing objects.
     fn said(&self, output: &OutputArgs) -> String {
         let failures = self.builds.iter().flat_map(|build| build.not_built.iter().flatten());
         let failures = failures.filter(|failure| !is_stopped(failure));

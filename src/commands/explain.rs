@@ -1,4 +1,4 @@
-//! `explain`: what a rule, or a consequence of a change, is about.
+//! `explain`: explains a rule, or a consequence of a change.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -20,7 +20,7 @@ fn rules() -> PossibleValuesParser {
 }
 
 impl ExplainArgs {
-    /// Explains what the arguments name.
+    /// Explains the rules and consequences that the arguments name.
     pub(super) fn run(&self) -> Done {
         let text = if self.ids.is_empty() {
             manual::ids()

@@ -1,4 +1,4 @@
-//! Findings as people see them, in every command: each with its line, and what to do about it.
+//! Findings for people, in every command: each with its line and its fixes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -28,8 +28,8 @@ fn counted_by_rule<'a>(findings: impl IntoIterator<Item = &'a Finding>, what: &s
     format!("{} ({})", counted(counts.values().sum(), what), each.join(", "))
 }
 
-/// Returns what is found in what is localized, without `verbose` the errors and the first of all; then, if some of them
-/// are errors, that nothing was written, or committed of the commit `source`.
+/// The findings in localized files, without `verbose` only the errors and the first of all. If some are errors, a last
+/// line says that nothing was written, or not committed from the commit `source`.
 pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose: bool) -> String {
     let color = console::colors_enabled_stderr();
     let shown = Shown { verbose, color, ..Shown::default() };
@@ -61,7 +61,7 @@ pub(super) fn of_localizing(findings: &[Finding], source: Option<&str>, verbose:
     out
 }
 
-/// The finding without its ways out, if one of them is to lock the reference.
+/// The finding without help, if one way is to lock the reference.
 fn without_lock_command(mut finding: Finding) -> Finding {
     let is_lockable = finding.fails() && finding.rule == Rule::RemoteReference;
     if is_lockable && finding.help.iter().any(|help| help.contains(LOCK_COMMAND)) {
@@ -76,15 +76,15 @@ pub(super) fn explain(rules: impl IntoIterator<Item = Rule>) -> String {
     format!("git kustomize-localize explain {}", ids.join(" "))
 }
 
-/// The findings that are shown: without `verbose` the errors among them, and the first of all.
+/// The findings that are shown: without `verbose` the errors, and the first of all.
 fn wanted(findings: &[Finding], verbose: bool) -> Vec<&Finding> {
     let all: Vec<&Finding> = findings.iter().collect();
     let blocks = blocks(&all, verbose).into_iter().enumerate();
     blocks.filter(|(index, block)| verbose || block[0].fails() || *index < NAMED).flat_map(|(_, block)| block).collect()
 }
 
-/// Returns findings as they are shown, in the order of the first of each: without `verbose` warnings that say in common what
-/// they say of several targets are one.
+/// Findings in groups, in the order of the first of each. Without `verbose`, warnings with a common message for several
+/// targets share a group.
 pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a Finding>> {
     let mut blocks: Vec<Vec<&Finding>> = Vec::new();
     let mut known: HashMap<(Rule, &str), usize> = HashMap::new();
@@ -100,15 +100,15 @@ pub(super) fn blocks<'a>(findings: &[&'a Finding], verbose: bool) -> Vec<Vec<&'a
     blocks
 }
 
-/// Returns how many warnings there are, if there are any.
+/// The number of warnings; `None` if there are none.
 pub(super) fn number(findings: &[Finding], verbose: bool) -> Option<String> {
     let shown = wanted(findings, verbose).len();
     let more = if shown < findings.len() { format!(", {shown} of them shown: -v shows all") } else { String::new() };
     (!findings.is_empty()).then(|| format!("  {}{more}", counted_by_rule(findings, "warning")))
 }
 
-/// The findings with their lines. Without `verbose` what is said of several lines of a file is said once, and what
-/// leads out of one finding is not repeated for another.
+/// The findings with their lines. Without `verbose`, a message about several lines of a file is printed once, and help
+/// is not repeated.
 pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     let (mut out, mut is_shortened) = (String::new(), false);
     let mut given: HashSet<Vec<&str>> = HashSet::new();
@@ -141,7 +141,7 @@ pub(super) fn each(findings: &[&Finding], shown: Shown) -> String {
     out
 }
 
-/// Returns what several findings say as one, and what the first of them say beside that; `None` of one finding.
+/// The common message of several findings, and the first of their own parts; `None` for a single finding.
 fn in_common(block: &[&Finding]) -> Option<(Finding, Vec<String>)> {
     let [first, _, ..] = block else { return None };
     let each = block.iter().filter_map(|finding| Some(finding.common.as_ref()?.each.clone()));
@@ -199,12 +199,12 @@ fn write_finding(out: &mut String, finding: &Finding, notes: &[String], help: &[
     out.push('\n');
 }
 
-/// The line of a finding, and the columns before and below its span; none where that is on several lines, where the
-/// line is long, and where it may hold a secret or what a terminal does not show as it is.
+/// The line of a finding, and the columns before and below its span. `None` if the span has several lines, if the line
+/// is long, or if it may contain a secret or characters that a terminal interprets.
 fn excerpt(finding: &Finding) -> Option<(String, usize, usize)> {
     let span = finding.span.filter(|span| span.end.line <= span.start.line)?;
     let line = finding.line_text.trim_end_matches(['\r', '\n']);
-    // What is escaped may be a URL for YAML alone.
+    // An escaped text may be a URL that only a YAML parser sees.
     let is_plain = !line.is_empty()
         && line.len() <= LINE
         && !line.contains('\\')

@@ -11,7 +11,7 @@ use super::output::{Done, Page};
 use super::{Cli, documented};
 use crate::message::failure::{Failure, shown};
 
-/// What can be generated.
+/// The files that can be generated.
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum GenerateCommand {
     /// Write the manual pages, which `git kustomize-localize --help` opens

@@ -35,7 +35,7 @@ impl HelpArgs {
     }
 }
 
-/// The recipes with the URL and the default branch of `origin`, as far as this repository has them.
+/// The recipes with the URL and the default branch of `origin`, if this repository has them.
 fn filled(text: String) -> String {
     let Ok(repo) = repository_offline() else { return text };
     let of_ssh = |url: &str| {
@@ -60,7 +60,7 @@ fn filled(text: String) -> String {
     }
 }
 
-/// The page of the command that the words lead to.
+/// The page of the command with this name; `None` if there is none.
 fn page(name: &str) -> Option<String> {
     let command = documented();
     let name = if name == "copy" { COPY } else { name };
@@ -71,7 +71,7 @@ fn page(name: &str) -> Option<String> {
     Some(help + &text.unwrap_or_default())
 }
 
-/// The commands and the guides.
+/// The list of commands and guides.
 fn list() -> String {
     let command = documented();
     let commands = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());

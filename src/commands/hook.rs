@@ -1,4 +1,4 @@
-//! `hook`: puts hooks in and takes them out, and does what one that runs does.
+//! `hook`: installs and removes hooks, and does the work of a hook that runs.
 
 mod install;
 mod judged;
@@ -23,8 +23,8 @@ use crate::record::LOCK_NAME;
 use crate::workspace::repository_offline;
 use judged::Judged;
 
-/// The hooks that can be installed. `pre-merge-commit` is for merges without conflicts, where git runs no `pre-commit`;
-/// `pre-push` sees also what rebase, cherry-pick and revert made, which run no other hook.
+/// The hooks that can be installed. git runs `pre-merge-commit`, not `pre-commit`, for a merge without conflicts.
+/// `pre-push` also sees the commits of rebase, cherry-pick and revert, which run no other hook.
 const HOOKS: [&str; 3] = ["pre-commit", "pre-merge-commit", "pre-push"];
 
 /// Commands about hooks.
@@ -57,7 +57,7 @@ pub(super) enum HookCommand {
     },
 }
 
-/// What can run us.
+/// The callers of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Running {
     /// Check what is staged
@@ -75,18 +75,18 @@ pub(super) enum Running {
     Lock,
 }
 
-/// What a hook found.
+/// The outcome of a hook.
 #[derive(Debug, Serialize)]
 struct Judgements {
     checks: Vec<Judgement>,
 }
 
-/// What a hook found about one thing that it was asked about.
+/// The outcome for one commit, or for the index.
 #[derive(Debug, Serialize)]
 struct Judgement {
-    /// The refs that it is about; none where no ref is.
+    /// The refs that it is about; empty for the index.
     refs: Vec<String>,
-    /// What was found, or why nothing could be.
+    /// The result of the check.
     #[serde(flatten)]
     checked: Checked,
 }
@@ -99,7 +99,7 @@ impl HookCommand {
             HookCommand::Uninstall { hooks } => return Ok(Box::new(install::uninstall(&repo, hooks)?)),
             HookCommand::Run { hook, .. } => *hook,
         };
-        // Not on a server, where the hook is a gate: only its owner decides what is checked there.
+        // Not on a server, where the hook is a gate: only the owner of the server decides about its checks.
         let all = match hook {
             hook if hook != Running::PreReceive && is_off(&repo)? => Vec::new(),
             Running::Lock => {
@@ -131,7 +131,7 @@ impl HookCommand {
     }
 }
 
-/// Whether the hooks are switched off. What is not set is on.
+/// Whether the hooks are switched off. Without a setting they are on.
 fn is_off(repo: &LocalRepo) -> Result<bool> {
     const KEY: &str = "kustomize-localize.hook";
     Ok(!repo.config_bool(KEY, true)?)
@@ -149,7 +149,7 @@ fn refs() -> Result<String> {
 }
 
 impl Outcome for Judgements {
-    /// Returns nothing: standard output of `git push` is for its own report.
+    /// Empty: the stdout of `git push` is for its own report.
     fn text(&self, _shown: Shown) -> String {
         String::new()
     }
@@ -164,7 +164,7 @@ impl Outcome for Judgements {
 }
 
 impl Judgement {
-    /// Returns what is said among what git and other hooks say; nothing where there is nothing to say.
+    /// The text for the terminal, among the messages of git and other hooks; empty if there are no findings.
     fn told(&self) -> String {
         let Judgement { refs, checked } = self;
         let is_found = checked.findings.iter().any(|finding| finding.allowed.is_none());

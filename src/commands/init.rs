@@ -1,5 +1,5 @@
-//! `init`: locks what can be locked, allows what is gone, and lists what people must edit. Nothing is written before all
-//! of it is known. `schema.json` describes the JSON.
+//! `init`: locks the references, allows those that are gone, and lists those that people must edit. Nothing is written
+//! before all of it is known. `schema.json` describes the JSON.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -46,20 +46,20 @@ impl InitArgs {
     }
 }
 
-/// A repository, with what is going to be written.
+/// A repository, and the changes that are going to be written.
 struct Setup {
     workspace: Workspace,
     /// The lock that is there.
     before: Lock,
     fetcher: Fetcher,
     relocked: Relocked,
-    /// The lock to write; none where that is the one that is there.
+    /// The lock to write; `None` if it does not change.
     file: Option<File>,
     /// The configuration that is there, and the one to write.
     texts: [String; 2],
-    /// What is new in that.
+    /// The new entries of the lock.
     added: Vec<Added>,
-    /// What `check` says of all that.
+    /// The result of `check` after these changes.
     checked: Checked,
 }
 
@@ -74,7 +74,7 @@ impl Setup {
             Some(Entry::File { .. }) => String::from_utf8_lossy(&workspace.tree.read(FILE_NAME)?).into_owned(),
             _ => String::new(),
         };
-        // Of a conflict, what both sides hold.
+        // For a lock with a conflict, the entries of both sides are the old lock.
         let file = workspace.merged.is_some().then(|| File::of(&before)).transpose()?;
         let mut setup = Setup {
             before: (*before).clone(),
@@ -90,20 +90,20 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Returns what is written, with this configuration.
+    /// The changes to the files, with this configuration.
     fn changes(&self, text: &str) -> Changes {
         let text = (text != self.texts[0]).then(|| File::plain(text.as_bytes().to_vec()));
         let files = [(FILE_NAME, text), (LOCK_NAME, self.file.clone())];
         files.into_iter().filter_map(|(name, file)| Some((name.to_owned(), Some(file?)))).collect()
     }
 
-    /// Checks what there is going to be.
+    /// Checks the files as they will be.
     fn look(&self, text: &str, config: &Config) -> Result<Checked, Failures> {
         gate::once_written(&self.workspace, &self.changes(text), config)
     }
 
-    /// Returns what a configuration would be, and what `check` would say; none where something could not be looked at: one
-    /// that leaves out everything finds nothing.
+    /// A configuration with the result of `check`. `None` if something could not be checked, because a configuration
+    /// that excludes everything has no findings.
     fn tried(&self, text: &str) -> Result<Option<(Config, Checked)>> {
         let config = Config::parse(text.as_bytes(), FILE_NAME)?;
         Ok(self.look(text, &config).ok().map(|checked| (config, checked)))
@@ -120,7 +120,7 @@ impl Setup {
         }
     }
 
-    /// Lets roots load files from outside, where that is what is wrong.
+    /// Lets roots load files from outside, if that fixes errors.
     fn unrestrict(&mut self) -> Result<()> {
         let (key, value) = ("load-restrictor", "none");
         if let Some(text) = Config::with(&self.texts[1], key, value)
@@ -132,8 +132,8 @@ impl Setup {
         Ok(())
     }
 
-    /// Leaves out the directories of templates, but for those that something else names, which are walked all the same, and
-    /// those with a root in them that can be read.
+    /// Excludes the directories of templates, except for those that a reference needs, which are walked anyway, and
+    /// those with a readable root below.
     fn leave_out_templates(&mut self) -> Result<()> {
         let directory = |finding: &Finding| path::parent(&finding.path).to_owned();
         let directories = failing(&self.checked).filter(|finding| is_template(finding)).map(directory);
@@ -162,7 +162,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Locks what the configuration does not leave remote.
+    /// Locks the references that the configuration does not allow to stay remote.
     fn lock(&mut self) -> Result<(), Failures> {
         let old_lock = without_charts(Some(&self.before), self.workspace.config.helm);
         self.relocked = match up_to_date(&self.workspace)? {
@@ -174,7 +174,8 @@ impl Setup {
         Ok(())
     }
 
-    /// Allows what the server says is not there, as long as that leads to more of it; without what needs no exception.
+    /// Allows references that the server says are gone, as long as new ones are found behind them, and removes those
+    /// that need no exception.
     fn allow_what_is_gone(&mut self) -> Result<(), Failures> {
         // Each entry with its cause.
         let (text, mut entries) = (self.texts[1].clone(), BTreeMap::new());
@@ -237,7 +238,7 @@ impl Setup {
         })
     }
 
-    /// Returns what people must edit, by place.
+    /// The references that people must edit, by location.
     fn edits(&self) -> Vec<Edit> {
         let mut edits: Vec<Edit> = self.relocked.unresolved.iter().map(Edit::of_failure).collect();
         let unresolved: BTreeSet<(String, usize)> = edits.iter().map(|edit| (edit.path.clone(), edit.line)).collect();
@@ -269,7 +270,7 @@ impl Setup {
 
 const INIT: &str = "git kustomize-localize init";
 
-/// The configuration with more entries in a list; refuses one that is not written line by line.
+/// The configuration with more entries in a list; fails if the list is not written line by line.
 fn append(text: &str, key: &str, entries: &[String]) -> Result<String> {
     Config::append(text, key, entries).ok_or_else(|| {
         let failure = Failure::new(format!(
@@ -288,19 +289,19 @@ fn errors(checked: &Checked) -> BTreeSet<(Rule, &str, Option<Span>, &str)> {
     failing(checked).map(|finding| (finding.rule, &*finding.path, finding.span, &*finding.message)).collect()
 }
 
-/// Whether something is wrong because its file is filled in by something else before it is built. One that can be
-/// read is a kustomization: a variable in one of its references says nothing about the others.
+/// Whether a finding is caused by a template, which another program fills in before the build. A file that can be read
+/// is a kustomization, even if one of its references has a variable.
 fn is_template(finding: &Finding) -> bool {
     finding.is_template || is_filled_in(&finding.path)
 }
 
-/// Whether a path holds a variable of a template.
+/// Whether a path contains a variable of a template.
 fn is_filled_in(path: &str) -> bool {
     ["{{", "{%", "${"].iter().any(|mark| path.contains(mark))
 }
 
-/// The entry of `allow` for what people may want as it is; localizing mends what is remote, and no build reads what
-/// is not valid.
+/// The entry of `allow` for a file that people may want to keep as it is. `None` for remote references, which
+/// localizing fixes, and for invalid files, which no build reads.
 fn exception(finding: &Finding) -> Option<String> {
     if finding.unread || matches!(finding.rule, Rule::RemoteReference | Rule::InvalidKustomization) {
         return None;
@@ -339,13 +340,13 @@ struct Edit {
     rule: Rule,
     message: String,
     help: Vec<String>,
-    /// What it has in common with others.
+    /// The cause that it shares with others.
     #[serde(skip)]
     cause: String,
-    /// The entry of `allow` that lets it stay; none where none should.
+    /// The entry of `allow` for it; `None` if there should be none.
     #[serde(rename = "allow", skip_serializing_if = "Option::is_none")]
     exception: Option<String>,
-    /// What the repositories of charts name; `None` for anything else.
+    /// The repository of a chart; `None` for anything else.
     #[serde(skip)]
     repository: Option<String>,
     /// Whether it is not resolved: another run may do that, where a server did not answer.
@@ -372,7 +373,7 @@ impl Edit {
         }
     }
 
-    /// What could not be resolved stands in the user's file that leads there.
+    /// A failure is reported at the user's file that leads to it.
     fn of_failure(failure: &Failure) -> Edit {
         let location = failure.chain.first().or(failure.location.as_deref()).cloned();
         let Location { file, position: Position { line, .. }, .. } = location.unwrap_or_default();
@@ -395,22 +396,22 @@ impl Edit {
     }
 }
 
-/// What came of it.
+/// The outcome of `init`.
 #[derive(Debug, Serialize)]
 struct Initialized {
     outcome: Status,
-    /// What was written.
+    /// The files that were written.
     files: Vec<String>,
     remote_references: RemoteReferences,
     #[serde(skip)]
     changes: Vec<Change>,
     #[serde(skip)]
     now_remote: Vec<NowRemote>,
-    /// What is new in the configuration.
+    /// The new entries of the configuration.
     configuration: Vec<Added>,
-    /// What people must edit.
+    /// The references that people must edit.
     edit: Vec<Edit>,
-    /// What both sides of a conflict changed.
+    /// The entries that both sides of a conflict changed.
     kept: Vec<Failure>,
     #[serde(skip)]
     status: u8,
@@ -425,7 +426,7 @@ struct Initialized {
 }
 
 impl Initialized {
-    /// Returns what must be edited, by cause: what is the same of all is said once.
+    /// The references that must be edited, by cause, with common help once.
     fn edits(&self) -> Vec<String> {
         let mut groups: BTreeMap<(Rule, &str), Vec<&Edit>> = BTreeMap::new();
         for edit in &self.edit {
@@ -450,7 +451,7 @@ impl Initialized {
                 }
                 _ => edits.iter().map(|edit| format!("  {}{}", edit.place(), line(edit))).collect(),
             }));
-            // What is another command for each is in `check`.
+            // Help that differs for each reference is printed by `check`.
             let shared = edit.help.iter().filter(|help| group.iter().all(|other| other.help.contains(help)));
             let shared: Vec<String> = shared.map(|help| format!("  help: {help}")).collect();
             let way = if shared.is_empty() { "correct it, or allow" } else { "or allow" };
@@ -460,8 +461,8 @@ impl Initialized {
         out
     }
 
-    /// Returns how what people must edit may stay as it is: every entry of `allow` that this takes. Many charts of a
-    /// repository take one.
+    /// The entries of `allow` that let these references stay as they are. Several charts of a repository share an
+    /// entry.
     fn allowing(&self, group: &[&Edit], way: &str) -> Vec<String> {
         let entries = by_repository(group).into_iter().flat_map(|(repository, edits)| {
             let exact: BTreeSet<&str> = edits.iter().filter_map(|edit| edit.exception.as_deref()).collect();
@@ -482,7 +483,7 @@ impl Initialized {
     }
 }
 
-/// These by the repository of their charts, in the order of the first of each.
+/// Groups edits by the repository of their charts, in the order of the first of each.
 fn by_repository<'a>(group: &[&'a Edit]) -> Vec<(Option<&'a str>, Vec<&'a Edit>)> {
     let mut all: Vec<(Option<&str>, Vec<&Edit>)> = Vec::new();
     for edit in group {

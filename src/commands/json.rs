@@ -16,25 +16,25 @@ struct Report<'a, T: ?Sized> {
     content: &'a T,
 }
 
-/// Returns what stopped the work as one JSON object, with a final newline.
+/// The failures as one JSON object, with a final newline.
 pub(super) fn failures(failures: &Failures) -> String {
     report(&json!({ "outcome": "failed", "errors": failures.0 }))
 }
 
-/// Returns what a command prints with `--format json`: which tool says it in which version, and the content.
+/// The JSON of a command: the tool, its version, and the content.
 pub(super) fn report(content: &(impl Serialize + ?Sized)) -> String {
     let tool = json!({ "name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION") });
     render(&Report { version: 1, tool, content })
 }
 
-/// The value as indented JSON with a final newline, and without secrets. What could hide or fake a line of a
-/// terminal or a command of GitHub Actions is written as `\uXXXX`, which means the same.
+/// The value as indented JSON with a final newline, and without secrets. Characters that could hide or fake a line of a
+/// terminal or a command of GitHub Actions are written as `\uXXXX`, which means the same.
 pub(super) fn render(value: &impl Serialize) -> String {
     // Only strings, numbers and lists: serializing these cannot fail.
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let text = without_secrets(&text);
     let mut out = String::with_capacity(text.len() + 1);
-    // All of these stand in strings: elsewhere JSON has none.
+    // JSON has these characters only in strings, so each can be replaced.
     for character in text.replace("##[", "#\\u0023[").chars() {
         if character != '\n' && is_hidden(character) {
             for unit in character.encode_utf16(&mut [0; 2]) {

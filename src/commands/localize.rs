@@ -1,4 +1,4 @@
-//! A copy, `branch` and `vendor`: their common arguments, and what people are told of localizing and of locking.
+//! A copy, `branch` and `vendor`: their common arguments, and the text about localizing and locking.
 
 mod builds;
 mod report;
@@ -36,7 +36,7 @@ impl KustomizeArgs {
         Programs { kustomize: self.kustomize.as_deref(), helm: None, arguments: &self.build_arg }
     }
 
-    /// Returns how `check` builds.
+    /// The settings for builds of `check`.
     pub(super) fn how(&self, offline: bool, quiet: bool) -> How<'_> {
         How { kustomize: self.kustomize.as_deref(), arguments: &self.build_arg, offline, quiet, only_objects: false }
     }
@@ -92,7 +92,7 @@ impl HowArgs {
     }
 }
 
-/// What people are told of localizing, or of locking what that would bring in.
+/// The outcome of localizing, or of locking.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     #[serde(flatten)]
@@ -101,21 +101,22 @@ pub(super) struct Report {
     pub locking: Locking,
 }
 
-/// What `lock` and `update` say beside that; nothing where the lock decides.
+/// The additional results of `lock` and `update`; empty if the lock decides.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Locking {
-    /// What the authors of what moved wrote.
+    /// The commit subjects of upstreams that moved.
     #[serde(skip)]
     pub news: News,
-    /// What stays as it was, and why: versions that moved, what both sides of a conflict changed.
+    /// The entries that did not change, with the reasons: versions that moved, and entries that both sides of a
+    /// conflict changed.
     pub kept: Vec<Failure>,
-    /// What is too young to move, and stays what it was.
+    /// The entries that keep their version, because the new one is too young.
     pub held: Vec<Failure>,
-    /// What is wrong in the tree itself, so that what is behind it is not known.
+    /// Errors of the tree itself, which hide the references behind them.
     pub unread: Vec<Failure>,
-    /// What could not be resolved.
+    /// The references that could not be resolved.
     pub unresolved: Vec<Failure>,
-    /// What this changes in what is deployed, where that is asked for.
+    /// The effects on deployments, if the user asked for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<Diff>,
     /// Whether the lock was in conflict, and its two sides were merged.

@@ -86,7 +86,7 @@ pub(super) fn finish(
     Ok(Report { localized, locking })
 }
 
-/// The lock that is to be written, where it is another one than `before`.
+/// The lock to write; `None` if it equals `before`.
 pub(super) fn to_write(workspace: &Workspace, before: &Lock, relocked: &mut Relocked) -> Result<Option<File>> {
     relocked.lock.written_after(before);
     let is_same = relocked.lock == *before && workspace.merged.is_none();

@@ -1,9 +1,9 @@
 //! The manual: a page for each command, rule and guide, printed by the program.
 //!
-//! Text is written once, as Markdown: of a command in `commands/COMMAND.md`, of a rule in its file in `check`, of a guide
-//! in `manual/GUIDE.md`. The page of a command is what clap prints as its long help, with that text below; the list
-//! of rules is made from what the program knows. A link is the path from its source to another source, and is printed as
-//! its text.
+//! Each text is written once, as Markdown: for a command in `commands/COMMAND.md`, for a rule in its file in `check`,
+//! for a guide in `manual/GUIDE.md`. The page of a command is the long help of clap with that text below; the list of
+//! rules is made from the program itself. A link is the path from its source to another source, and is printed as its
+//! text.
 
 use crate::build::consequences::{PAGE, TABLE};
 use crate::commands;
@@ -29,7 +29,7 @@ guides! {
     "comparison"
 }
 
-/// The text of the page of a command, or of [`commands::COPY`], if there is one.
+/// The text of the page of a command, or of [`commands::COPY`]; `None` if there is no page.
 pub(crate) fn page(name: &str) -> Option<String> {
     let (_, text) = commands::PAGES.iter().find(|(known, _)| *known == name)?;
     // The heading is for those who look at the sources.
@@ -37,7 +37,7 @@ pub(crate) fn page(name: &str) -> Option<String> {
     Some(printed(text.trim_start()))
 }
 
-/// Lets manual pages show also what the short help leaves out.
+/// Adds the parts to manual pages that the short help omits.
 pub(crate) fn described(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|argument| match (argument.get_help().cloned(), argument.get_long_help()) {
         (Some(help), None) => argument.long_help(help),
@@ -46,13 +46,13 @@ pub(crate) fn described(command: clap::Command) -> clap::Command {
     command.mut_subcommands(described)
 }
 
-/// The text of a guide, if there is one of that name.
+/// The text of a guide; `None` if there is no such guide.
 pub(crate) fn guide(name: &str) -> Option<String> {
     let (_, text) = GUIDES.iter().find(|(known, _)| *known == name)?;
     Some(printed(text))
 }
 
-/// The guides: the name of each, and what it is about.
+/// The guides, each with its name and its subject.
 pub(crate) fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
     GUIDES.iter().map(|(name, text)| {
         let about = text.lines().next().unwrap_or_default();
@@ -60,7 +60,7 @@ pub(crate) fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// Returns what to know about a rule, and how to change what it does, as Markdown.
+/// The page of a rule as Markdown, with the ways to change it.
 pub(crate) fn rule(rule: Rule) -> String {
     let (id, about, severity) = (rule.id(), rule.summary(), rule.default_level().name());
     let allow = match rule {
@@ -80,7 +80,7 @@ pub(crate) fn rule(rule: Rule) -> String {
     format!("# {id}: {about}\n\n{}\n\nSeverity: `{severity}`{changes}.\n\n", rule.explanation().trim())
 }
 
-/// Returns what to know about a consequence of a change, as Markdown; nothing where there is none of this id.
+/// The page of a consequence as Markdown; empty if there is none with this id.
 pub(crate) fn consequence(id: &str) -> String {
     let Some(row) = TABLE.iter().find(|row| row.id == id) else { return String::new() };
     let (group, about) = row.described();
@@ -94,7 +94,7 @@ pub(crate) fn ids() -> String {
     format!("# Rules\n\n{}\n# Consequences of a change\n\n{consequences}\n", rules())
 }
 
-/// A text as it is printed: with the parts that are marked, without what only the sources can follow.
+/// A text as it is printed: with marked parts, and without links that only the sources can follow.
 fn printed(text: &str) -> String {
     let filled = text.replace("<!-- rules -->\n", &rules());
     let line = |line: &str| match line.strip_prefix("```console ") {
@@ -116,7 +116,7 @@ fn rules() -> String {
         .collect()
 }
 
-/// Returns Markdown with the text of its links alone: for those who show it where their targets are not.
+/// Markdown with only the texts of its links, for readers who do not have their targets.
 pub(crate) fn unlinked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

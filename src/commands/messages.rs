@@ -1,4 +1,4 @@
-//! What several commands say: failures with their hints, warnings, what stays remote, what a lock holds now.
+//! Messages of several commands: failures with their hints, warnings, references that stay remote, changes of a lock.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,22 +24,22 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// These lines as people read them: nothing in them ends a line, hides anything or is a secret.
+/// These lines for people: nothing in them ends a line, hides text or is a secret.
 pub(super) fn lines(all: Vec<String>) -> String {
     all.iter().map(|line| visible(line) + "\n").collect()
 }
 
-/// Text as it stands in HTML.
+/// Text escaped for HTML.
 pub(super) fn html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// These names in one line, without `verbose` the first.
+/// These names in one line, without `verbose` only the first.
 pub(super) fn named(all: &[String], verbose: bool) -> String {
     listed(all, if verbose { usize::MAX } else { NAMED })
 }
 
-/// A warning that no rule gives, with what to do about it.
+/// A warning that does not belong to a rule, with its hint.
 pub(super) fn warning(text: &str, hint: Option<&str>) -> String {
     let mark = Style::new().for_stderr().yellow().bold().apply_to("warning:");
     let hint = hint.map(|text| format!("  {}", hinted(text)));
@@ -51,9 +51,9 @@ fn hinted(text: &str) -> String {
     format!("{} {}\n", Style::new().for_stderr().cyan().bold().apply_to("hint:"), visible(text))
 }
 
-/// The command that commits files that git does not have: below the top the directories that they lie in, since
-/// what is new there mostly belongs to them. Localized files come with what was changed with them: the kustomization and
-/// the lock.
+/// The command that commits untracked files. Below the top it names their directories, because new files there mostly
+/// belong together. Localized files are committed with the files that changed with them: the kustomization and the
+/// lock.
 pub(super) fn commit(paths: &[String]) -> String {
     let above = |path| Some(path::parent(path)).filter(|above| !above.is_empty()).unwrap_or(path);
     let directory = |path| stored::home(path).unwrap_or_else(|| above(path));
@@ -67,12 +67,12 @@ pub(super) fn commit(paths: &[String]) -> String {
     format!("{} && git commit{changed}", command("git add --", all.into_iter().map(pathspec)))
 }
 
-/// A text that fits on a line of at most 200 characters, behind what stands before it.
+/// A text that fits on a line of at most 200 characters, after `before` characters.
 pub(super) fn fitting(text: &str, before: usize, verbose: bool) -> String {
     cut(text, if verbose { usize::MAX } else { 199usize.saturating_sub(before) })
 }
 
-/// The beginning and the end of a text: what is alike at first mostly differs at the end.
+/// The beginning and the end of a text: similar texts mostly differ at the end.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let count = text.chars().count();
     let (start, end) = (most - most / 3, most / 3);
@@ -80,7 +80,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     if count <= most { text.to_owned() } else { format!("{}…{}", part(0, start), part(count - end, end)) }
 }
 
-/// The first of these lines, and how many more there are.
+/// The first of these lines, and the number of the others.
 pub(super) fn first(mut all: impl Iterator<Item = String>, most: usize) -> Vec<String> {
     let mut out: Vec<String> = all.by_ref().take(most).collect();
     if let more @ 1.. = all.count() {
@@ -89,12 +89,12 @@ pub(super) fn first(mut all: impl Iterator<Item = String>, most: usize) -> Vec<S
     out
 }
 
-/// Returns what stopped the work, each with what to do about it. What failed for one reason in several places is one.
+/// The failures with their hints. Those with the same reason in several locations share a message.
 pub(super) fn failures(failures: &[Failure]) -> String {
     first_failures(failures, true)
 }
 
-/// Returns as [`failures`] does, without `verbose` the first of them.
+/// As [`failures`], but without `verbose` only the first.
 pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     let mark = Style::new().for_stderr().red().bold().apply_to("error:");
     let mut out = String::new();
@@ -126,7 +126,7 @@ pub(super) fn first_failures(failures: &[Failure], verbose: bool) -> String {
     out + &left_remote(&all, verbose)
 }
 
-/// Returns what to do about failures, each once.
+/// The hints of failures, each once.
 pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
     let mut all: Vec<&String> = Vec::new();
     for hint in failures.iter().flat_map(|failure| &failure.hints) {
@@ -137,7 +137,7 @@ pub(super) fn hints(failures: &[&Failure], verbose: bool) -> String {
     all.into_iter().map(|hint| hinted(hint)).collect::<String>() + &left_remote(failures, verbose)
 }
 
-/// Returns how what failures are about is left remote. An outage passes: only `init` offers an entry for it.
+/// The hint how the subjects of failures can stay remote. An outage passes, so only `init` offers an entry for it.
 fn left_remote(failures: &[&Failure], verbose: bool) -> String {
     let lasting = failures.iter().filter(|failure| !failure.kind.is_outage());
     let failures: Vec<&Failure> = lasting.filter(|failure| failure.exception.is_some()).copied().collect();
@@ -147,10 +147,10 @@ fn left_remote(failures: &[&Failure], verbose: bool) -> String {
     if leave.is_empty() { String::new() } else { format!("{mark} {}", lines(leave)) }
 }
 
-/// Returns how these are left remote: a line that says what to do, then the entries; nothing where there are none.
+/// The hint how these can stay remote, then the entries; empty if there are none.
 fn leave(exceptions: &[&Exception], are_gone: bool, verbose: bool) -> Vec<String> {
     let entries = Config::entries(exceptions);
-    // What only this machine cannot have `init` allows nowhere.
+    // If only this machine cannot get something, `init` does not allow it either.
     let init = if are_gone { "run `git kustomize-localize init`, or " } else { "" };
     let hint = format!("to leave it remote, {init}add to `allow` in `{FILE_NAME}`:");
     let hint = (!entries.is_empty()).then_some(hint);
@@ -158,12 +158,12 @@ fn leave(exceptions: &[&Exception], are_gone: bool, verbose: bool) -> Vec<String
     hint.into_iter().chain(first(entries, if verbose { usize::MAX } else { NAMED })).collect()
 }
 
-/// The failures, those that differ in their places alone together, in the order of the first of each.
+/// The failures in groups that differ only in their locations, in the order of the first of each.
 fn by_reason(failures: &[Failure]) -> Vec<Vec<&Failure>> {
     let mut groups: Vec<Vec<&Failure>> = Vec::new();
     let mut known = HashMap::new();
     for (index, failure) in failures.iter().enumerate() {
-        // What has no place is one of its own.
+        // A failure without a location is a group of its own.
         let alone = failure.location.is_none().then_some(index);
         let reason = (&failure.message, &failure.hints, &failure.chain, alone);
         let at = *known.entry(reason).or_insert(groups.len());
@@ -175,7 +175,7 @@ fn by_reason(failures: &[Failure]) -> Vec<Vec<&Failure>> {
     groups
 }
 
-/// Returns what stays remote because of an exception; without `verbose` how much, if it is more than one.
+/// The references that stay remote because of an exception; without `verbose` their number, if there are several.
 pub(super) fn left(left: &BTreeMap<Upstream, String>, verbose: bool) -> Vec<String> {
     if left.len() > 1 && !verbose {
         return vec![format!("  {} stay remote (allowed): `-v` shows each", counted(left.len(), "upstream"))];
@@ -183,8 +183,8 @@ pub(super) fn left(left: &BTreeMap<Upstream, String>, verbose: bool) -> Vec<Stri
     left.keys().map(|upstream| format!("  stays remote (allowed): {upstream}")).collect()
 }
 
-/// Returns what is different about the remotes, one line each, with what is new in each and what `brings` says that it
-/// brings about; without `verbose` the first.
+/// The changes of the remotes, one line each, with their commit subjects and their effects from `brings`; without
+/// `verbose` only the first.
 pub(super) fn changes(
     changes: &[Change],
     news: &News,

@@ -1,4 +1,4 @@
-//! What comes of a command: results on standard output, everything else on standard error, and the exit status.
+//! The output of commands: results on stdout, everything else on stderr, and the exit status.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
@@ -99,7 +99,7 @@ pub(super) fn styled(text: &StyledStr, color: bool) -> String {
     if color { text.ansi().to_string() } else { text.to_string() }
 }
 
-/// What is one JSON object for machines: everything that can be serialized.
+/// An outcome that is one JSON object: everything that can be serialized.
 pub(super) trait Json {
     fn json(&self) -> String;
 }
@@ -112,10 +112,10 @@ impl<T: Serialize> Json for T {
 
 /// The result of a command.
 pub(super) trait Outcome: Json {
-    /// Returns what people read on standard output.
+    /// The text for people on stdout.
     fn text(&self, shown: Shown) -> String;
 
-    /// Returns what goes to standard output, in which no line is a command for GitHub Actions.
+    /// The text for stdout, in which no line is a command for GitHub Actions.
     fn report(&self, output: &OutputArgs) -> String {
         inert(&match output.format {
             Format::Json => self.json(),
@@ -123,7 +123,7 @@ pub(super) trait Outcome: Json {
         })
     }
 
-    /// Returns what goes to standard error.
+    /// The text for stderr.
     fn said(&self, _output: &OutputArgs) -> String {
         String::new()
     }
@@ -132,12 +132,12 @@ pub(super) trait Outcome: Json {
         0
     }
 
-    /// The builds that were stopped before they came to anything: then the work was not done, whatever else came of it.
+    /// The builds that were stopped early: then the command failed, whatever its other results.
     fn stopped(&self) -> Vec<&Failure> {
         Vec::new()
     }
 
-    /// The command that shows the report on a terminal; none where it is only printed.
+    /// The command that shows the report on a terminal; `None` if it is printed directly.
     fn pager(&self) -> Option<&str> {
         None
     }
@@ -150,7 +150,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// A page as the result of a command.
+    /// A page as the outcome of a command.
     pub(super) fn of(text: String) -> Done {
         Ok(Box::new(Page { text }))
     }
@@ -166,11 +166,11 @@ impl Outcome for Page {
     }
 }
 
-/// What comes of a command.
+/// The outcome of a command.
 pub(super) type Done = Result<Box<dyn Outcome>, Failures>;
 
-/// Prints the result of a command, and returns the exit status. Where all went well, only people who did not ask for
-/// less are told more than the result.
+/// Prints the outcome of a command, and returns the exit status. After a success, the text for stderr is printed only
+/// for people who did not ask for less.
 pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -193,7 +193,7 @@ pub(super) fn finish(output: &OutputArgs, outcome: Done) -> ExitCode {
     ended(status)
 }
 
-/// Prints what stopped the work, for machines on standard output as well.
+/// Prints the failures, for machines on stdout as well.
 pub(super) fn failed(output: &OutputArgs, failures: &Failures) -> ExitCode {
     if output.format == Format::Json {
         print(inert(&json::failures(failures)).as_bytes());
@@ -229,14 +229,14 @@ fn page(pager: &str, text: &[u8]) -> bool {
     }
     let _held = hold();
     let Ok(mut child) = shell.spawn() else { return false };
-    // One that is left early has read enough.
+    // An error only means that the user has left the pager early.
     let _ = child.stdin.take().map(|mut stdin| stdin.write_all(text));
-    /// What a shell says of a program that is not there, or is none.
+    /// The exit statuses of a shell for a program that does not exist, or is not executable.
     const NOT_RUN: [i32; 2] = [126, 127];
     child.wait().is_ok_and(|status| !status.code().is_some_and(|code| NOT_RUN.contains(&code)))
 }
 
-/// The exit status of a command that came to `status`, now that its result was written or not.
+/// The exit status of a command with this status, after its result was written.
 pub(super) fn ended(status: u8) -> ExitCode {
     ExitCode::from(if IS_LOST.load(Ordering::Relaxed) { FAILED } else { status })
 }

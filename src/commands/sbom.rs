@@ -1,4 +1,4 @@
-//! `sbom`: what the locks hold, as a bill of materials.
+//! `sbom`: the content of the locks as a bill of materials.
 
 mod component;
 mod formats;
@@ -44,16 +44,16 @@ pub(super) struct SbomArgs {
     with: KustomizeArgs,
 }
 
-/// What is used from elsewhere.
+/// The components from other hosts.
 pub(super) struct Sbom {
-    /// What it is about: a repository, or what was copied.
+    /// The name of the subject: a repository, or a copied directory.
     name: String,
     /// The commit, or the digest of the lock of a directory.
     subject: Digest,
-    /// When what it is about was made, or the date of `SOURCE_DATE_EPOCH`, as RFC 3339 writes it.
+    /// The date of the subject, or that of `SOURCE_DATE_EPOCH`, as in RFC 3339.
     created: String,
     components: Vec<Component>,
-    /// What could not be built to look for images.
+    /// The builds that failed, so that their images are unknown.
     not_built: Vec<Failure>,
 }
 
@@ -106,8 +106,8 @@ fn no_lock(what: &str) -> Failure {
     Failure::new(format!("`{}` has no `{LOCK_NAME}`", shown(what)))
 }
 
-/// Returns what locks hold, each with its directory, and images: each thing once, with the places in the tree that name
-/// it.
+/// The content of locks, each with its directory, and images: each component once, with all locations in the tree that
+/// name it.
 fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> Result<Vec<Component>> {
     let mut all: BTreeMap<(Upstream, String), Component> = BTreeMap::new();
     for (image, run_by) in images {
@@ -136,7 +136,7 @@ fn components(tree: SharedTree, locks: &[(String, Rc<Lock>)], images: RunBy) -> 
     Ok(all)
 }
 
-/// The date that reproducible builds are given, in seconds.
+/// The date of `SOURCE_DATE_EPOCH` in seconds; `None` if it is not set.
 fn given_date() -> Result<Option<u64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else {
         return Ok(None);
@@ -147,7 +147,7 @@ fn given_date() -> Result<Option<u64>> {
         .ok_or_else(|| Failure::new("`SOURCE_DATE_EPOCH` is not a number of seconds"))
 }
 
-/// Returns when a commit was made, in seconds.
+/// The date of a commit in seconds.
 fn committed(repo: &LocalRepo, commit: &str) -> Result<u64> {
     let made = git::made(&repo.object("commit", commit)?.unwrap_or_default());
     made.ok_or_else(|| Failure::new(format!("the commit {commit} has no date")))

@@ -1,4 +1,4 @@
-//! `status`: what is here, on one screen, and the next command. `schema.json` describes the JSON.
+//! `status`: the state of the repository on one screen, and the next command. `schema.json` describes the JSON.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -41,7 +41,7 @@ impl StatusArgs {
     }
 }
 
-/// What is here.
+/// The state of the repository.
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
     #[serde(flatten)]
@@ -69,7 +69,7 @@ pub(super) struct Status {
     pub next: Option<String>,
 }
 
-/// What is deployed.
+/// A target.
 #[derive(Debug, Serialize)]
 struct TargetStatus {
     name: String,
@@ -82,16 +82,16 @@ struct TargetStatus {
 /// The localized branch.
 #[derive(Debug, Serialize)]
 struct Branch {
-    /// None where it has no name.
+    /// `None` if it has no name.
     name: Option<String>,
     #[serde(flatten)]
     state: BranchState,
 }
 
-/// Looks at the working tree, or at HEAD where there is none, at what is deployed, and at the branch.
+/// The state of the working tree, or of HEAD in a bare repository, with targets and branch.
 fn status(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
     let (mut status, survey) = Status::without_targets(repo)?;
-    // Where something cannot be read, what deploys it cannot be told either.
+    // After an error the targets may be incomplete, so none are shown.
     if let Some(survey) = survey.filter(|_| status.kustomizations > 0 && status.failures == 0) {
         let targets = surveyed(repo, &survey)?;
         status.targets = targets.each().map(TargetStatus::of).collect();
@@ -101,23 +101,23 @@ fn status(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
     Ok(status)
 }
 
-/// Looks at the same, but for what is deployed.
+/// The same state without the targets.
 pub(super) fn without_targets(repo: &Rc<LocalRepo>) -> Result<Status, Failures> {
     Ok(Status::without_targets(repo)?.0)
 }
 
-/// Returns why `branch` cannot compare builds, and what to do about it, as people read it.
+/// The reason why `branch` cannot compare builds, with its hint, for people.
 pub(super) fn unverified_line(why: &str) -> String {
     format!("builds cannot be compared: {why}; install kustomize, or name it in the variable KUSTOMIZE")
 }
 
-/// The next command as people read it.
+/// The line with the next command.
 pub(super) fn next_line(next: Option<&str>) -> String {
     next.map_or_else(|| "nothing to do".to_owned(), |next| format!("next: {next}"))
 }
 
 impl Status {
-    /// Returns it with what was found in the files on the way.
+    /// Also returns the survey, so that it is not made twice.
     fn without_targets(repo: &Rc<LocalRepo>) -> Result<(Status, Option<Rc<Survey>>), Failures> {
         let head = repo.commit("HEAD")?;
         let source = if repo.top.is_some() { Snapshot::WorkingTree } else { Snapshot::of(Some("HEAD")) };
@@ -167,7 +167,8 @@ impl Status {
         }
     }
 
-    /// Returns what comes before the branch; none where that is next. `read` are the files that kustomizations use.
+    /// The command that must run before `branch`; `None` if `branch` is next. `read` are the files that kustomizations
+    /// use.
     fn before_branch(&self, repo: &Rc<LocalRepo>, read: BTreeSet<String>) -> Result<Option<String>> {
         let head = repo.head()?.filter(|head| is_ours(head));
         if let Some(source) = head.as_deref().and_then(branch_of).and_then(named_source) {
@@ -187,7 +188,7 @@ impl Status {
         let has_remote = self.remote_references.locked + self.remote_references.allowed > 0;
         let head = head_tree(repo)?;
         let stored = [listed_files(&DiskTree::of_directory(top, true)?), listed_files(&*head)].concat();
-        // What a branch does not read does not keep it from being made.
+        // Without remote references `branch` does not read these files, so they need not be committed.
         let mut in_use: BTreeSet<String> = if has_remote { read.clone() } else { BTreeSet::new() };
         in_use.extend(stored.iter().cloned());
         let mut changed = uncommitted(repo, &*head, in_use)?;
@@ -210,7 +211,7 @@ impl Status {
     }
 }
 
-/// The files of HEAD; none where there is no commit.
+/// The files of HEAD; empty if there is no commit.
 fn head_tree(repo: &Rc<LocalRepo>) -> Result<SharedTree> {
     Ok(match repo.commit("HEAD")? {
         Some(head) => Rc::new(GitTree::of_commit(repo, &head)?),
@@ -218,14 +219,14 @@ fn head_tree(repo: &Rc<LocalRepo>) -> Result<SharedTree> {
     })
 }
 
-/// The localized files that the lock of a tree lists; none where it cannot be read.
+/// The localized files in the lock of a tree; empty if the lock cannot be read.
 fn listed_files(tree: &dyn Tree) -> Vec<String> {
     let lock = Lock::at(tree, LOCK_NAME).ok().flatten();
     lock.iter().flat_map(|lock| &lock.files).map(|file| file.path.clone()).collect()
 }
 
 impl Status {
-    /// Returns how many targets are in which state; of those that should not be, where there are some.
+    /// The number of targets in each state, or only of bad states, if there are any.
     fn counts(&self) -> String {
         let counts = State::WORDS.iter().filter_map(|word| {
             let count = self.targets.iter().filter(|target| target.state.word() == *word).count();
@@ -268,7 +269,7 @@ impl Branch {
     /// Looks at the branch that HEAD would be localized on, or `rendered` on.
     fn of(repo: &Rc<LocalRepo>, rendered: bool) -> Branch {
         let look = || -> Result<Option<Branch>, Failures> {
-            // By name, so that what is not committed is in nobody's way.
+            // By name, so that uncommitted changes do not matter.
             let workspace = Workspace::of_rev(repo.clone(), Some("HEAD"))?;
             let options = BranchOptions { rendered, ..BranchOptions::default() };
             let destination = Destination::open(&workspace, Some(&options), None, true)?;
@@ -281,7 +282,7 @@ impl Branch {
         }
     }
 
-    /// The command that brings it up to date, here and where others see it; `None` if it is, or if there is nothing
+    /// The command that updates the branch, locally and at the remote. `None` if it is current, or if there is nothing
     /// to localize and no branch.
     fn next(&self, has_locked: bool) -> Option<String> {
         let next = match &self.state {
@@ -347,7 +348,7 @@ impl Outcome for Status {
             targets.sort_by_key(|target| target.state == State::Localized);
             let most = if shown.verbose { usize::MAX } else { NAMED };
             let mut texts: Vec<String> = targets.into_iter().map(TargetStatus::text).collect();
-            // What one object generates is named once.
+            // Several targets that one object generates share a line.
             texts.dedup();
             out.extend(first(texts.into_iter(), most));
         }

@@ -1,4 +1,4 @@
-//! `targets`: what Flux and Argo CD deploy from the repository. `schema.json` describes the JSON.
+//! `targets`: lists the targets that Flux and Argo CD deploy from the repository. `schema.json` describes the JSON.
 
 #[cfg(test)]
 mod tests;
@@ -51,15 +51,15 @@ impl TargetsArgs {
     }
 }
 
-/// What is deployed, and what that reaches.
+/// The targets, and the inputs of their builds.
 #[derive(Default)]
 pub(super) struct Deployed {
     found: Targets,
-    /// What the build of each target reaches that the tree does not hold; none where that is not known, or it is not built
+    /// For each target the inputs of its build that the tree lacks; `None` if that is unknown, or it is not built from
     /// here.
     reaches: Vec<Option<Vec<Reached>>>,
     pub engines: Vec<Installed>,
-    /// How many files of Rancher Fleet there are, of which it is not known what they deploy.
+    /// The number of files of Rancher Fleet, whose deployments are unknown.
     fleet_files: usize,
 }
 
@@ -69,7 +69,7 @@ struct Surveyed<'a> {
     #[serde(flatten)]
     target: &'a Target,
     state: &'static str,
-    /// Why it is not known what is deployed; `None` if it is.
+    /// Why the targets are unknown; `None` if they are known.
     unknown: Option<String>,
     reaches: Option<&'a [Reached]>,
 }
@@ -92,17 +92,17 @@ impl Serialize for Deployed {
 }
 
 impl Deployed {
-    /// Each target with what its build reaches.
+    /// Each target with the inputs that its build lacks.
     pub(super) fn each(&self) -> impl Iterator<Item = (&Target, Option<&[Reached]>)> {
         self.found.targets.iter().zip(self.reaches.iter().map(Option::as_deref))
     }
 }
 
-/// Finds what is deployed, and what each build reaches.
+/// Finds the targets, and the inputs that each build lacks.
 pub(super) fn surveyed(repo: &Rc<LocalRepo>, survey: &Survey) -> Result<Deployed, Failures> {
     let (tree, (explored, targets)) = (&survey.tree(), find(repo, survey)?);
     let mut reaches = targets.reaches(&explored, |_| true)?;
-    // What is deployed from a localized branch is what that holds, where it is here.
+    // A target of a localized branch deploys the content of that branch, which is inspected if it exists.
     let config = Config::of(&**tree, "")?;
     let engines = targets::installed(&**tree, &config, &targets)?;
     let places = targets.targets.iter().filter_map(|target| match &target.place {
@@ -130,7 +130,7 @@ impl Outcome for Deployed {
         targets::stopped(&self.found.targets).collect()
     }
 
-    /// Returns what names each, and below it where it is. The last line counts them.
+    /// The name of each target, and its location below. The last line has the counts.
     fn text(&self, _shown: Shown) -> String {
         let mut out = String::new();
         for (target, reaches) in self.each() {
@@ -183,7 +183,7 @@ impl Outcome for Deployed {
     }
 }
 
-/// The engine, and the object as people name it.
+/// The engine, and the name of the object.
 pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
     if object.is_listed() {
         return engine.name().to_owned();
@@ -191,7 +191,7 @@ pub(super) fn named(Target { engine, object, .. }: &Target) -> String {
     format!("{} {} {}{}", engine.name(), object.kind, object.full_name(), object.own_directory())
 }
 
-/// Returns what is deployed from a localized branch; none where nothing is localized, and nothing has to be.
+/// A line about targets of a localized branch; `None` if nothing is localized, and nothing has to be.
 fn localized(survey: &Deployed) -> Option<String> {
     let is_wanted = |(target, reaches): (&Target, Option<&[Reached]>)| {
         target.here().is_some_and(|dir| dir.revision.is_localized() || reaches.is_some_and(|all| !all.is_empty()))
@@ -199,7 +199,7 @@ fn localized(survey: &Deployed) -> Option<String> {
     survey.each().any(is_wanted).then(|| survey.found.deployed_from("a localized branch", Revision::is_localized))?
 }
 
-/// The counts: nothing that was found is missing in them. What may deploy something else is not known, as in `diff`.
+/// The counts of all targets. Those that may deploy something else count as unknown, as in `diff`.
 fn summary(survey: &Deployed) -> String {
     let targets = &survey.found;
     let (mut local, mut external, mut templated) = (0, 0, 0);

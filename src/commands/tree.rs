@@ -1,4 +1,4 @@
-//! `tree`: the reference graph, as `cargo tree` prints dependencies. `schema.json` describes the JSON.
+//! `tree`: prints the reference graph, as `cargo tree` prints dependencies. `schema.json` describes the JSON.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -41,7 +41,7 @@ pub(super) struct TreeArgs {
 }
 
 impl TreeArgs {
-    /// The graph.
+    /// Surveys the tree, and inverts the graph if requested.
     pub(super) fn run(&self) -> Done {
         let repo = repository_offline()?;
         let files = Files::open(&repo, &Snapshot::of(self.rev.as_deref()))?.checked_out();
@@ -74,7 +74,7 @@ fn is_named(url: &str, reference: &str) -> bool {
     is_there && update::Name::of(url).is_of_reference(reference)
 }
 
-/// The sources that lead to what a URL means, for all that a lock tells.
+/// The entries of a lock that lead to the entries that a URL means.
 fn leading_to(url: &str, lock: &Lock) -> BTreeSet<Upstream> {
     let named_by = lock.named_by();
     let above = |upstream: &Upstream| named_by.get(upstream).cloned().unwrap_or_default();
@@ -82,19 +82,19 @@ fn leading_to(url: &str, lock: &Lock) -> BTreeSet<Upstream> {
     reach(meant.iter().flat_map(above), above).into_iter().map(|upstream| upstream.source()).collect()
 }
 
-/// The graph.
+/// Surveys the tree, and inverts the graph if requested.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct ReferenceTree {
-    /// Where to begin reading.
+    /// The nodes at the top.
     starts: Vec<Node>,
-    /// The references, those of one node in their order in the file.
+    /// The references, in the order of the file for each node.
     #[serde(rename = "references")]
     pub(super) links: Vec<Link>,
 }
 
 impl ReferenceTree {
-    /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all. It begins at those that
-    /// no other one names.
+    /// Walks a tree without the network, from the roots in `paths` (from the top), or else from all roots that no other
+    /// root references.
     pub(super) fn survey(tree: Rc<dyn Tree>, config: &Config, paths: &[String]) -> Result<ReferenceTree> {
         let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?, [])?;
         let explored = explore(tree, &directories);
@@ -108,7 +108,7 @@ impl ReferenceTree {
         Ok(ReferenceTree { starts: starts.into_iter().map(|root| namer.root(root)).collect(), links })
     }
 
-    /// Returns what each node names, each once, in the order of the references.
+    /// The nodes that each node references, each once, in the order of the references.
     fn below(&self) -> HashMap<&Node, Vec<&Node>> {
         let mut below: HashMap<&Node, Vec<&Node>> = HashMap::new();
         let mut seen = HashSet::new();
@@ -120,8 +120,8 @@ impl ReferenceTree {
         below
     }
 
-    /// Turns the graph around: it begins at what is on another host, or was brought in from one, where `url` means it, also
-    /// for all that a lock tells, and leads to what names that.
+    /// Inverts the graph: it starts at the remote or localized nodes that `url` means, also according to a lock, and
+    /// leads to the nodes that reference them.
     fn invert(&mut self, url: &str, lock: &Lock) -> Result<()> {
         let sources = leading_to(url, lock);
         let named = self.links.iter().map(|link| &link.to).chain(&self.starts);
@@ -156,7 +156,7 @@ impl ReferenceTree {
 }
 
 impl Outcome for ReferenceTree {
-    /// A tree below each start. What was shown before is marked with `(*)`.
+    /// A tree below each start. A node that was already printed is marked with `(*)`.
     fn text(&self, shown: Shown) -> String {
         let below = self.below();
         let mut known = HashSet::new();
@@ -188,8 +188,8 @@ impl Outcome for ReferenceTree {
     }
 }
 
-/// Returns what a node is called, in the colour of its state: red is what a build would fetch or cannot read, green what
-/// is locked.
+/// The name of a node in the colour of its state: red if a build would fetch it or cannot read it, green if it is
+/// locked.
 fn styled(node: &Node, color: bool) -> String {
     let plain = Style::new().force_styling(color);
     let (dim, state) = (plain.clone().dim(), node.state());

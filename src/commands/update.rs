@@ -1,4 +1,4 @@
-//! `update`: what the lock holds, resolved again.
+//! `update`: resolves entries of the lock again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -36,7 +36,7 @@ pub(super) struct UpdateArgs {
     /// [default: all]
     ///
     /// With `--to` also paths: the ref is written in and below them.
-    // What is named here may have moved although it is a version.
+    // The user names it, so it may move even if it is a version.
     url: Vec<String>,
 
     /// Write this ref into the kustomizations that name the URL (all, or only those below a given PATH), and lock it
@@ -69,12 +69,12 @@ struct Update<'a> {
     /// With `--to` its tree names the new ref, and has the URLs back.
     workspace: Workspace,
     before: Rc<Lock>,
-    /// What the files say as they are.
+    /// The survey of the files before the edits.
     there: Rc<Survey>,
     restored_urls: RestoredUrls,
-    /// What `--to` writes into the user's files.
+    /// The edits of the user's files by `--to`.
     edits: Changes,
-    /// Whether `--to` leaves out what no path of the command line covers: there an entry stays what it is.
+    /// Whether `--to` skips references outside of the paths of the command line, so that their entries stay.
     is_partial: bool,
     selection: Selection,
     fetcher: Fetcher,
@@ -101,8 +101,8 @@ impl Selection {
         }
     }
 
-    /// The sources of those that the user's files name that cannot be resolved now. Of others only a walk tells who
-    /// names them, and so who may be asked with which login.
+    /// The entries whose references in the user's files cannot be resolved now. For others only a walk finds the
+    /// reference, and so the login to use.
     fn unanswered(&self, before: &Lock, fetcher: &mut Fetcher) -> Vec<Stays> {
         let behind: BTreeSet<Upstream> = before.named().map(Upstream::source).collect();
         let own = self.sources.iter().filter(|source| !behind.contains(source));
@@ -112,7 +112,7 @@ impl Selection {
         answers.filter_map(|(answer, source)| Some((source, answer.err()?))).collect()
     }
 
-    /// Returns what is too young or not signed.
+    /// The entries that are too young or not signed.
     fn distrusted(&self, failures: &[Failure]) -> Vec<Stays> {
         let stays = |failure: &Failure| {
             let distrusted = matches!(failure.kind, FailureKind::Young | FailureKind::Unsigned);
@@ -126,7 +126,7 @@ impl Selection {
 /// An entry of the lock that stays as it was, and why.
 type Stays = (Upstream, Failure);
 
-/// What was resolved; with a plan where files are stored, which are brought in again.
+/// The resolved entries; with a plan if files are stored, which are then written again.
 type Resolved = (Option<Plan>, Relocked);
 
 impl<'a> Update<'a> {
@@ -165,8 +165,7 @@ impl<'a> Update<'a> {
         Ok(update)
     }
 
-    /// Writes another ref into the references to what `urls` name, below some paths or everywhere, in the tree of the
-    /// workspace.
+    /// Writes another ref into the references to `urls`, below some paths or everywhere, in the tree of the workspace.
     fn retarget(&mut self, to: &str, urls: &[String], paths: &[String]) -> Result<(), Failures> {
         self.workspace.set_tree(self.restored_urls.tree.clone());
         let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
@@ -178,7 +177,7 @@ impl<'a> Update<'a> {
         let restored_urls = &mut self.restored_urls;
         restored_urls.tree = Rc::new(changed(OverlayTree::new(restored_urls.tree.clone()), &changes));
         self.workspace.set_tree(restored_urls.tree.clone());
-        // What localized files are named by is written with them.
+        // Localized files are named by these files, so they are written together.
         let edited: Vec<String> = changes.keys().cloned().collect();
         changes.retain(|path, _| !restored_urls.files.contains(path));
         restored_urls.files.extend(edited);
@@ -186,8 +185,8 @@ impl<'a> Update<'a> {
         Ok(())
     }
 
-    /// Writes the newest release of each repository and chart that a pattern matches and that may be locked, and selects what it comes
-    /// in the place of.
+    /// Writes the newest release of each repository and chart that matches a pattern and may be locked, and selects the
+    /// entries that it replaces.
     fn newest(&mut self, pattern: &str, names: &[Name], paths: &[String]) -> Result<Changes, Failures> {
         let glob = Glob::new(pattern);
         let glob = glob.map_err(|error| Failure::new(format!("`{pattern}` is not a pattern: {}", error.kind())))?;
@@ -213,7 +212,7 @@ impl<'a> Update<'a> {
         Ok(changes)
     }
 
-    /// Resolves what is selected, again without what has to stay.
+    /// Resolves the selected entries, and again without those that must stay.
     fn resolve(&mut self) -> Result<Resolved, Failures> {
         loop {
             match self.round()? {
@@ -223,12 +222,12 @@ impl<'a> Update<'a> {
         }
     }
 
-    /// Resolves all that is selected, or returns what of it may not move.
+    /// Resolves all selected entries, or returns those that may not move.
     fn round(&mut self) -> Result<Result<Resolved, Vec<Stays>>, Failures> {
         self.lock_the_rest();
         let is_stored = update::is_stored(&self.before, &self.selection.sources);
         if self.args.to.is_none() && is_stored {
-            // What is stored stays as it is where its upstream does not answer.
+            // Stored files stay as they are if their upstream does not respond.
             let unanswered = self.selection.unanswered(&self.before, &mut self.fetcher);
             if !unanswered.is_empty() {
                 return Ok(Err(unanswered));
@@ -251,14 +250,14 @@ impl<'a> Update<'a> {
         let changes = Lock::changes(&self.before, &relocked.lock);
         let moved: Vec<Stays> =
             update::moved_versions(&changes, |upstream| self.fetcher.is_version(upstream)).collect();
-        // What is named is meant to.
+        // If the user names an entry, it is meant to move.
         if self.args.url.is_empty() && !moved.is_empty() {
             return Ok(Err(moved));
         }
         Ok(Ok((plan, relocked)))
     }
 
-    /// Lets the lock and what is stored decide about everything that is not selected.
+    /// Locks everything that is not selected to its current entry or its stored files.
     fn lock_the_rest(&mut self) {
         let nothing = BTreeSet::new();
         let again = if self.is_partial { &nothing } else { &self.selection.sources };
@@ -271,7 +270,7 @@ impl<'a> Update<'a> {
         self.fetcher.relock(update::without(&self.before, again), tip);
     }
 
-    /// Resolves what no lock holds: for the lock alone, or for what is stored, which is brought in again.
+    /// Resolves entries that no lock contains: for the lock only, or for stored files, which are then written again.
     fn resolved(&mut self, is_stored: bool) -> Result<Resolved, Failures> {
         let (workspace, fetcher) = (&self.workspace, &mut self.fetcher);
         if !is_stored {
@@ -286,7 +285,7 @@ impl<'a> Update<'a> {
         Ok((Some(plan), relocked))
     }
 
-    /// Writes what was resolved: the lock, or with it what is stored and was brought in again.
+    /// Writes the lock, and with it the stored files.
     fn finish(self, (plan, relocked): Resolved) -> Result<Report, Failures> {
         let (mut rewritten, news) = histories(&self.fetcher, &self.before, &relocked.lock);
         let diff = self.args.diff.then(|| self.compared(plan.as_ref(), &relocked.lock)).transpose();
@@ -313,7 +312,7 @@ impl<'a> Update<'a> {
         Ok(outcome)
     }
 
-    /// Builds what this touches, before and after.
+    /// Compares the builds that this touches.
     fn compared(&self, plan: Option<&Plan>, lock: &Lock) -> Result<Diff, Failures> {
         let Some(repo) = self.workspace.repo() else { return Ok(Diff::default()) };
         let mut changes = self.edits.clone();
@@ -332,7 +331,7 @@ impl<'a> Update<'a> {
     }
 }
 
-/// Takes the words of the command line apart: what is there in the working tree is a path, everything else a URL.
+/// Splits the words of the command line: a word that exists in the working tree is a path, every other word a URL.
 fn split(workspace: &Workspace, words: &[String], to: &str) -> Result<(Vec<String>, Vec<String>), Failures> {
     let (mut paths, mut urls) = (Vec::new(), Vec::new());
     for word in words {
@@ -364,8 +363,8 @@ fn is_pattern(to: &str) -> bool {
     to.contains('*')
 }
 
-/// The branches that do not contain what was locked, and of each repository that moved how old it is, who signed it
-/// and what its authors wrote, as far as the remotes tell.
+/// The branches that do not contain the locked commit, and for each repository that moved its age, its signer and its
+/// commit subjects, if the remotes have them.
 fn histories(fetcher: &Fetcher, before: &Lock, after: &Lock) -> (Vec<Finding>, News) {
     let moves = message::moves(before, after);
     let (mut findings, mut news) = (Vec::new(), News::new());

@@ -1,4 +1,4 @@
-//! What was probably meant by what is not understood: the one place that suggests commands and options.
+//! Guesses the meaning of arguments that are not understood: the only code that suggests commands and options.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -10,8 +10,8 @@ use super::{COPY, Cli, PAGES, formats};
 use crate::message::failure::{Failure, command, nearest};
 use crate::message::redact;
 
-/// Other words for what a command does: those of other programs, and options of one command that are given to another. What
-/// begins with dashes is an option of any command that has it.
+/// Other words for commands: those of other programs, and options of one command that are given to another. A word with
+/// dashes is an option of any command that has it.
 const OTHER_WORDS: [(&str, &str); 18] = [
     ("base", "check --base"),
     ("config", "help configuration"),
@@ -33,14 +33,14 @@ const OTHER_WORDS: [(&str, &str); 18] = [
     ("version", "--version"),
 ];
 
-/// The command that a word stands for.
+/// The command that a word means; `None` if it is unknown.
 fn word(word: &str) -> Option<&'static str> {
     let commands = PAGES.iter().map(|(name, _)| (*name, *name));
     OTHER_WORDS.into_iter().chain(commands).find(|(other, _)| *other == word).map(|(_, command)| command)
 }
 
-/// The arguments of this process, the program first, as clap reads them: what may stand before a command, as with
-/// git, stands behind it.
+/// The arguments of this process, the program first, in the order of clap: options before a command, as git allows, are
+/// moved after it.
 pub(super) fn arguments() -> Vec<OsString> {
     arranged(std::env::args_os().collect())
 }
@@ -64,7 +64,7 @@ fn arranged(mut all: Vec<OsString>) -> Vec<OsString> {
     all
 }
 
-/// The arguments as messages show them: what they quote may come from outside, and hold a secret.
+/// The arguments for messages: they may quote text from outside, and contain a secret.
 pub(super) fn shown() -> Vec<String> {
     arguments()
         .into_iter()
@@ -72,14 +72,14 @@ pub(super) fn shown() -> Vec<String> {
         .collect()
 }
 
-/// The command that the arguments name; `None` if they name none, as those of a copy.
+/// The command that the arguments name; `None` for a copy.
 pub(super) fn named() -> Option<&'static str> {
     let word = arguments().into_iter().nth(1)?;
     PAGES.iter().map(|(name, _)| *name).find(|name| OsStr::new(name) == word)
 }
 
-/// Returns what is wrong with a word in the place of a command or a TARGET that is neither, and nothing on disk; `rest` stands
-/// behind it.
+/// The failure for a word that is neither a command nor a path; `None` if it may be a TARGET. `rest` are the words
+/// after it.
 pub(super) fn unknown_word(text: &str, rest: &[String]) -> Option<Failure> {
     if text.is_empty() || text.contains('/') || text.starts_with('-') || Path::new(text).exists() {
         return None;
@@ -97,7 +97,7 @@ pub(super) fn unknown_word(text: &str, rest: &[String]) -> Option<Failure> {
 
 const PROGRAM: &str = "git kustomize-localize";
 
-/// Returns that the first word is no command, where clap takes it for a TARGET and suggests the options of a copy.
+/// The failure for an unknown command, which clap takes for a TARGET and answers with the options of a copy.
 pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
     let words = shown();
     let (first, rest) = words.get(1..)?.split_first()?;
@@ -107,8 +107,8 @@ pub(super) fn unknown_command(error: &clap::Error) -> Option<Failure> {
     if is_unknown { unknown_word(first, rest) } else { None }
 }
 
-/// Names the command that is meant by an option, or the formats of a command: clap only tells how to pass an option as a value,
-/// what looks like it, and the formats of all commands.
+/// Names the command for an unknown option, or the formats of a command: clap only suggests to pass the option as a
+/// value, a similar option, or the formats of all commands.
 pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return };
     let (unknown, first) = (unknown.clone(), named());
@@ -116,7 +116,7 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
         error.remove(ContextKind::SuggestedValue);
         error.insert(ContextKind::ValidValue, ContextValue::Strings(formats(first)));
     }
-    // Of rules there are too many to read.
+    // There are too many rules for a list.
     if error.kind() == ErrorKind::InvalidValue && first == Some("explain") {
         error.remove(ContextKind::ValidValue);
     }
@@ -126,7 +126,7 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     let option = unknown.split('=').next().unwrap_or_default();
     let is_revision = || !unknown.starts_with('-') && first == Some("branch");
     let meant = match word(option.trim_start_matches('-')) {
-        // Of a copy, what another program calls its output.
+        // For a copy, another program's option for its output.
         Some("--format json") if first.is_none() && option != "--json" => instead(option, ""),
         Some(meant) if meant.starts_with("--") && takes(first.unwrap_or(COPY), meant) => instead(option, meant),
         Some(meant) if meant.starts_with("--") => None,
@@ -136,14 +136,14 @@ pub(super) fn point_elsewhere(error: &mut clap::Error) {
     };
     let Some(meant) = meant else { return };
     let tip = format!("did you mean `{meant}`?");
-    // One of nearly that name is not meant, nor is its usage.
+    // A similar option of the same command is a wrong guess, and so is its usage.
     error.remove(ContextKind::SuggestedArg);
     error.remove(ContextKind::Usage);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }
 
-/// The command line with `meant` in the place of an option, and with its value where it takes none; `None` if the option
-/// is no word of it.
+/// The command line with `meant` instead of an option, and with its value if it takes one; `None` if the option is not
+/// a word of it.
 fn instead(option: &str, meant: &str) -> Option<String> {
     let words: Vec<String> = shown().into_iter().skip(1).collect();
     let (at, value) = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(option)? {

@@ -72,7 +72,7 @@ impl VerifyArgs {
     }
 }
 
-/// The directory that an argument names, if that is not a commit.
+/// The directory that an argument names; `None` if it names a commit.
 pub(super) fn directory<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> Result<Option<&'a str>> {
     let Some(text) = rev.filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);
@@ -94,7 +94,7 @@ pub(super) fn directory<'a>(rev: Option<&'a str>, repo: Option<&LocalRepo>) -> R
 }
 
 impl Outcome for Verified {
-    /// Returns what differs, and what was looked at.
+    /// The differences, and the subjects of the verification.
     fn text(&self, _shown: Shown) -> String {
         // The state of upstream is reported below, along with what has not changed.
         let differences = self.differences.iter().filter(|difference| difference.kind != Kind::Upstream);
@@ -157,7 +157,7 @@ fn told(record: &Record) -> String {
     format!("{directory}{from}: {files}, {remotes}; recorded in the lock {by}")
 }
 
-/// One line for each remote, and one that counts them.
+/// One line for each remote, and a line with the counts.
 fn upstream(all: &[EntryStatus]) -> Vec<String> {
     let mut out = Vec::new();
     for EntryStatus { lock, line, entry: (source, pinned), answer } in all {
@@ -192,7 +192,7 @@ fn upstream(all: &[EntryStatus]) -> Vec<String> {
     out
 }
 
-/// Returns how what changed upstream comes into its lock.
+/// The commands that take upstream's changes into the lock.
 fn updates(all: &[EntryStatus]) -> Vec<String> {
     let of = |update| all.iter().filter(move |entry| entry.answer.update == update);
     let (any, mut out) = (of(Update::Any), Vec::new());

@@ -34,7 +34,7 @@ struct Written {
     fails: bool,
 }
 
-/// Builds what the arguments select, and makes `directory` contain exactly that.
+/// Builds the selected targets and roots, and makes `directory` contain exactly their outputs.
 pub(super) fn write(args: &BuildArgs, workspace: &Workspace, directory: &Path, output: &OutputArgs) -> Done {
     let before = listed(directory)?;
     let repo = workspace.repo().map_or_else(repository_offline, |repo| Ok(repo.clone()))?;

@@ -17,7 +17,7 @@ const ANNOTATIONS: usize = 10;
 /// A summary is shown up to 1 MiB; whoever else writes to it needs some of that.
 const SUMMARY: usize = 1_000_000;
 
-/// Returns what goes to the log: the findings as text, in which no line is a command, then the commands.
+/// The text for the log: the findings, with no line that GitHub takes for a command, then the commands.
 pub fn github(checked: &Checked, shown: Shown) -> String {
     // A log is searched, not watched.
     let mut out = inert(&text(checked, Shown { width: None, ..shown }));
@@ -33,7 +33,7 @@ fn text(checked: &Checked, shown: Shown) -> String {
     human(checked, shown) + &console::strip_ansi_codes(&failures)
 }
 
-/// Returns what goes to the file that `GITHUB_STEP_SUMMARY` names: what a terminal shows.
+/// The text for the file that `GITHUB_STEP_SUMMARY` names, as on a terminal.
 ///
 /// It is Markdown with text in HTML: in there Markdown means nothing, so that no text from a file can be markup, a link
 /// or a mention, and commands can be copied. HTML ends at an empty line, so the text has none.
@@ -50,7 +50,7 @@ pub fn github_summary(checked: &Checked, verbose: bool) -> String {
     format!("\n### git kustomize-localize check\n\n<pre>{lines}</pre>\n\n")
 }
 
-/// The command that annotates a place.
+/// The command that annotates a location.
 fn annotation(issue: Issue<'_>) -> String {
     let mut location = String::new();
     if !issue.path.is_empty() {

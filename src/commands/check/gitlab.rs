@@ -11,7 +11,7 @@ use crate::message::finding::Severity;
 use crate::message::redact::visible;
 use crate::record::sha256_hex;
 
-/// Returns what was found as a report of code quality, with a final newline. What could not be checked is a blocker.
+/// The result as a code quality report, with a final newline. Files that could not be checked are blockers.
 pub fn gitlab(checked: &Checked) -> String {
     // GitLab takes entries with one fingerprint for one.
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();

@@ -18,10 +18,10 @@ const MANY: usize = 20;
 /// How many upstreams are named there.
 const NAMED: usize = 10;
 
-/// The findings with their lines, and a summary as the last line; of many findings on a terminal only how many
-/// there are of what. What could not be checked is counted only: it belongs to standard error.
+/// The findings with their lines, and a summary as the last line. Many findings on a terminal are only counted.
+/// Failures are printed on stderr, so only their number is in the summary.
 pub fn human(checked: &Checked, shown: Shown) -> String {
-    // What could not begin has found nothing.
+    // A run that could not start has found nothing out, so it must not report that no kustomizations exist.
     if checked.kustomizations == 0 && checked.findings.is_empty() && !checked.failures.is_empty() {
         return String::new();
     }
@@ -64,7 +64,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     out + &summary(checked) + "\n"
 }
 
-/// The line that sums up what was checked and what was found.
+/// The line with the numbers of checked files and of findings.
 fn summary(checked: &Checked) -> String {
     let source = match &checked.source {
         Snapshot::Index => "the index".to_owned(),
@@ -130,7 +130,7 @@ fn summary(checked: &Checked) -> String {
     format!("{line}{differing}: {counts}{}", unknown.collect::<String>())
 }
 
-/// Returns what a change was compared with: the commit, and what was named, if that is another one.
+/// The commit that a change was compared with, and the requested base, if that is another commit.
 fn base(known: Option<&Known>) -> String {
     let Some(Known { rev, commit, .. }) = known else { return String::new() };
     let name = if is_object_id(rev) { short(rev).to_owned() } else { visible(rev) };
@@ -141,7 +141,7 @@ fn base(known: Option<&Known>) -> String {
     }
 }
 
-/// Returns how many findings there are by rule and by upstream, and how to begin.
+/// The number of findings by rule and by upstream, and how to begin.
 fn overview(findings: &[&Finding], color: bool) -> String {
     let head = |text: &str| painted(text, "bold", color) + "\n";
     let mut out = head("findings by rule:")
@@ -159,7 +159,7 @@ fn overview(findings: &[&Finding], color: bool) -> String {
     out + "\n"
 }
 
-/// Returns how often each of these is there, the most frequent first; nothing of nothing.
+/// The number of each of these texts, the most frequent first; empty if there are none.
 fn counts(all: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     all.for_each(|key| *counts.entry(key).or_default() += 1);
@@ -174,7 +174,7 @@ fn counts(all: impl Iterator<Item = String>) -> String {
     rows.collect::<String>() + end
 }
 
-/// The repository, or the host of a file, that a finding is about.
+/// The repository, or the host of the file, that a finding is about; `None` for an image.
 fn upstream(upstream: &Upstream) -> Option<&str> {
     match upstream {
         Upstream::Git { url, .. } | Upstream::Chart { url, .. } => Some(url),

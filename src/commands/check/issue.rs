@@ -1,4 +1,4 @@
-//! What the forges show at the lines of a change: findings that count, and what could not be checked.
+//! Issues that forges show at the lines of a change: findings that count, and files that could not be checked.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::record::sha256_hex;
 
 /// Something to be shown at a line.
 pub(super) struct Issue<'a> {
-    /// The rule; none where something could not be checked.
+    /// The rule; `None` for a file that could not be checked.
     pub rule: Option<&'static str>,
     pub severity: Severity,
     /// Its file; empty where none is meant.
@@ -17,13 +17,13 @@ pub(super) struct Issue<'a> {
     /// The line and the column where it begins, if it is at one.
     pub position: Option<Position>,
     pub message: &'a str,
-    /// What to do.
+    /// Ways to fix it.
     pub help: Vec<Cow<'a, str>>,
-    /// What stays the same when lines move.
+    /// A text that stays the same if lines move.
     pub fingerprint: String,
 }
 
-/// Returns what could not be checked, then the findings that are not allowed.
+/// The failures, then the findings that are not allowed.
 pub(super) fn issues(checked: &Checked) -> impl Iterator<Item = Issue<'_>> {
     let failures = checked.failures.iter().map(|failure| {
         let location = failure.location.as_deref();

@@ -15,10 +15,10 @@ use crate::message::redact::visible;
 /// Paths are relative to the top of the repository, which viewers know by this name.
 const TOP: &str = "%SRCROOT%";
 
-/// Returns what was found as SARIF, with a final newline.
+/// The result as SARIF, with a final newline.
 ///
-/// What is allowed is a result with a suppression; what could not be checked is a notification, and
-/// the invocation then was not successful.
+/// An allowed finding is a result with a suppression. A file that could not be checked is a notification, and then the
+/// invocation was not successful.
 pub fn sarif(checked: &Checked) -> String {
     let run = json!({
         "tool": { "driver": {
@@ -92,15 +92,15 @@ fn result(finding: &Finding) -> Value {
     result
 }
 
-/// A line of a message, in which nothing is a link: a plain text may hold `[text](destination)`
-/// (SARIF 3.11.6), and viewers do not agree on how to escape it.
+/// A line of a message without links: a plain text may contain `[text](destination)` (SARIF 3.11.6), and viewers do not
+/// agree on how to escape it.
 fn plain(line: &str) -> String {
     visible(line).replace("](", "] (")
 }
 
-/// A place in a file, whose path becomes a relative URI.
+/// A location in a file, whose path becomes a relative URI.
 fn location(path: &str, region: Option<Value>) -> Value {
-    /// What RFC 3986 allows in a segment; a colon only where it cannot end a scheme.
+    /// The characters that RFC 3986 allows in a segment, without the colon, which could end a scheme.
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'/')
         .remove(b'-')

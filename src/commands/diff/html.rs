@@ -1,6 +1,6 @@
-//! A page for reviewers: what a change deploys, as one file that loads and runs nothing.
+//! A page for reviewers: the effects of a change on deployments, in one file that loads and runs nothing.
 //!
-//! What comes from outside stands between tags alone, never in one: [`html`] escapes all that matters there.
+//! Text from outside is put only between tags, never inside of a tag: [`html`] escapes everything that matters there.
 
 use super::human::built_by;
 use super::{Compared, Diff, titles};
@@ -11,13 +11,13 @@ use crate::commands::messages::{counted, html};
 use crate::message::redact::visible;
 
 const TEMPLATE: &str = include_str!("page.html");
-/// What stands in the template in place of each part.
+/// The mark in the template that a part replaces.
 const PART: &str = "<!-- part -->";
 /// How many lines of an object are shown before somebody opens it.
 const LONG: usize = 200;
 
 impl Diff {
-    /// The page: on the left what is built, then what the change brings about, what is not known, and the objects.
+    /// The page: the builds on the left, then the consequences of the change, the unknown builds, and the objects.
     pub(super) fn html(&self) -> String {
         let groups = self.groups(true);
         let named: String = groups.iter().enumerate().map(|(number, group)| entries(number, group)).collect();
@@ -41,7 +41,7 @@ impl Diff {
     }
 }
 
-/// A line as it stands between tags.
+/// A line, escaped for use between tags.
 fn text(line: &str) -> String {
     html(&visible(line))
 }
@@ -50,7 +50,7 @@ fn code(line: &str) -> String {
     format!("<code>{}</code>", text(line))
 }
 
-/// The links to a group: one for each of its builds.
+/// The links to a group, one for each of its builds.
 fn entries(number: usize, group: &[&Compared]) -> String {
     let about = match group[0].objects.len() {
         _ if group[0].is_unknown() => "unknown".to_owned(),
@@ -65,7 +65,7 @@ fn entries(number: usize, group: &[&Compared]) -> String {
         .collect()
 }
 
-/// A box with these lines, if there are any.
+/// A box with these lines; empty without lines.
 fn summary(title: &str, lines: Vec<String>) -> String {
     if lines.is_empty() {
         return String::new();
@@ -74,7 +74,7 @@ fn summary(title: &str, lines: Vec<String>) -> String {
     format!("<section class=\"summed\">\n<h2>{title}</h2>\n<ul>\n{items}</ul>\n</section>\n")
 }
 
-/// Returns what the differences of a group bring about, a line each.
+/// The consequences of the differences of a group, one line each.
 fn summed(number: usize, group: &[&Compared]) -> Vec<String> {
     let build = group[0];
     let builds = match group.len() {
@@ -91,7 +91,7 @@ fn summed(number: usize, group: &[&Compared]) -> Vec<String> {
     build.consequences.iter().map(line).collect()
 }
 
-/// A group: what names its builds, why they differ or were not built, and the objects.
+/// A group: the names of its builds, the causes or failures, and the objects.
 fn section(number: usize, group: &[&Compared], is_short: bool) -> String {
     let build = group[0];
     let title = |[name, why]: &[String; 2]| format!("{} <span class=\"why\">{}</span>", code(name), text(why));
@@ -126,7 +126,7 @@ fn consequence_line(consequence: &Consequence) -> String {
     format!("<p class=\"consequence\"><b>{}</b>: {}</p>\n", text(consequence.id), text(&consequence.text))
 }
 
-/// The lines of a diff as runs of what was and what is, which stand below or beside each other.
+/// The lines of a diff as runs of old and new lines, which a browser can show below or beside each other.
 fn runs(object: &ObjectChange) -> String {
     let lines: Vec<&str> = object.diff.lines().collect();
     let kind = |line: &str| line.bytes().next().filter(|first| b"-+@".contains(first));

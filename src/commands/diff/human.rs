@@ -1,4 +1,4 @@
-//! What people read of `diff`.
+//! The text of `diff` for people.
 
 use console::Style;
 
@@ -9,7 +9,7 @@ use crate::commands::output::Shown;
 use crate::message::redact::visible;
 use crate::targets::affected::Status;
 
-/// Returns what differs: what names each build, what that brings about, and its objects.
+/// The differences: the names of builds, their consequences and their objects.
 pub(super) fn text(diff: &Diff, shown: Shown) -> String {
     let bold = styled(shown, Style::new().bold());
     let mut out = String::new();
@@ -39,7 +39,7 @@ pub(super) fn text(diff: &Diff, shown: Shown) -> String {
                 Status::Removed => [&*id, "/dev/null"],
                 Status::Changed => [was.as_deref().unwrap_or(&id), &id],
             };
-            // They belong to what follows, not to the lines above.
+            // The empty line shows that they belong to the object below, not to the one above.
             out += if consequences.is_empty() { "" } else { "\n" };
             out += &consequences.concat();
             out += &format!("{}\n{}\n", bold.apply_to(format!("--- {before}")), bold.apply_to(format!("+++ {after}")));
@@ -68,7 +68,7 @@ fn consequence_line(consequence: &Consequence, object: &str, shown: Shown) -> St
     format!("{mark} {text}\n")
 }
 
-/// Returns what names the builds of a group, a line each, and what built their objects.
+/// The names of the builds of a group, one line each, and the builds that defined their objects.
 fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -> String {
     let titles = super::titles(group).into_iter().map(|[name, why]| format!("{}: {why}", bold(name)));
     let lines = first(titles, if verbose { usize::MAX } else { NAMED });
@@ -76,7 +76,7 @@ fn titles(group: &[&Compared], verbose: bool, bold: impl Fn(String) -> String) -
     lines.into_iter().chain(by).map(|line| line + "\n").collect()
 }
 
-/// Returns what built the objects of the targets in a group, once.
+/// The builds that defined the objects of the targets in a group, each once; `None` if they are as written.
 pub(super) fn built_by(group: &[&Compared], verbose: bool) -> Option<String> {
     let mut by: Vec<String> = group.iter().filter_map(|build| build.built_by.clone()).collect();
     by.dedup();

@@ -1,4 +1,4 @@
-//! A comment of a pull request: Markdown that says what a change deploys.
+//! A comment of a pull request: the effects of a change on deployments, as Markdown.
 
 use super::human::built_by;
 use super::{Compared, Diff, titles};
@@ -9,13 +9,14 @@ use crate::message::redact::{inert, visible};
 
 /// How many characters a comment may have on GitHub.
 const MOST: usize = 65_536;
-/// How many of them are kept for what is left out.
+/// The characters that are reserved for the sentence about omitted parts.
 const LAST: usize = 300;
-/// What a comment begins with, so that the next run finds it.
+/// The first line of a comment, by which the next run finds it.
 const MARKER: &str = "<!-- git-kustomize-localize diff -->";
 
 impl Diff {
-    /// As much as fits into a comment: what the change brings about, then whole objects, and how many are left out.
+    /// As much as fits into a comment: first the consequences of the change, then whole objects, and the number of
+    /// omitted ones.
     pub(super) fn markdown(&self) -> String {
         let [repository, sides] = self.sides().map(|side| code(&side));
         let mut out = format!("{MARKER}\n**{}** in {repository}, {sides}\n\n", self.counts());
@@ -68,7 +69,7 @@ fn consequence_line(consequence: &Consequence) -> String {
     inert(&format!("- {}: {of}{}: {}\n", code(consequence.id), code(&consequence.target), code(&consequence.text)))
 }
 
-/// Returns what names the builds of a group and why they differ, or were not built.
+/// The names of the builds of a group, and the causes or failures.
 fn head(group: &[&Compared]) -> String {
     let counted = match group[0].objects.len() {
         0 => String::new(),
@@ -87,14 +88,14 @@ fn object_lines(object: &ObjectChange, is_short: bool) -> String {
     if is_short {
         return named;
     }
-    // No line of what it holds ends it.
+    // The fence is longer than any run of backticks in the diff, so that no line of the diff can end the block.
     let longest = object.diff.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
-    // What is counted is what is printed.
+    // The text is made inert before it is counted, because that changes its length.
     inert(&format!("{named}{fence}diff\n{}{fence}\n\n", object.diff))
 }
 
-/// A text as code in HTML, in which nothing is Markdown, a link or a mention.
+/// Text as code in HTML, so that Markdown, links and mentions in it are not interpreted.
 fn code(text: &str) -> String {
     format!("<code>{}</code>", html(&visible(text)))
 }
@@ -145,7 +146,7 @@ pub(super) mod tests {
         assert_eq!(text.matches("<details>").count(), 4, "{text}");
     }
 
-    /// What is not shown may be anything.
+    /// An object that is not shown may contain any difference.
     const LARGE: &str = "too large to show\n";
 
     #[test]

@@ -1,4 +1,4 @@
-//! How much differs, of what, and how much of it is not known.
+//! The numbers of differing objects, and of builds that could not be compared.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,20 @@ use crate::message::redact::visible;
 use crate::reference::Upstream;
 use crate::targets::affected::Status;
 
-/// What an entry of the lock that is something else brings about.
+/// The effects of a changed lock entry.
 #[derive(Debug, Serialize)]
 pub(super) struct Moved {
     remote: Upstream,
     /// How many objects differ in the builds that it leads to.
     objects: usize,
-    /// What that brings about.
+    /// The number of consequences of these differences.
     consequences: usize,
     /// How many of these builds could not be compared.
     not_known: usize,
 }
 
 impl Moved {
-    /// Sums up what came of some builds for each of these entries.
+    /// The effects of each of these entries, summed up over the builds that reach it.
     pub(super) fn of(sources: &[&Upstream], chosen: &[Choice], all: &[Compared]) -> Vec<Moved> {
         let sum = |remote: &&Upstream| {
             let builds = chosen.iter().zip(all).filter(|(choice, _)| choice.moved.contains(*remote));
@@ -42,7 +42,7 @@ impl Moved {
 }
 
 impl Diff {
-    /// Returns what an entry of the lock brings about, if it is something else.
+    /// The effects of a lock entry; `None` if it did not change.
     pub(in crate::commands) fn brings(&self, upstream: &Upstream) -> Option<String> {
         let Moved { objects, consequences, not_known, .. } =
             self.moved.iter().find(|moved| moved.remote == *upstream)?;
@@ -57,7 +57,7 @@ impl Diff {
         Some(text)
     }
 
-    /// Returns how much differs, what that brings about, and how much of it is not known, in a sentence.
+    /// A sentence with the numbers of differences, consequences and unknown builds.
     pub(super) fn counts(&self) -> String {
         let of = |change: Status| {
             let objects = self.builds.iter().flat_map(|build| &build.objects);
@@ -91,7 +91,7 @@ impl Diff {
         text
     }
 
-    /// Returns what is compared: the repository, and both sides.
+    /// The name of the repository, and the names of both sides.
     pub(super) fn sides(&self) -> [String; 2] {
         let new = self.commit.as_deref().map_or("the working tree", short);
         [
@@ -108,7 +108,7 @@ impl Diff {
         self.affected > 0 && unknown == self.affected
     }
 
-    /// Returns how much is not known: what was not built on both sides, and what could not be read.
+    /// The numbers of builds without both outputs, and of unreadable files.
     fn not_known(&self) -> String {
         let (targets, roots): (Vec<_>, Vec<_>) =
             self.builds.iter().filter(|build| build.is_unknown()).partition(|build| build.is_target);
@@ -118,7 +118,7 @@ impl Diff {
         counts.map(|(count, what)| counted(count, what)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns what comes of a side without a lock, in lines.
+    /// Warnings about a side without a lock.
     pub(super) fn unlocked(&self, verbose: bool) -> Vec<String> {
         let names: Vec<String> = self.unlocked.iter().map(Upstream::to_string).collect();
         let all = self
@@ -134,8 +134,8 @@ impl Diff {
         all.map(|text| fitting(&visible(&text), "warning: ".len(), verbose)).collect()
     }
 
-    /// Which builds were not compared because something stays remote, in lines; with `verbose` they stand among
-    /// the others.
+    /// The builds that were not compared because a reference stays remote, in lines; empty with `verbose`, where they
+    /// are shown among the others.
     pub(super) fn left(&self, verbose: bool) -> Vec<String> {
         let left: Vec<&Compared> = self.builds.iter().filter(|build| build.is_left()).collect();
         if verbose {

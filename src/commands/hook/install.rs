@@ -1,4 +1,4 @@
-//! The files of hooks: ours are written and removed, those of others are left alone.
+//! The files of hooks: this program writes and removes its own files, and leaves those of others alone.
 //!
 //! They are the files in `hooks/` of the source, so that a copied one and an installed one are the same.
 
@@ -24,7 +24,7 @@ const SCRIPTS: [(&str, &str); 3] = [
 /// How a file begins that we made, whatever its version.
 const OURS: &[u8] = b"#!/bin/sh\n# Made by git kustomize-localize.";
 
-/// What was done to hooks.
+/// The hooks that were written or removed.
 #[derive(Debug, Serialize)]
 pub(super) struct Changed {
     files: Vec<PathBuf>,
@@ -48,7 +48,7 @@ impl Outcome for Changed {
 
 /// Puts hooks where git looks for them: all or none.
 pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<Changed, Failures> {
-    // Links are followed: what counts is where a file would be written.
+    // Links are followed, because the file would be written to their target.
     let (directory, common) = (real(&repo.hooks()?), real(&repo.common));
     let Some(top) = &repo.top else {
         return Err(Failure::new("this repository has no working tree, so no commits are made here")
@@ -95,7 +95,7 @@ pub(super) fn install(repo: &LocalRepo, names: &[String]) -> Result<Changed, Fai
     Ok(Changed { files, verb: "installed" })
 }
 
-/// Removes what [`install`] put in.
+/// Removes the hooks of [`install`].
 pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<Changed> {
     let directory = real(&repo.hooks()?);
     let mut files = Vec::new();
@@ -111,12 +111,12 @@ pub(super) fn uninstall(repo: &LocalRepo, names: &[String]) -> Result<Changed> {
     Ok(Changed { files, verb: "removed" })
 }
 
-/// The hooks of these names.
+/// The hooks with these names.
 fn named(names: &[String]) -> impl Iterator<Item = (&'static str, &'static str)> {
     SCRIPTS.into_iter().filter(|(name, _)| names.iter().any(|hook| hook == name))
 }
 
-/// Returns what to do where the hook is one of others.
+/// The line to add to a hook of another program.
 fn line(name: &str) -> String {
     let copy = if name == "pre-push" { ", with a copy of its standard input" } else { "" };
     format!("add to it{copy}: git kustomize-localize hook run {name} \"$@\" || exit $?")
@@ -130,7 +130,7 @@ fn real(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// Reads a file; none where there is none. A link is none of ours, wherever it leads.
+/// Reads a file; `None` if it does not exist. This program never writes links, so a link belongs to another program.
 fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     if path.is_symlink() {
         return Ok(Some(Vec::new()));

@@ -1,4 +1,4 @@
-//! What a hook that runs has to judge, and against what.
+//! The commits or the index that a hook must judge, and the base of the comparison.
 
 use std::collections::HashSet;
 
@@ -14,25 +14,25 @@ use crate::workspace::commit;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judged {
     pub what: Snapshot,
-    /// What it is judged against.
+    /// The base of the comparison.
     pub base: Base,
     /// The refs that it is for, where they say more than the commit.
     pub refs: Vec<String>,
     /// Whether these are all new: nothing is merged into a branch that was not there.
     pub is_new: bool,
-    /// The commit that it follows; `None` if there is none, or several.
+    /// The previous commit; `None` if there is none, or several.
     pub since: Option<String>,
 }
 
 impl Judged {
-    /// Returns what is about to be committed.
+    /// The files that are about to be committed.
     pub(super) fn index(repo: &LocalRepo) -> Result<Judged> {
         let since = repo.commit("HEAD")?.map(|head| head.commit);
         Ok(Judged { what: Snapshot::Index, base: Base::Own, refs: Vec::new(), is_new: false, since })
     }
 
-    /// Whether a finding in what was looked at is shown: whoever commits or pushes is warned of nothing that this does
-    /// not touch. What decides elsewhere may change anything.
+    /// Whether to show a finding: people who commit or push are not warned about files that they did not change. On a
+    /// server, where the check decides, every finding counts.
     pub(super) fn shows(&self, repo: &LocalRepo, what: &Snapshot) -> Result<impl Fn(&Finding) -> bool + use<>> {
         let touched = self.since.as_ref().map(|since| repo.changed_since(since, what)).transpose()?;
         let touched: Option<HashSet<String>> = touched.map(|paths| paths.into_iter().collect());
@@ -43,10 +43,10 @@ impl Judged {
     }
 }
 
-/// Returns what is about to be pushed, from the lines that git gives to `pre-push`.
+/// The commits that are about to be pushed, from the lines that git gives to `pre-push`.
 pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = updates(lines, "<local ref> <local object> <remote ref> <remote object>", |line| {
-        // The first field is what the user called it, and may hold spaces.
+        // The first field is the name that the user gave, and may contain spaces.
         let mut fields = line.rsplitn(4, ' ');
         let (old, name, new) = (fields.next()?, fields.next()?, fields.next()?);
         fields.next().map(|_| [old, new, name])
@@ -54,8 +54,9 @@ pub(super) fn pushed(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     judged(repo, &updates, |_| Ok(Base::Own))
 }
 
-/// Returns what a server is about to receive, from the lines that git passes to `pre-receive`. The configuration is
-/// that of the branch before the push, of HEAD for a new one: a push must not be able to switch off its own check.
+/// The commits that a server is about to receive, from the lines that git gives to `pre-receive`. The configuration is
+/// that of the branch before the push, or of HEAD for a new branch: a push must not be able to switch off its own
+/// check.
 pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = updates(lines, "<old object> <new object> <ref>", |line| {
         let mut fields = line.splitn(3, ' ');
@@ -77,7 +78,7 @@ pub(super) fn received(repo: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     })
 }
 
-/// Returns what the pre-commit framework runs us for: a push, a revision that it was given, or what is staged.
+/// The commits or files for which the pre-commit framework runs the hook: a push, a revision, or the index.
 pub(super) fn framework(repo: &LocalRepo) -> Result<Judged> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let push = variable("PRE_COMMIT_REMOTE_NAME").and(variable("PRE_COMMIT_LOCAL_BRANCH"));
@@ -93,7 +94,7 @@ pub(super) fn framework(repo: &LocalRepo) -> Result<Judged> {
 /// A ref that is moved: its object before and from now on, and its name.
 type Update<'a> = [&'a str; 3];
 
-/// Whether a ref has no object there.
+/// Whether a line of git says that a ref does not exist.
 fn is_none(id: &str) -> bool {
     id.bytes().all(|byte| byte == b'0')
 }
@@ -109,7 +110,7 @@ fn updates<'a>(lines: &'a str, form: &str, read: impl Fn(&'a str) -> Option<Upda
         .ok_or_else(|| Failure::new("unexpected line on standard input").hint(format!("expected: {form}")))
 }
 
-/// Returns what the updates bring, each once. What is not a commit has no kustomization.
+/// The commits of the updates, each once. Other objects have no kustomizations.
 fn judged(repo: &LocalRepo, updates: &[Update<'_>], base: impl Fn(&str) -> Result<Base>) -> Result<Vec<Judged>> {
     let mut all: Vec<Judged> = Vec::new();
     for [old, new, name] in updates.iter().filter(|[_, new, _]| !is_none(new)) {

@@ -1,4 +1,4 @@
-//! What people read of building original and result.
+//! The text about the builds of original and result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::message::failure::Failure;
 /// How many objects, roots or reasons are named before the rest is only counted.
 const NAMED: usize = 10;
 
-/// The result of the builds. Roots that were not built are named together for each reason.
+/// The result of the builds. Roots that were not built for the same reason share a line.
 pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     if let Some(reason) = &checked.without {
         return vec![format!("  not verified: {reason}")];
@@ -17,7 +17,7 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     let by = checked.by.iter().map(|by| by.program.clone());
     let how: Vec<String> = by.chain(checked.network.map(|network| network.to_string())).collect();
     let how = if how.is_empty() { String::new() } else { format!(" ({})", how.join(", ")) };
-    // Roots that stay as they are prove nothing of what was rewritten.
+    // Roots that were not rewritten prove nothing about those that were.
     let is_any_changed = checked.targets.iter().any(|target| target.is_changed);
     let proofs = checked.targets.iter().filter(|target| target.is_changed || !is_any_changed);
     let is_verified = proofs.map(|target| &target.verdict).any(Verdict::is_same);
@@ -48,7 +48,7 @@ pub(super) fn proof(checked: &BuildCheck, verbose: bool) -> Vec<String> {
     out
 }
 
-/// Returns how many builds came to what.
+/// The number of builds with each result.
 fn counts(checked: &BuildCheck) -> String {
     if let [target] = checked.targets.as_slice()
         && target.verdict == Verdict::Identical
@@ -67,7 +67,7 @@ fn counts(checked: &BuildCheck) -> String {
     counts.map(|(count, what, how)| format!("{} {how}", counted(count, what))).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns how results differ from their originals, and nothing else: nothing was written.
+/// The differences between results and originals. They are printed alone, because nothing was written.
 pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
     let all = counted(checked.targets.len(), "build");
     let targets = checked.targets.iter().filter(|target| target.verdict.differs());
@@ -99,7 +99,7 @@ pub(super) fn differences(checked: &BuildCheck) -> Vec<String> {
     out
 }
 
-/// The error that ends a run whose results differ from their originals.
+/// The error that ends a run with differences; `None` if there are none.
 pub(super) fn refusal(checked: &BuildCheck) -> Option<Failure> {
     let differing = checked.targets.iter().filter(|target| target.verdict.differs());
     let steps: BTreeSet<Option<&str>> = differing.map(|target| target.next_step).collect();

@@ -1,4 +1,4 @@
-//! What people read of localizing and of locking.
+//! The text about localizing and locking.
 
 use super::builds::{differences, proof, refusal};
 use super::{Locking, Report};
@@ -83,7 +83,7 @@ impl Report {
             ));
             out.extend(localized.now_remote.iter().map(|upstream| format!("  {}", upstream.line())));
         }
-        // What to do about it is to wait, which comes first.
+        // The first hint says how long to wait.
         out.extend(locking.held.iter().map(|failure: &Failure| {
             let wait = failure.hints.first().map(|hint| format!("; {hint}")).unwrap_or_default();
             format!("  held: {}{wait}", failure.message)
@@ -91,7 +91,7 @@ impl Report {
         out.extend(localized.builds.iter().flat_map(|builds| proof(builds, verbose)));
         out.extend(left(&localized.left, verbose));
         out.extend(findings::number(&localized.findings, verbose));
-        // What was not followed, because something in the tree itself is wrong.
+        // These are errors of the tree itself, which `check` explains.
         if !locking.unread.is_empty() {
             let count = counted(locking.unread.len(), "reference");
             out.push(format!("  {count} not followed: see `git kustomize-localize check`"));
@@ -107,7 +107,7 @@ impl Report {
             }
             out.extend(branch.deployed.clone());
         } else if localized.status == Status::Written && !localized.stage.is_empty() {
-            // What is ignored would be left out without `-f`.
+            // Without `-f`, git would not add ignored files.
             out.push(format!("  to stage it: {}", stage(&localized.stage)));
         }
         if matches!((&localized.made, localized.status), (Made::FirstLock, Status::Written)) {
@@ -137,7 +137,7 @@ impl Report {
         }
     }
 
-    /// Returns what was not followed, every file, and every reference that was changed.
+    /// The references that were not followed, every file, and every reference that was changed.
     fn each(&self) -> Vec<String> {
         let Report { localized, locking } = self;
         let unread = locking.unread.iter().map(|failure| format!("  not followed: {failure}"));
@@ -154,7 +154,7 @@ impl Report {
 }
 
 impl Localized {
-    /// The commit that would have been localized.
+    /// The commit that would have been localized; `None` for a working tree.
     fn source(&self) -> Option<&str> {
         self.branch.as_ref().map(|branch| branch.source.as_str())
     }
@@ -170,7 +170,7 @@ impl Localized {
         }
     }
 
-    /// Returns where it is, and how much has changed.
+    /// The location of the result, and the numbers of changes.
     fn numbers(&self) -> String {
         let on = self.branch.as_ref().map(|branch| match &branch.commit {
             Some(_) => format!(" on branch {} ({})", branch.name, branch.tip()),
@@ -185,7 +185,7 @@ impl Localized {
         format!("{}: {written} written{rewritten}, {removed} removed", on.unwrap_or_default())
     }
 
-    /// Which kustomizations only the working tree has.
+    /// A warning about kustomizations that only the working tree has.
     fn uncommitted(&self, verbose: bool) -> String {
         if self.uncommitted.is_empty() {
             return String::new();
@@ -197,7 +197,7 @@ impl Localized {
         messages::warning(&text, Some(&messages::commit(names)))
     }
 
-    /// Which edits by hand `--overwrite` discards.
+    /// A line about edits by hand that `--overwrite` discards; `None` if there are none.
     fn discarded(&self) -> Option<String> {
         let Discarded { commits, paths } = &self.discarded;
         let discarded = if self.status == Status::DryRun { "would discard" } else { "discarded" };

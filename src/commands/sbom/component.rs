@@ -1,4 +1,4 @@
-//! What the lock says of each remote, in the words of package URLs.
+//! The entries of a lock in the words of package URLs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,11 +32,11 @@ pub(super) struct Component {
     pub paths: BTreeSet<String>,
     /// Why it stays remote, if it does.
     pub left: Option<String>,
-    /// What runs it, of an image.
+    /// The builds that run an image.
     pub run_by: BTreeSet<String>,
     /// The places in the tree that name it.
     pub named_by: BTreeSet<String>,
-    /// What it names in turn.
+    /// The upstreams that it references.
     pub names: BTreeSet<Upstream>,
 }
 
@@ -63,12 +63,12 @@ impl Component {
         }
     }
 
-    /// Returns what names it in the lock, or the image.
+    /// Its name in the lock, or the image.
     pub(super) fn name_in_lock(&self) -> String {
         if self.is_image { self.source.url().to_owned() } else { self.source.to_string() }
     }
 
-    /// The sha256 of what is downloaded; none of a repository.
+    /// The sha256 of a downloaded file; `None` for a repository.
     pub(super) fn sha256(&self) -> Option<&str> {
         match &self.digest {
             Some(Digest::Sha256(hex)) => Some(hex),
@@ -76,7 +76,7 @@ impl Component {
         }
     }
 
-    /// Returns who offers it: of a forge the owner, else the host.
+    /// The supplier: the owner in a forge, or else the host.
     pub(super) fn supplier(&self) -> Option<String> {
         let url = Url::parse(self.location.as_ref()?.trim_start_matches("git+")).ok()?;
         let owner = || url.path_segments()?.next().filter(|owner| !owner.is_empty()).map(str::to_owned);
@@ -86,13 +86,13 @@ impl Component {
         }
     }
 
-    /// Its licences as an SPDX expression.
+    /// Its licences as an SPDX expression; `None` if they are unknown.
     pub(super) fn license(&self) -> Option<String> {
         let all: Vec<&str> = self.licenses.iter().copied().collect();
         (!all.is_empty()).then(|| all.join(" AND "))
     }
 
-    /// Returns what no field of the formats is for: names with their values.
+    /// Facts without a field in the formats: names with their values.
     pub(super) fn notes(&self) -> Vec<(&'static str, Vec<&str>)> {
         let mut notes = vec![
             ("ref", self.reference.iter().map(String::as_str).collect()),
@@ -106,7 +106,7 @@ impl Component {
     }
 }
 
-/// What stays as it is in a part of a package URL, and in a value of its qualifiers.
+/// The characters that stay as they are in a part of a package URL, and in a value of its qualifiers.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const VALUE: &AsciiSet = &PART.remove(b'/').remove(b':');
 
@@ -125,7 +125,7 @@ fn purl(kind: &str, name: &str, version: Option<&str>, qualifiers: &[(&str, &str
     format!("pkg:{kind}/{}{version}{separator}{}", name.join("/"), qualifiers.join("&"))
 }
 
-/// Returns everything that a lock holds, and that stays remote, with licences as they were brought in.
+/// All entries of a lock, also those that stay remote, with the licences that were copied.
 pub(super) fn components(tree: &dyn Tree, directory: &str, lock: &Lock) -> Result<Vec<Component>> {
     let licenses = licenses(tree, directory, lock)?;
     let locked = lock.remotes.iter().map(|(source, pinned)| {
@@ -135,7 +135,7 @@ pub(super) fn components(tree: &dyn Tree, directory: &str, lock: &Lock) -> Resul
     Ok(locked.chain(lock.left.iter().map(|(upstream, reason)| of_left(upstream, reason))).collect())
 }
 
-/// The licences of each source of whose licence files all are known.
+/// The licences of each source, if all of its licence files are known.
 fn licenses<'a>(
     tree: &dyn Tree,
     directory: &str,
@@ -146,7 +146,7 @@ fn licenses<'a>(
         let (Some(source), Some(_)) = (&file.remote, license::covered(&file.path)) else {
             continue;
         };
-        // What says whose it is, or what else it holds, grants nothing.
+        // A notice of copyright or of contents grants no rights.
         if ["notice", "copyright"].iter().any(|word| path::name(&file.path).to_lowercase().starts_with(word)) {
             continue;
         }
@@ -197,7 +197,7 @@ fn of_left(upstream: &Upstream, reason: &str) -> Component {
 }
 
 impl Component {
-    /// `path` is what of it is meant, where that is one thing.
+    /// `path` is the directory or file in it; empty if there are several.
     fn of_repository(mut self, url: &str, version: Option<&str>, path: &str) -> Self {
         let spec = RepoSpec::parse(url).ok();
         let repository = spec.as_ref().map_or(url, |spec| spec.repo_path.trim_matches('/').trim_end_matches(".git"));
@@ -246,14 +246,14 @@ impl Component {
     }
 }
 
-/// Returns what an image is, with tag and digest.
+/// The component of an image, with tag and digest.
 pub(super) fn of_image(image: &str, run_by: BTreeSet<String>) -> Component {
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     let (name, tag) = match name.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
         _ => (name, None),
     };
-    // What a container runtime makes of a short name.
+    // As container runtimes do, a short name gets the registry docker.io.
     let registry = name.split_once('/').map(|(first, _)| first);
     let written_out = match registry {
         Some(first) if first.contains(['.', ':']) || first == "localhost" => name.to_owned(),

@@ -14,16 +14,16 @@ const TOOL: &str = env!("CARGO_PKG_NAME");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The program, by its package URL.
 const HOME: &str = concat!("pkg:cargo/", env!("CARGO_PKG_NAME"));
-/// What SPDX says where nothing is known.
+/// The word of SPDX for an unknown value.
 const UNKNOWN: &str = "NOASSERTION";
 
 impl Sbom {
-    /// Returns what each document calls what it is about, and below it each component.
+    /// The id of the subject in each document, and below it of each component.
     fn id(&self, component: Option<usize>) -> String {
         component.map_or("repository".to_owned(), |index| format!("remote-{}", index + 1))
     }
 
-    /// Which components each names, by its id.
+    /// The references of each component, by its id.
     fn dependencies(&self) -> BTreeMap<String, BTreeSet<String>> {
         let numbers = self.components.iter().enumerate().map(|(index, component)| (&component.source, index));
         let numbers: BTreeMap<&Upstream, usize> = numbers.collect();
@@ -141,7 +141,7 @@ impl Sbom {
         for (from, all) in self.dependencies() {
             relationships.extend(all.iter().map(|to| related(&from, "DEPENDS_ON", to)));
         }
-        // Of one document alone: with images, or after a change of ours, it is another one.
+        // The id of a document must be unique: the digest differs with images, or with another version of this program.
         let digest = sha256_hex(json!([packages, relationships, self.created, VERSION]).to_string().as_bytes());
         let namespace = format!("https://spdx.org/spdxdocs/{TOOL}-{}-{digest}", self.subject.hex());
         compact(json!({

@@ -1,4 +1,4 @@
-//! The container images that are run: everything is built with what the lock holds, and searched for containers.
+//! Container images: builds everything with the content of the lock, and searches the outputs for containers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -18,8 +18,8 @@ use crate::workspace::{Workspace, from_lock};
 /// The roots and targets that run each image.
 pub(super) type RunBy = BTreeMap<String, BTreeSet<String>>;
 
-/// Builds each root of a commit that is a starting point, and each target that is deployed from it. Returns what runs
-/// each image, and what could not be built.
+/// Builds each starting point of a commit, and each target that is deployed from it. Returns the builds that run each
+/// image, and the failures.
 pub(super) fn run_by(
     repo: &Rc<LocalRepo>,
     rev: &str,
@@ -46,7 +46,7 @@ pub(super) fn run_by(
     Ok((run_by, not_built))
 }
 
-/// The images of containers, in whatever kinds of objects these are.
+/// The images of containers, in objects of any kind.
 fn images(output: &[u8]) -> Result<BTreeSet<String>> {
     let mut images = BTreeSet::new();
     for document in Deserializer::from_slice(output) {

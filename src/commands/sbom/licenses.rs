@@ -5,7 +5,7 @@ use crate::record::sha256_hex;
 /// The digests of the words of licences, with their SPDX identifiers.
 const KNOWN: &str = include_str!("licenses.sha256");
 
-/// The SPDX identifier of a text that is one licence and nothing else.
+/// The SPDX identifier of a text; `None` unless it is exactly one licence.
 pub(super) fn identify(text: &str) -> Option<&'static str> {
     if text.lines().any(has_terms) {
         return None;
@@ -14,7 +14,7 @@ pub(super) fn identify(text: &str) -> Option<&'static str> {
     KNOWN.lines().find_map(|line| line.strip_prefix(&*digest)).map(str::trim_start)
 }
 
-/// The words of a text in lower case, without the lines that say whose it is.
+/// The words of a text in lower case, without copyright lines.
 fn words(text: &str) -> String {
     let text = text.to_lowercase();
     let lines = text.lines().map(str::trim).filter(|line| !is_notice(line));
@@ -22,7 +22,7 @@ fn words(text: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a line says whose something is, since when.
+/// Whether a line is a copyright line.
 fn is_notice(line: &str) -> bool {
     let holder = line.strip_prefix("copyright").map(str::trim_start);
     let is_holder = |rest: &str| rest.starts_with("the ") || rest.starts_with(['(', '©', '[', '{', '<']);
@@ -36,10 +36,10 @@ fn is_notice(line: &str) -> bool {
 const TERMS: [&str; 12] =
     ["may", "must", "shall", "not", "no", "use", "used", "only", "except", "provided", "license", "licence"];
 
-/// Whether a line that says whose something is says more than that.
+/// Whether a copyright line also contains terms.
 fn has_terms(line: &str) -> bool {
     let line = line.trim().to_lowercase();
-    // Of the Apache License itself.
+    // These words occur in the Apache License itself.
     is_notice(&line)
         && !line.starts_with("(c) you must retain")
         && line.split(|c: char| !c.is_alphanumeric()).any(|word| TERMS.contains(&word))

@@ -1,5 +1,5 @@
-//! `verify --rebuild`: what each record describes, localized again from the source commit and the lock alone, with bytes
-//! from cache or network. Nothing is written, and what the branch holds is ignored.
+//! `verify --rebuild`: localizes again from the source commit and the lock, with bytes from cache or network, and
+//! compares the result with the record. Nothing is written, and the files of the branch are ignored.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -18,9 +18,9 @@ use crate::tree::path;
 use crate::verify::{Difference, Kind, Record, Verified, hint_instead};
 use crate::workspace::{Workspace, fetcher, fetching};
 
-/// Adds what differs from localizing again, and why it could not be compared.
+/// Adds the differences from localizing again, or the reasons why that failed.
 pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
-    // Not the one that may reach nothing: what is fetched is configured there.
+    // Not the offline repository: this one has the settings for fetching.
     let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
     let (mut differences, mut failures) = (Vec::new(), Vec::new());
     if verified.records.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
     Ok(())
 }
 
-/// Returns what differs in a tree from localizing again what a record describes.
+/// The differences between a tree and the result of localizing again as its record describes.
 fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Difference>, Failures> {
     let source = record.source.as_deref().ok_or_else(|| {
         Failure::new("no commit message names the source commit")
@@ -69,7 +69,7 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     let whole = object_id(whole)?;
     let tree = GitTree::of_local(repo.clone(), whole)?;
     let lock = Lock::at(&tree, &path::join(&record.directory, LOCK_NAME))?.unwrap_or_default();
-    // What is made again is in memory only.
+    // The new objects are kept in memory only.
     let repository = repo.repository()?.clone().with_object_memory();
     let source_tree = object_id(&source.tree)?;
     let workspace = Workspace::of_rev(repo.clone(), Some(&source.commit))?;
@@ -93,7 +93,7 @@ fn of(repo: &Rc<LocalRepo>, whole: &str, record: &Record) -> Result<Vec<Differen
     let made = objects::write(&repository, source_tree, [], &plan.changes, plan.new_dir.as_deref())?.directory;
     let there = match record.target {
         Some(_) => lookup(&repository, whole, &record.directory)?.map(|(_, id)| id),
-        // In place, commits of other people have other trees. That one of ours has just this tree is checked already.
+        // In place, commits of other people have other trees. It was already checked that our own commit has this tree.
         None => match record.tree.as_deref().map(object_id).transpose()? {
             Some(tree) if entries(&repository, tree).is_ok() => Some(tree),
             _ => Some(whole),
